@@ -49,7 +49,7 @@ def repair(
     without_link, without_node, without_rank, link : str or sequence of str
         Changes of the network of a schedule, as in :func:`load`.
     notice : callable
-        Called with remarks on contents that the file lacks.
+        Called with a remark on anything that the output file leaves out.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def repair(
     if not (edits := edits_of(None, without_link, without_node, without_rank, link)):
         return _repair_plan(path, changes, solver, options or {}, limit_s, seed, target, progress, notice)
     if changes or options:
-        raise WrongUse("-c and -O are of plans of mtree; expected them without changes of links and nodes")
+        raise WrongUse("-c and -O apply to plans of mtree only; expected them without changes of links and nodes")
     return _repair_schedule(path, edits, limit_s, target)
 
 
@@ -84,7 +84,7 @@ def _repair_plan(
     progress: Progress,
     notice: Progress,
 ) -> Run:
-    from ..algorithms.trees.network import pose
+    from ..algorithms.trees.network import to_wan
     from ..core.trees import TreePacking
     from ..harness import Request
     from ..harness import run as run_method
@@ -96,20 +96,20 @@ def _repair_plan(
 
     clock = WallClock(limit_s)
     with command_limits(clock):
-        read = read_schedule(plan)
-        if not isinstance(read.answer, TreePacking):
+        file = read_schedule(plan)
+        if not isinstance(file.answer, TreePacking):
             raise InputError("it has no trees; expected a plan of mtree", source=str(plan))
         with locate_errors(source=str(plan)):
-            previous = describe_trees(pose(read.instance), read.answer, changes)
+            previous = describe_trees(to_wan(file.instance), file.answer, changes)
     for name in {"previous", "changes"} & set(options):
         raise InputError("is set by PLAN and --change", source="-O", place=name)
-    asked = {**options, "previous": [tree.model_dump() for tree in previous], "changes": changes}
-    request = Request("mtree-repair", solver, asked, whole(seed, "seed", 0, 2**31 - 1), 1, clock.limit_s)
+    all_options = {**options, "previous": [tree.model_dump() for tree in previous], "changes": changes}
+    request = Request("mtree-repair", solver, all_options, whole(seed, "seed", 0, 2**31 - 1), 1, clock.limit_s)
     with locate_errors(source=str(plan)):
-        done = run_method(read.instance, request, progress, clock=clock)
-    if output is not None and done.instance is not None and done.answer is not None:
-        write_answer(output, done.instance, done, notice)
-    return Run.of(done)
+        result = run_method(file.instance, request, progress, clock=clock)
+    if output is not None and result.instance is not None and result.answer is not None:
+        write_answer(output, result.instance, result, notice)
+    return Run.of(result)
 
 
 def _repair_schedule(plan: Path, edits: list[Edit], limit_s: float | None, output: Path | None) -> RepairedSchedule:
@@ -120,10 +120,10 @@ def _repair_schedule(plan: Path, edits: list[Edit], limit_s: float | None, outpu
     from ..studies.repair import repair_schedule
 
     with command_limits(WallClock(limit_s)), locate_errors(source=str(plan)):
-        read = read_schedule(plan)
-        found = repair_schedule(read.instance, read.answer, edit_instance(read.instance, edits), read.pieces)
+        file = read_schedule(plan)
+        repaired = repair_schedule(file.instance, file.answer, edit_instance(file.instance, edits), file.pieces)
     if output is not None:
-        bound_s, certificate = found.of_objective or (None, None)
-        extra = {**read.extra, "bound_s": None if bound_s is None else float(bound_s)}
-        write_schedule(output, found.instance, found.answer, certificate, extra, read.pieces)
-    return found
+        bound_s, certificate = repaired.of_objective or (None, None)
+        extra = {**file.extra, "bound_s": None if bound_s is None else float(bound_s)}
+        write_schedule(output, repaired.instance, repaired.answer, certificate, extra, file.pieces)
+    return repaired

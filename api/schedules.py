@@ -135,7 +135,7 @@ def simulate(
     """
     from ..core.pipelining import LatencyModel
     from ..core.trace import Routing, mode_named, routing_named
-    from ..studies.simulate import SimulationOptions, play, simulation_of, write_trace
+    from ..studies.simulate import SimulationOptions, describe_simulation, simulate_file, write_trace
 
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
@@ -149,12 +149,12 @@ def simulate(
         chunk_overhead,
         None if routing is None else routing_named(routing),
     )
-    played, cut = play(read, asked)
+    played, cut = simulate_file(read, asked)
     if trace is not None:
         if asked.routing_on(read.instance) is not Routing.FIXED:
             raise InputError("a trace has the paths of the schedule; expected routing='fixed'", source="trace")
         write_trace(Path(trace), read.instance, read.answer, played, cut)
-    return Simulation.of(played, lambda: simulation_of(read, asked))
+    return Simulation.of(played, lambda: describe_simulation(read, asked))
 
 
 def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> ScheduleFile:

@@ -20,7 +20,7 @@ import cwb
 import numpy as np
 from cwb import solvers
 from cwb.algorithms.trees.gbst import GbstVariant, RateName, random_state, run_gbst
-from cwb.algorithms.trees.network import Wan, pose
+from cwb.algorithms.trees.network import Wan, to_wan
 from cwb.algorithms.trees.trees import distinct
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions, SolverResult, Termination
@@ -119,7 +119,7 @@ def main() -> None:
     seeds = seeds[: (len(seeds) + 1) // 2]
     for family in families:
         wans = [
-            pose(cwb.load(f"{family}({SKEWNESS}, {s})").with_changes(demand=cwb.load("gscale").demand)) for s in seeds
+            to_wan(cwb.load(f"{family}({SKEWNESS}, {s})").with_changes(demand=cwb.load("gscale").demand)) for s in seeds
         ]
         for reading in ("global_min", "bottleneck"):
             for size in POOLS[:2] if arguments.smoke else POOLS:

@@ -187,7 +187,7 @@ def greedy(cell: Measurement) -> Row:
         return {"status": "infeasible", "throughput": 0.0, "count": 0, "pool": 0}
     wan, budget, solver = asked.wan, Budget(seed=cell.seed), solvers.get()
     grown, height, _ = run_ith(asked, options, budget)
-    strength = float(asked.strongest.rate / wan.normaliser)
+    strength = float(asked.strength.rate / wan.normaliser)
     row: Row = {"strength": strength, "pool": len(grown.trees), "ith": height}
     if not len(grown.trees):
         return row | {"status": "limit", "throughput": 0.0, "count": 0}
@@ -201,7 +201,7 @@ def greedy(cell: Measurement) -> Row:
         return row | {"status": "limit", "throughput": 0.0, "count": 0}
     root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
     roots = np.array([root_of[tuple(tree)] for tree in rated.trees.tolist()], dtype=np.int64)
-    metrics = measures_of_rate(wan, rated.total, asked.strongest) | measures_of_trees(wan, rated, roots.tolist())
+    metrics = measures_of_rate(wan, rated.total, asked.strength) | measures_of_trees(wan, rated, roots.tolist())
     row |= {"status": report.termination.value, "count": len(rated.rates)} | metrics_row(metrics)
     if cell.height is None and cell.trees == MOST:
         row |= times(asked.instance, packing(asked.instance, wan, rated, roots))

@@ -1,4 +1,4 @@
-"""``cwb export`` and ``cwb export-instances``: schedules and models in formats of other programs."""
+"""``cwb export`` and ``cwb export-instances``: schedules and models in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def msccl(schedule: Path, output: Path, **given: Any) -> None:
     """
     from ..studies.exports import export_msccl
 
-    _tell(output, export_msccl(schedule, output=output, **given))
+    _report_export(output, export_msccl(schedule, output=output, **given))
 
 
 @export.command(cls=Command)
@@ -119,7 +119,7 @@ def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
     """
     from ..studies.exports import export_mscclpp
 
-    _tell(output, export_mscclpp(schedule, output=output, **given))
+    _report_export(output, export_mscclpp(schedule, output=output, **given))
 
 
 @export.command(cls=Command)
@@ -141,7 +141,7 @@ def goal(schedule: Path, output: Path, reduce_rate: str | None, pieces: int | No
     """
     from ..studies.exports import export_goal
 
-    _tell(output, export_goal(schedule, output=output, reduce_rate=reduce_rate, pieces=pieces))
+    _report_export(output, export_goal(schedule, output=output, reduce_rate=reduce_rate, pieces=pieces))
 
 
 @export.command(cls=Command)
@@ -158,7 +158,7 @@ def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
     """
     from ..studies.exports import export_htsim
 
-    _tell(output, export_htsim(schedule, output=output, pieces=pieces))
+    _report_export(output, export_htsim(schedule, output=output, pieces=pieces))
 
 
 @export.command(cls=Command)
@@ -177,7 +177,7 @@ def chakra(schedule: Path, output: Path, name: str | None, pieces: int | None) -
     """
     from ..studies.exports import export_chakra
 
-    _tell(output, export_chakra(schedule, output=output, name=name, pieces=pieces))
+    _report_export(output, export_chakra(schedule, output=output, name=name, pieces=pieces))
 
 
 @export.command(cls=Command)
@@ -197,13 +197,13 @@ def astra(schedule: Path, output: Path, name: str | None, pieces: int | None) ->
     """
     from ..studies.exports import export_astra
 
-    _tell(output, export_astra(schedule, output=output, name=name, pieces=pieces))
+    _report_export(output, export_astra(schedule, output=output, name=name, pieces=pieces))
 
 
-def _tell(output: Path, made: ExportedFile) -> None:
-    """Print a summary of the written file."""
-    echo(f"{output}: {made.about}", err=True)
-    if made.rounded:
+def _report_export(output: Path, exported: ExportedFile) -> None:
+    """Print a summary of an exported file."""
+    echo(f"{output}: {exported.about}", err=True)
+    if exported.rounded:
         echo("sizes of messages are rounded up to whole bytes", err=True)
 
 

@@ -137,7 +137,7 @@ def simulate(
     cwb simulate schedule.json --routing spray
     """
     from ..schedules.files import read_schedule
-    from ..studies.simulate import SimulationOptions, simulation_of
+    from ..studies.simulate import SimulationOptions, describe_simulation
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
     asked = SimulationOptions(
@@ -146,7 +146,7 @@ def simulate(
         routing=Routing(routing) if routing else None,
         **given,
     )
-    found = simulation_of(read_schedule(file), asked, trace_file)
+    found = describe_simulation(read_schedule(file), asked, trace_file)
     if as_json:
         echo(json.dumps(found, allow_nan=False))
     else:

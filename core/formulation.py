@@ -23,7 +23,7 @@ from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, o
 from .fabric import Fabric
 from .fields import Strict, run_validation
 from .instance import Instance
-from .network_views import NetworkView, links_of, supported_view, to_refusals
+from .network_views import NetworkView, links_of, supported_view, with_refusals
 from .outcome import Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
@@ -145,7 +145,7 @@ class Formulation:
             raise ValueError(f"formulation {name!r} needs {sorted(unknown)}; known are {sorted(NEEDS)}")
         self.summary, self.paper, self.equations = summary, paper, equations
         self.options, self.pose = options, self._wrap_errors(pose)
-        self.supports, self.networks = to_refusals(self._wrap_errors(supports)), networks
+        self.supports, self.networks = with_refusals(self._wrap_errors(supports)), networks
         self.objective_unit, self.agrees_with, self.rel_gap = objective_unit, agrees_with, rel_gap
         self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
         self._bounds = bounds

@@ -14,7 +14,7 @@ from .budget import Budget
 from .errors import Refusal
 from .formulation import Formulation
 from .instance import Instance
-from .network_views import NetworkView, to_refusals
+from .network_views import NetworkView, with_refusals
 from .outcome import Outcome
 from .solver import Solver
 
@@ -71,7 +71,7 @@ class Method:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "supports", to_refusals(self.supports))
+        object.__setattr__(self, "supports", with_refusals(self.supports))
 
     @classmethod
     def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Method:

@@ -14,7 +14,7 @@ from .fabric import Block, Dimension, Fabric, WiredFabric, expand, expanded_size
 from .instance import Instance
 from .topology import Topology
 
-#: What every link of a fabric has whose bandwidths are not given: what links of generated graphs have by default.
+#: Bandwidth and latency of every link of a fabric without given bandwidths; the defaults of generated graphs.
 LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
 LINK_LATENCY_S = Fraction(1, 2 * 10**6)
 
@@ -41,8 +41,8 @@ class Supporter(Protocol):
         """Function that returns the reason against an instance; None if it is supported."""
 
 
-def to_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
-    """Wrap a function so that plain texts, as plug-ins may return them, get a code, and messages their collective."""
+def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
+    """Wrap a ``supports`` function: texts of plug-ins become refusals, and refusals of messages name the collective."""
 
     @wraps(supports)
     def refusal(instance: Instance) -> Refusal | None:
@@ -117,7 +117,7 @@ def links_of(fabric: Fabric) -> Topology:
 def fabric_of(topology: Topology) -> WiredFabric | None:
     """Return the fabric that an explicit network is, ranks innermost first; None if it is none.
 
-    Names, and what switches hold and copy, do not count. A switch that adds belongs to no fabric: with it, a
+    Names, and buffers and multicast of switches, are ignored. A switch that adds belongs to no fabric: with it, a
     reduction may end before the bound that is proved for the fabric.
     """
     if _has_adding_switch(topology):
@@ -126,8 +126,8 @@ def fabric_of(topology: Topology) -> WiredFabric | None:
     if wires is None or len(topology.ranks) < 2:
         return None
     from_0 = {b: (rate, delay) for (a, b, rate, delay) in wires if a == 0}
-    direct = {end: like for end, like in from_0.items() if isinstance(end, int)}
-    through = {end: like for end, like in from_0.items() if not isinstance(end, int)}
+    direct = {end: rates for end, rates in from_0.items() if isinstance(end, int)}
+    through = {end: rates for end, rates in from_0.items() if not isinstance(end, int)}
     for stack in _stacks(len(topology.ranks), 1, direct, through):
         fabric = _fabric(stack)
         if expanded_size(fabric)[1] == len(topology.links) and _wires(links_of(fabric)) == wires:
@@ -136,10 +136,10 @@ def fabric_of(topology: Topology) -> WiredFabric | None:
 
 
 def rings_of(topology: Topology) -> WiredFabric | None:
-    """Return the fabric of rings as which algorithms for dimensions treat a mesh; None if there is none.
+    """Return a mesh as the rings that algorithms for dimensions use in its place; None for other networks.
 
-    A mesh has no wrap-around links: data that would use one goes back through all other nodes. Ranks are numbered
-    along the innermost dimension first; links of a dimension are alike.
+    A mesh has no wrap-around links: data for one of them goes back through all nodes of the line. Ranks are numbered
+    along the innermost dimension first; all links of a dimension are equal.
     """
     n = len(topology.ranks)
     ends = dict(zip(topology.link_ends, topology.links, strict=True))
@@ -149,27 +149,27 @@ def rings_of(topology: Topology) -> WiredFabric | None:
     sizes = [after // stride for stride, after in zip(strides, [*strides[1:], n], strict=True)]
     if any(after % stride for stride, after in zip(strides, [*strides[1:], n], strict=True)) or min(sizes) < 2:
         return None
-    stack: list[_Found] = []
+    stack: list[_LinkedDimension] = []
     for stride, size in zip(strides, sizes, strict=True):
         lower = [rank for rank in range(n) if rank // stride % size < size - 1]
         used = [ends.pop(pair, None) for rank in lower for pair in ((rank, rank + stride), (rank + stride, rank))]
-        alike = {None if link is None else (link.bandwidth_Bps, link.latency_s) for link in used}
-        like = alike.pop()
-        if like is None or alike:
+        kinds = {None if link is None else (link.bandwidth_Bps, link.latency_s) for link in used}
+        rates = kinds.pop()
+        if rates is None or kinds:
             return None
-        stack.append((Block.RING, size, like))
+        stack.append((Block.RING, size, rates))
     return None if ends else _fabric(stack)
 
 
-#: A rank by its number, or a switch by its ranks.
+#: End of a link: a rank by its number, or a switch by its ranks.
 _End = int | frozenset[int]
 #: Bandwidth and latency of a link.
-_Like = tuple[Fraction, Fraction]
-_Found = tuple[Block, int, _Like]  #: A dimension: block, size, and what its links are like.
+_LinkRates = tuple[Fraction, Fraction]
+_LinkedDimension = tuple[Block, int, _LinkRates]  #: Block and size of a dimension, and its links.
 
 
 def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]] | None:
-    """Count links by their ends, with a switch identified by its ranks; None if this is ambiguous."""
+    """Count links by ends and rates, with switches identified by their ranks; None if that is ambiguous."""
     rank = {name: number for number, name in enumerate(topology.ranks)}
     members: dict[str, set[int]] = {name: set() for name in topology.switches}
     for link in topology.links:
@@ -185,9 +185,9 @@ def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]]
 
 
 def _stacks(
-    ranks: int, stride: int, direct: Mapping[int, _Like], through: Mapping[frozenset[int], _Like]
-) -> Iterator[tuple[_Found, ...]]:
-    """Yield stacks of dimensions, innermost first, whose blocks explain all links of rank 0."""
+    ranks: int, stride: int, direct: Mapping[int, _LinkRates], through: Mapping[frozenset[int], _LinkRates]
+) -> Iterator[tuple[_LinkedDimension, ...]]:
+    """Yield stacks of dimensions, innermost first, whose blocks have exactly the links of rank 0."""
     if stride == ranks:
         if not direct and not through:
             yield ()
@@ -197,21 +197,21 @@ def _stacks(
             continue
         others = [stride * k for k in range(1, size)]
         switch = frozenset((0, *others))
-        used: list[tuple[Block, Sequence[int]]] = [(Block.FULLY_CONNECTED, others)]
+        direct_blocks: list[tuple[Block, Sequence[int]]] = [(Block.FULLY_CONNECTED, others)]
         if size > 3:
-            used.append((Block.RING, (others[0], others[-1])))
+            direct_blocks.append((Block.RING, (others[0], others[-1])))
         if switch in through:
-            other = {end: like for end, like in through.items() if end != switch}
-            for inner in _stacks(ranks, stride * size, direct, other):
+            rest_through = {end: rates for end, rates in through.items() if end != switch}
+            for inner in _stacks(ranks, stride * size, direct, rest_through):
                 yield ((Block.SWITCH, size, through[switch]), *inner)
-        for block, ends in used:
+        for block, ends in direct_blocks:
             if all(end in direct and direct[end] == direct[others[0]] for end in ends):
-                rest = {end: like for end, like in direct.items() if end not in ends}
-                for inner in _stacks(ranks, stride * size, rest, through):
+                rest_direct = {end: rates for end, rates in direct.items() if end not in ends}
+                for inner in _stacks(ranks, stride * size, rest_direct, through):
                     yield ((block, size, direct[others[0]]), *inner)
 
 
-def _fabric(stack: Sequence[_Found]) -> WiredFabric:
+def _fabric(stack: Sequence[_LinkedDimension]) -> WiredFabric:
     dimensions = tuple(Dimension(block, size, "") for block, size, _ in stack)
     rates = (rate * _share(dimension) for dimension, (_, _, (rate, _)) in zip(dimensions, stack, strict=True))
     delays = (delay * _hops(dimension) for dimension, (_, _, (_, delay)) in zip(dimensions, stack, strict=True))

@@ -10,9 +10,9 @@ The original reads four files for one design:
   dimension, -1 where none;
 * the *cost model*, YAML: ``Link``, ``Switch`` and ``Nic`` of every class in dollars per GB/s.
 
-Two things mean something else there. The size of an all-gather is the shard of a rank, here the full buffer, so that it
-is multiplied by the size of its communicator. And a component may have no price, which here is an error only if a
-dimension needs it.
+Two conventions differ. There the size of an all-gather is the shard of a rank, here the full buffer, so that it is
+multiplied by the size of its communicator. And a component may have no price, which here is an error if a dimension
+needs it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS
 
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
 _COMPONENTS = {"Link": "link", "Switch": "switch", "Nic": "nic"}
-#: The original knows its price, but no network needs it.
+#: A component with a price in the original that no network needs.
 _IGNORED_COMPONENT = "Npu"
 _COLLECTIVES = {
     "NONE": None,
@@ -86,7 +86,7 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         layers = read_layers(files.workload, groups, spans)
     with locate_errors(source=str(files.cost_model)):
         prices = read_prices(files.cost_model, fabric)
-    workload = dash_name(files.workload.stem) or "workload"
+    workload = to_instance_name(files.workload.stem) or "workload"
     names = ", ".join(path.name for path in (files.network, files.workload, files.communicator, files.cost_model))
     data: dict[str, Any] = {
         "schema": "cwb-instance/1",
@@ -112,9 +112,9 @@ def read_network(path: Path) -> Fabric:
     """Read the network file."""
     data = read_yaml(path)
     _expect_keys(data, ("Topology", "NpusCount", "CostDimension"))
-    blocks = _texts(data["Topology"], "Topology")
-    counts = _integers(data["NpusCount"], "NpusCount", len(blocks), "Topology")
-    tiers = _texts(data["CostDimension"], "CostDimension")
+    blocks = _read_texts(data["Topology"], "Topology")
+    counts = _read_integers(data["NpusCount"], "NpusCount", len(blocks), "Topology")
+    tiers = _read_texts(data["CostDimension"], "CostDimension")
     if len(tiers) != len(blocks):
         raise InputError(f"{len(tiers)} entries; expected {len(blocks)}, as in Topology", place="CostDimension")
     for index, block in enumerate(blocks):
@@ -124,7 +124,7 @@ def read_network(path: Path) -> Fabric:
         if count < 2:
             raise InputError(f"{count}; expected at least 2 NPUs", place=f"NpusCount[{index}]")
     notation = "_".join(f"{_BLOCKS[block]}({count})" for block, count in zip(blocks, counts, strict=True))
-    return parse_fabric(notation, tuple(tier_name(tier) for tier in tiers))
+    return parse_fabric(notation, tuple(to_tier_name(tier) for tier in tiers))
 
 
 def read_communicators(path: Path, fabric: Fabric) -> dict[str, Span]:
@@ -133,7 +133,7 @@ def read_communicators(path: Path, fabric: Fabric) -> dict[str, Span]:
     _expect_keys(data, tuple(key for key, _, _ in _PHASES))
     spans: dict[str, Span] = {}
     for key, phase, _ in _PHASES:
-        sizes = _integers(data[key], key, len(fabric.dimensions), "the network")
+        sizes = _read_integers(data[key], key, len(fabric.dimensions), "the network")
         for index, size in enumerate(sizes):
             if size < 1 and size != -1:
                 raise InputError(f"{size}; expected a number of NPUs, or -1 for none", place=f"{key}[{index}]")
@@ -174,11 +174,11 @@ def read_layers(path: Path, groups: Mapping[str, str], spans: Mapping[str, Span]
 def _read_phase(columns: list[str], first: int, line: str, group: str, members: int) -> dict[str, Any]:
     compute, collective, size = columns[first : first + 3]
     places = [f"{line}, column {first + i}" for i in (1, 2, 3)]
-    _number(compute, places[0])
+    _read_number(compute, places[0])
     if collective.upper() not in _COLLECTIVES:
         expected = f"expected one of {', '.join(_COLLECTIVES)}"
         raise InputError(f"{show_value(collective)} is no collective; {expected}", place=places[1])
-    size_bytes = _number(size, places[2])
+    size_bytes = _read_number(size, places[2])
     phase: dict[str, Any] = {"compute": f"{compute} ns"}
     if (kind := _COLLECTIVES[collective.upper()]) is not None:
         if size_bytes.denominator != 1:
@@ -192,7 +192,7 @@ def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
     """Read the cost model file; everything that a dimension of the network needs must have a price."""
     prices: dict[str, dict[str, str]] = {}
     for key, components in read_yaml(path).items():
-        tier = tier_name(key)
+        tier = to_tier_name(key)
         if tier in prices:
             raise InputError(f"is {tier!r}, like another class", place=key)
         if not isinstance(components, dict):
@@ -201,7 +201,7 @@ def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
         for component, price in components.items():
             if component not in _COMPONENTS and component != _IGNORED_COMPONENT:
                 raise InputError(f"unknown component; expected {', '.join(_COMPONENTS)}", place=f"{key}.{component}")
-            _number(price, f"{key}.{component}")
+            _read_number(price, f"{key}.{component}")
             if component in _COMPONENTS:
                 prices[tier][_COMPONENTS[component]] = f"{price} USD/(GB/s)"
     exact = {tier: {c: parse(p, UnitKind.PRICE) for c, p in parts.items()} for tier, parts in prices.items()}
@@ -209,14 +209,14 @@ def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
     return prices
 
 
-def dash_name(name: str) -> str:
+def to_instance_name(name: str) -> str:
     """Write a name as instances do: ``GPT_3`` is ``gpt-3``."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def tier_name(name: str) -> str:
+def to_tier_name(name: str) -> str:
     """Write the name of a class of the cost model as a tier: ``InterChiplet`` is ``inter-chiplet``."""
-    return dash_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name))
+    return to_instance_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name))
 
 
 def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
@@ -228,14 +228,14 @@ def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
             raise InputError(f"unknown key; expected {', '.join(keys)}", place=key[:60])
 
 
-def _texts(value: Any, place: str) -> list[str]:
+def _read_texts(value: Any, place: str) -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
         raise InputError(f"{show_value(value)}; expected a list with an entry for each dimension", place=place)
     return value
 
 
-def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
-    texts = _texts(value, place)
+def _read_integers(value: Any, place: str, count: int, like: str) -> list[int]:
+    texts = _read_texts(value, place)
     if len(texts) != count:
         raise InputError(f"{len(texts)} entries; expected {count}, as in {like}", place=place)
     for index, text in enumerate(texts):
@@ -244,7 +244,7 @@ def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
     return [int(text) for text in texts]
 
 
-def _number(text: Any, place: str) -> Fraction:
+def _read_number(text: Any, place: str) -> Fraction:
     if not isinstance(text, str) or not _NUMBER.match(text):
         raise InputError(f"{show_value(text)}; expected a number that is not negative", place=place)
     return Fraction(text)

@@ -40,18 +40,18 @@ class GapMatrix:
     rows: tuple[Problem, ...]
     columns: tuple[str, ...]
     cells: Mapping[tuple[Problem, str], GapCell]
-    more: tuple[int, int]  #: numbers of problems and of methods that are left out
+    hidden: tuple[int, int]  #: numbers of problems and of methods that are left out
     proofs: str  #: kinds of proof behind the bounds
 
     @property
     def left_out(self) -> str:
         """Sentence that counts the problems and methods left out; empty without any."""
-        problems, methods = self.more
+        problems, methods = self.hidden
         return f"{problems} more problems and {methods} more methods are not shown" if problems or methods else ""
 
 
 def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatrix:
-    """Compute the gaps of so many problems and methods at most.
+    """Compute the gaps of the problems and methods with the most runs, at most so many rows and columns.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
     methods = [series_name(run, solvers) for run in kept]
     kept_columns = most_common(methods, columns)
     cells = {(_problem(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in kept}
-    more = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
-    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, more, bounds.proofs(kept))
+    hidden = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
+    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, hidden, bounds.proofs(kept))
 
 
 def problem_name(problem: Problem) -> str:
@@ -89,28 +89,31 @@ def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
     return None if gap is None or not isfinite(gap) else gap
 
 
-#: Problems and methods of the table at most.
-_MOST_ROWS, _MOST_COLUMNS = 200, 80
+#: Largest numbers of problems and methods in the table.
+_MAX_ROWS, _MAX_COLUMNS = 200, 80
 
-#: Gaps up to which a cell has the colour of a class, from light to dark.
-_LIMITS = (0.0005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+#: Largest gap of every colour class, from light to dark.
+_CLASS_LIMITS = (0.0005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
-#: Share of pairs that were run, and number of methods, between which methods are columns.
-_DENSE, _MANY = 0.4, 24
+#: Methods are columns if at least this share of the pairs was run, and there are at most so many methods.
+_MIN_DENSITY, _MAX_DENSE_COLUMNS = 0.4, 24
 
 
 def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
-    """Write the table and its scale, and count what is left out.
+    """Return the coloured table with its scale as HTML, and a remark on bounds, marks and what is left out.
 
     Where few pairs of method and problem were run, or the page is narrow, a problem is a line of cells that name their
     method; otherwise methods are columns.
     """
-    matrix = gap_matrix(records, _MOST_ROWS, _MOST_COLUMNS)
+    matrix = gap_matrix(records, _MAX_ROWS, _MAX_COLUMNS)
     head = "".join(f'<th scope="col"><span>{markup(name)}</span></th>' for name in matrix.columns)
     body = "".join(_row(matrix, row, facets) for row in matrix.rows)
-    dense = len(matrix.cells) >= _DENSE * len(matrix.rows) * len(matrix.columns) and len(matrix.columns) <= _MANY
+    is_dense = (
+        len(matrix.cells) >= _MIN_DENSITY * len(matrix.rows) * len(matrix.columns)
+        and len(matrix.columns) <= _MAX_DENSE_COLUMNS
+    )
     table = (
-        f'<table class="heat{"" if dense else " lines"}"><thead><tr><td></td>{head}</tr></thead>'
+        f'<table class="heat{"" if is_dense else " lines"}"><thead><tr><td></td>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table>"
     )
     marks = {mark for cell in matrix.cells.values() if (mark := mark_of(cell.run.record)) is not None}
@@ -128,12 +131,12 @@ def _row(matrix: GapMatrix, problem: Problem, facets: Facets) -> str:
 def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
     if cell is None:
         return '<td class="empty"></td>'
-    tone = "none" if cell.gap is None else f"h{bisect_left(_LIMITS, cell.gap)}"
+    tone = "none" if cell.gap is None else f"h{bisect_left(_CLASS_LIMITS, cell.gap)}"
     code = facets.code([cell.run.record])
     return f'<td class="{tone}" data-f="{code}"><span>{markup(method)}</span> <b>{markup(cell.text)}</b></td>'
 
 
 def _scale() -> str:
-    texts = ["0 %" if limit < 0.001 else f"{100 * limit:.0f} %" for limit in _LIMITS]
+    texts = ["0 %" if limit < 0.001 else f"{100 * limit:.0f} %" for limit in _CLASS_LIMITS]
     steps = [f'<li class="h{index}">{text}</li>' for index, text in enumerate(texts)]
-    return f'<ul class="scale"><li>gap up to</li>{"".join(steps)}<li class="h{len(_LIMITS)}">more</li></ul>'
+    return f'<ul class="scale"><li>gap up to</li>{"".join(steps)}<li class="h{len(_CLASS_LIMITS)}">more</li></ul>'

@@ -1,4 +1,4 @@
-"""Filters of records; choice of columns and pivots of finished tables."""
+"""Filters of records; column selection and pivots of finished tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .numbers import MISSING, natural
 from .spec import Column, ColumnGroup, Key, Label
 from .table import Row, Table, TableCell
 
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "<": operator.lt,
@@ -46,11 +46,11 @@ class Condition:
         known = RunRecord.__dataclass_fields__
         if (name := condition.field.partition(".")[0]) not in known:
             raise InputError(f"no record has a field {name!r}{one_of(name, known)}")
-        if condition.sign in _COMPARED and _number(condition.value) is None:
+        if condition.sign in _COMPARISONS and _number(condition.value) is None:
             raise InputError(f"{condition.value!r} is not a number; expected one after {condition.sign!r}")
         return condition
 
-    def of(self, record: RunRecord) -> Any:
+    def value_in(self, record: RunRecord) -> Any:
         """Return the field's value in a record; None if it has none."""
         value: Any = record
         for name in self.field.split("."):
@@ -58,12 +58,12 @@ class Condition:
         return value
 
     def holds(self, record: RunRecord) -> bool:
-        """Return whether a record meets it; one without the field meets ``!=`` alone."""
-        value = self.of(record)
-        if self.sign in _COMPARED:
+        """Return whether a record meets the condition; one without the field meets only ``!=``."""
+        value = self.value_in(record)
+        if self.sign in _COMPARISONS:
             number, other = _number(value), _number(self.value)
-            return number is not None and other is not None and _COMPARED[self.sign](number, other)
-        same = value is not None and (fnmatchcase(_text(value), self.value) or _equal(value, self.value))
+            return number is not None and other is not None and _COMPARISONS[self.sign](number, other)
+        same = value is not None and (fnmatchcase(_to_text(value), self.value) or _is_equal(value, self.value))
         return same if self.sign == "=" else not same
 
 
@@ -74,12 +74,12 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _equal(value: Any, text: str) -> bool:
+def _is_equal(value: Any, text: str) -> bool:
     number, other = _number(value), _number(text)
     return number is not None and number == other
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -89,7 +89,9 @@ def filter_records(
     """Return the records that meet all conditions, and match one of the model names or patterns; at least one."""
     asked = list(conditions)
     for condition in asked:
-        parts = next((found for each in records if isinstance(found := condition.of(each), Mapping) and found), None)
+        parts = next(
+            (found for each in records if isinstance(found := condition.value_in(each), Mapping) and found), None
+        )
         if parts is not None:
             text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
             raise InputError(text, source="--where")
@@ -107,7 +109,7 @@ def filter_records(
 
 
 #: Columns that answer a question; without any of them the question is not part of a table.
-_ANSWERS = frozenset({"objective", "objective_s", "bound", "gap", "time_ratio", "excess"})
+_ANSWER_COLUMNS = frozenset({"objective", "objective_s", "bound", "gap", "time_ratio", "excess"})
 
 
 def with_columns(table: Table, names: Sequence[str]) -> Table:
@@ -124,8 +126,8 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
         if not any(_is_named(item, name) for item in known):
             raise _unknown(name, known)
     columns = columns or list(range(len(spec.columns)))
-    answers = any(spec.columns[c].name in _ANSWERS for c in columns)
-    shown = tuple(keys) or tuple(i for i in table.shown if answers or spec.keys[i].name != "question")
+    has_answers = any(spec.columns[c].name in _ANSWER_COLUMNS for c in columns)
+    shown = tuple(keys) or tuple(i for i in table.shown if has_answers or spec.keys[i].name != "question")
     return replace(
         table,
         spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
@@ -139,15 +141,15 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     )
 
 
-def pivot_table(table: Table, asked: str) -> Table:
+def pivot_table(table: Table, pair: str) -> Table:
     """Return the table pivoted on one label: ``method×size`` has a row for each method.
 
-    Other labels that differ stay before the rows'. Without another choice by :func:`with_columns`, the first column of
-    numbers is shown.
+    Other labels that differ between rows stay, before the row's. Without another choice by :func:`with_columns`, the
+    first column of numbers is shown.
     """
-    names = [name.strip() for name in re.split(r"×|\*|,| x ", asked)]
+    names = [name.strip() for name in re.split(r"×|\*|,| x ", pair)]
     if len(names) != 2 or not all(names):
-        raise InputError(f"{asked!r} is no pair of columns; expected one such as method×size")
+        raise InputError(f"{pair!r} is no pair of columns; expected one such as method×size")
     if len(table.spec.groups) > 1:
         raise InputError(f"the columns of {table.spec.name} are already grouped; expected another table")
     spec = table.spec
@@ -161,19 +163,19 @@ def pivot_table(table: Table, asked: str) -> Table:
     for row in table.rows:
         cells = found.setdefault(tuple(row.labels[i] for i in places), {})
         if row.labels[column_key] in cells:
-            raise InputError(f"two rows have the same {asked}; expected --where to leave one of them")
+            raise InputError(f"two rows have the same {pair}; expected --where to leave one of them")
         cells[row.labels[column_key]] = row
     groups = tuple(ColumnGroup(str(value), _heading(spec.keys[column_key], value)) for value in values)
-    made = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
-    rows = tuple(_across(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    pivoted = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
+    rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
     meaning = f"{MISSING.text} {MISSING.meaning}"
     missing = any(len(cells) < len(values) for cells in found.values())
-    unsaid = missing and not any(note.startswith(meaning) for note in table.notes)
-    notes = (*table.notes, f"{meaning}.") if unsaid else table.notes
-    return Table(made, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
+    is_unexplained = missing and not any(note.startswith(meaning) for note in table.notes)
+    notes = (*table.notes, f"{meaning}.") if is_unexplained else table.notes
+    return Table(pivoted, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
 
 
-def _across(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:
+def _pivot_row(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:
     """Return one row of a pivoted table."""
     nothing = tuple(TableCell(MISSING.text) for _ in range(count))
     parts = [cells.get(value) for value in values]

@@ -52,7 +52,7 @@ from .simulate.pipeline import pipeline
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.answers import count_epochs, has_epochs
-from .verify.grid import whole_ticks
+from .verify.grid import ends_on_whole_ticks
 from .verify.report import Report
 from .verify.trees import heaviest_link, heaviest_load
 
@@ -171,7 +171,7 @@ def _epochs_verdict(
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
     more: dict[str, object] = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
-    if whole_ticks(instance) and (unrounded := exact_bound(instance, certificate)) is not None:
+    if ends_on_whole_ticks(instance) and (unrounded := exact_bound(instance, certificate)) is not None:
         more["network_bound_s"] = float(unrounded)  # what holds off the grid as well
     return replace(verdict, metrics={**verdict.metrics, **more})
 
@@ -339,7 +339,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     if isinstance(answer, Forest | StepSchedule) and isinstance(certificate, EpochBound):
         return None
     bound = exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
-    if bound and instance.timing is not None and has_epochs(answer) and whole_ticks(instance):
+    if bound and instance.timing is not None and has_epochs(answer) and ends_on_whole_ticks(instance):
         return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
     return bound
 

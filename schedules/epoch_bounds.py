@@ -50,7 +50,7 @@ class Need:
 
 def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
     """Return the number of epochs that a certificate proves necessary."""
-    grid = grid_of(instance, at_least=True)
+    grid = grid_of(instance, round_down=True)
     count = len(grid.topology.nodes)
     named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
     sets = (*getattr(certificate, "nodes", ()), *getattr(certificate, "sinks", ()))

@@ -41,8 +41,8 @@ from .verify.report import Findings
 from .verify.sizes import check_sizes
 from .verify.trees import check_tree_sizes
 
-_MANY = 2**62
-_STEPS = 2**40
+_MAX_INTEGER = 2**62  #: Exclusive limit of integers, so that sums of two fit into 64 bits.
+_MAX_STEP = 2**40  #: Exclusive limit of steps.
 
 
 def read_instance(file: Fields) -> tuple[Instance, Topology]:
@@ -55,8 +55,8 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     for index, name in enumerate(names):
         if not isinstance(name, str) or not 0 < len(name) <= 200:
             raise InputError("expected a name", place=f"{nodes.at('name')}[{index}]")
-    of_kind = nodes.list_("kind", count)
-    for index, kind in enumerate(of_kind):
+    node_kinds = nodes.list_("kind", count)
+    for index, kind in enumerate(node_kinds):
         if kind not in kinds:
             raise InputError(f"expected one of {', '.join(kinds)}", place=f"{nodes.at('kind')}[{index}]")
     limits = [
@@ -70,7 +70,7 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     rates, latencies = links.fractions("bandwidth_Bps", len(source)), links.fractions("latency_s", len(source))
     with locate_errors("instance.network"):
         topology = Topology(
-            tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits, reduces)),
+            tuple(map(Node, names, map(NodeKind, node_kinds), multicast, limits, reduces)),
             tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
         )
     demand = _read_demand(collective, len(topology.ranks))
@@ -99,9 +99,9 @@ def _offsets(lengths: Ints, total: int, place: str) -> Ints:
 def read_steps(file: Fields, instance: Instance, topology: Topology) -> StepSchedule:
     """Read a schedule in steps."""
     chunks, sends, columns = _read_sends(file, instance, topology)
-    step = columns.integers("step", 0, _STEPS, len(sends))
+    step = columns.integers("step", 0, _MAX_STEP, len(sends))
     columns.reject_unread()
-    _refuse(partial(check_sizes, instance, chunks), "chunks.units")
+    _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
     return StepSchedule(instance.sha256, chunks, sends, step)
 
 
@@ -112,7 +112,7 @@ def read_times(file: Fields, instance: Instance, topology: Topology) -> Schedule
     with locate_errors("sends"):
         answer = Schedule(instance.sha256, chunks, sends, start, end)
     columns.reject_unread()
-    _refuse(partial(check_sizes, instance, chunks), "chunks.units")
+    _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
     return answer
 
 
@@ -133,7 +133,8 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[C
     return chunks, sends, columns
 
 
-def _refuse(check: Callable[[Findings], None], place: str) -> None:
+def _raise_violation(check: Callable[[Findings], None], place: str) -> None:
+    """Raise the first violation that a check finds as an InputError."""
     findings = Findings()
     check(findings)
     if findings.violations:
@@ -152,7 +153,7 @@ def _read_demand(file: Fields, count: int) -> Demand:
     if file.has("part_of"):
         with locate_errors(file.at("part_of")):
             part_of = collective_named(file.word("part_of"))
-    demand = Demand(collective, file.fraction("size_bytes"), file.integer("chunks", 1, _MANY), ranks, part_of)
+    demand = Demand(collective, file.fraction("size_bytes"), file.integer("chunks", 1, _MAX_INTEGER), ranks, part_of)
     file.reject_unread()
     if part_of is not None and not part_of.is_message(demand):
         raise InputError(f"{collective.name} is no message of {part_of.name}", place=file.at("part_of"))
@@ -169,7 +170,7 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
         if (np.diff(members) <= 0).any():
             raise InputError("expected ranks in increasing order", place=place)
         groups.append(tuple(members.tolist()))
-    units = file.integers("units", 1, _MANY, file.length("reduced"))
+    units = file.integers("units", 1, _MAX_INTEGER, file.length("reduced"))
     unit = file.fraction("unit_bytes")
     if unit == 0:
         raise InputError("must be greater than zero", place=file.at("unit_bytes"))
@@ -180,14 +181,14 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
 def read_trees(file: Fields, instance: Instance, topology: Topology) -> TreePacking:
     """Read a tree packing."""
     packing = _read_trees(file.fields("trees"), instance.sha256, topology)
-    _refuse(partial(check_tree_sizes, instance, packing), "trees.units")
+    _raise_violation(partial(check_tree_sizes, instance, packing), "trees.units")
     return packing
 
 
 def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
     root = file.integers("root", 0, len(topology.ranks), file.length("units"))
-    units, unit_bytes = file.integers("units", 1, _MANY, len(root)), file.fraction("unit_bytes")
+    units, unit_bytes = file.integers("units", 1, _MAX_INTEGER, len(root)), file.fraction("unit_bytes")
     reduction = None
     if kind is TreeKind.BOTH:
         part = file.fields("reduction")
@@ -201,26 +202,26 @@ def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
 
 
 def read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrbits:
-    """Read the trees of some roots and the translations that generate the others."""
-    moved = file.fields("translations")
-    orders = moved.integers("order", 2, len(topology.nodes) + 1)
-    images = moved.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
-    moved.reject_unread()
-    each = images.reshape(len(orders), len(topology.nodes))
-    translations = tuple(Translation(image, order) for image, order in zip(each, orders.tolist(), strict=True))
+    """Read the trees of some roots, and the translations that generate those of the others."""
+    generators = file.fields("translations")
+    orders = generators.integers("order", 2, len(topology.nodes) + 1)
+    images = generators.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
+    generators.reject_unread()
+    rows = images.reshape(len(orders), len(topology.nodes))
+    translations = tuple(Translation(image, order) for image, order in zip(rows, orders.tolist(), strict=True))
     return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
 
 
 def read_translated(file: Fields, instance: Instance, topology: Topology) -> TranslatedTrees:
-    """Read trees that represent those of all ranks."""
+    """Read trees of one rank whose translations are those of all ranks."""
     file, ranks = file.fields("trees"), len(topology.ranks)
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
     sizes = tuple(file.integers("sizes", 2, ranks + 1).tolist())
     count = file.length("step")
-    copy = file.integers("copy", 0, _MANY, count)
+    copy = file.integers("copy", 0, _MAX_INTEGER, count)
     parent, child = (file.integers(name, 0, ranks, count) for name in ("parent", "child"))
     with locate_errors("trees"):
-        step = file.integers("step", 0, _STEPS, count)
+        step = file.integers("step", 0, _MAX_STEP, count)
         found = TranslatedTrees(instance.sha256, kind, sizes, copy, parent, child, step)
     file.reject_unread()
     return found
@@ -250,36 +251,40 @@ CERTIFICATES: Mapping[str, type[Any]] = {
     },
 }
 
-#: The least numbers of a field, where it is not 0.
-_LEAST = {("epoch-window-prices", "epochs"): 1, ("epoch-window-prices", "starts"): -_MANY, ("tree-prices", "trees"): 1}
+#: Smallest value of integer fields, by certificate and field, where it is not 0.
+_MINIMA = {
+    ("epoch-window-prices", "epochs"): 1,
+    ("epoch-window-prices", "starts"): -_MAX_INTEGER,
+    ("tree-prices", "trees"): 1,
+}
 
 
 def read_certificate(file: Fields) -> Certificate:
-    """Read a certificate, field by field as they are declared."""
+    """Read a certificate: its declared fields, by their types."""
     kind = file.word("certificate", list(CERTIFICATES))
     values: dict[str, Any] = {"latency": True} if kind == "late-cut" else {}
     for field in fields(CERTIFICATES[kind]):
-        name, least = field.name, _LEAST.get((kind, field.name), 0)
+        name, least = field.name, _MINIMA.get((kind, field.name), 0)
         match field.type:
             case "str":
                 values[name] = file.word(name)
             case "Fraction":
                 values[name] = file.fraction(name)
             case "tuple[int, ...]":
-                values[name] = tuple(file.integers(name, least, _MANY).tolist())
+                values[name] = tuple(file.integers(name, least, _MAX_INTEGER).tolist())
             case "int":
-                values[name] = file.integer(name, least, _MANY)
+                values[name] = file.integer(name, least, _MAX_INTEGER)
             case "int | None":
-                values[name] = file.integer(name, least, _MANY) if file.has(name) else None
+                values[name] = file.integer(name, least, _MAX_INTEGER) if file.has(name) else None
             case "tuple[tuple[int, ...], ...]" if field.default is MISSING or file.has(name):
-                values[name] = _read_parts(file, name)
+                values[name] = _read_integer_lists(file, name)
     file.reject_unread()
     certificate: Certificate = CERTIFICATES[kind](**values)
     return certificate
 
 
-def _read_parts(file: Fields, name: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(_row(part, f"{file.at(name)}[{index}]") for index, part in enumerate(file.list_(name)))
+def _read_integer_lists(file: Fields, name: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(_read_integers(part, f"{file.at(name)}[{index}]") for index, part in enumerate(file.list_(name)))
 
 
 def _read_costs(file: Fields) -> RankCosts:
@@ -299,7 +304,7 @@ def read_timing(file: Fields, links: int) -> Timing:
     changes: list[BandwidthChange] = []
     for index, data in enumerate(file.list_("changes")):
         change = Fields(data, f"{file.at('changes')}[{index}]")
-        stretch = change.integer("first", 0, _MANY), change.integer("last", 0, _MANY)
+        stretch = change.integer("first", 0, _MAX_INTEGER), change.integer("last", 0, _MAX_INTEGER)
         with locate_errors(change.place):
             changes.append(BandwidthChange(change.integer("link", 0, links), *stretch, change.fraction("factor")))
         change.reject_unread()
@@ -310,7 +315,7 @@ def read_timing(file: Fields, links: int) -> Timing:
     return timing
 
 
-def _row(values: object, place: str) -> tuple[int, ...]:
+def _read_integers(values: object, place: str) -> tuple[int, ...]:
     if not is_list(values):
         raise InputError("expected a list of numbers", place=place)
-    return tuple(integers(values, 0, _MANY, place).tolist())
+    return tuple(integers(values, 0, _MAX_INTEGER, place).tolist())

@@ -22,10 +22,10 @@ from .matrix import MatrixModel
 from .options import NativeOption, check_option, read_options, rejected_value_error
 
 SMALLEST_COEFFICIENT = 1e-12
-"""Smaller coefficients than this cannot be kept by HiGHS."""
+"""Coefficients up to this, HiGHS's least ``small_matrix_value``, are treated as zero."""
 
-_DUST = 1e-15
-"""Relative to the largest of its row: a coefficient below is rounding left over from cancelled terms."""
+_ROUNDING = 1e-15
+"""A coefficient smaller than this times the largest of its row is a rounding error of cancelled terms."""
 
 TERMINATIONS = {
     Status.kOptimal: Termination.OPTIMAL,
@@ -37,7 +37,7 @@ TERMINATIONS = {
     Status.kSolutionLimit: Termination.NODE_LIMIT,
     Status.kIterationLimit: Termination.NODE_LIMIT,
     Status.kInterrupt: Termination.INTERRUPTED,
-    # Asked for by HiGHS's own options: a limit like that of nodes.
+    # Limits that users set by HiGHS's own options are reported like node limits.
     Status.kObjectiveBound: Termination.NODE_LIMIT,
     Status.kObjectiveTarget: Termination.NODE_LIMIT,
     Status.kUnknown: Termination.NUMERICAL,
@@ -104,7 +104,7 @@ def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
 def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
     """Transfer the quadratic part of the objective of a model that HiGHS already has."""
     if not matrix.rows:
-        # HiGHS is wrong about quadratic programs without rows.
+        # HiGHS gives wrong answers to quadratic programs without rows.
         highs.addRow(-inf, inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
     triangle = sp.csc_array(sp.tril(matrix.Q * scale))
     triangle.sort_indices()
@@ -119,7 +119,7 @@ def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
 
 
 def refuse_lost_coefficients(matrix: MatrixModel) -> None:
-    """Reject coefficients that HiGHS would treat as zero, and drop rounding errors among them."""
+    """Reject coefficients that HiGHS would treat as zero, except rounding errors, which may be dropped."""
     small = np.flatnonzero(np.abs(matrix.A.data) <= SMALLEST_COEFFICIENT)
     if not small.size:
         return
@@ -127,7 +127,7 @@ def refuse_lost_coefficients(matrix: MatrixModel) -> None:
     largest = np.zeros(len(matrix.rows))
     np.maximum.at(largest, row_of, np.abs(matrix.A.data))
     for k in small:
-        if abs(matrix.A.data[k]) > _DUST * largest[row_of[k]]:
+        if abs(matrix.A.data[k]) > _ROUNDING * largest[row_of[k]]:
             raise Unsupported(
                 f"HiGHS treats coefficients below {SMALLEST_COEFFICIENT:g} as zero, and constraint "
                 f"{matrix.rows[row_of[k]].name} has {matrix.A.data[k]:g} for "
@@ -136,12 +136,12 @@ def refuse_lost_coefficients(matrix: MatrixModel) -> None:
             )
 
 
-#: Longer names are not read by every program.
-_LONGEST = 200
+#: Some programs do not read longer names.
+_MAX_LABEL = 200
 
 
 def model_text(matrix: MatrixModel, suffix: str) -> bytes:
-    """Return the text of a compiled model, in its own sense and without the scale of costs.
+    """Return the text of a compiled model, in its own sense (min or max) and with unscaled costs.
 
     ``suffix`` is ``.mps`` or ``.lp``; quadratic constraints are Unsupported.
     """
@@ -169,7 +169,7 @@ def _labels(components: Iterable[Any], letter: str) -> Iterable[str]:
     taken: set[str] = set()
     for index, component in enumerate(components):
         label = cpxlp_label_from_name(component.name).replace(" ", "_")
-        if label in taken or len(label) > _LONGEST or not label[0].isalpha():
-            label = f"{letter}{index}_{label[:_LONGEST]}"
+        if label in taken or len(label) > _MAX_LABEL or not label[0].isalpha():
+            label = f"{letter}{index}_{label[:_MAX_LABEL]}"
         taken.add(label)
         yield label

@@ -1,4 +1,4 @@
-"""Measures of simulated schedules: times, bandwidths, bounds and the busiest links."""
+"""Simulation of schedule files: times, bandwidths, bounds and the busiest links."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ..schedules.simulate import simulate
 from ..schedules.simulate.pipeline import simulate_reserved
 from ..schedules.verify.answers import write_out
 
-#: Busiest links that are listed.
-LISTED = 5
+#: Number of busiest links that are listed.
+MAX_LISTED = 5
 
-#: What the modes are, for the heading.
-MODELS = {
+#: Modes in words, for the heading.
+MODE_HEADINGS = {
     SimulationMode.ALPHA_BETA: "what if links served all sends at once, alpha-beta",
     SimulationMode.CONGESTION_AWARE: "what if links served sends as they come, congestion-aware",
     SimulationMode.CUT_THROUGH: "what if sends went on while they come, cut-through",
@@ -37,107 +37,135 @@ MODELS = {
     SimulationMode.SHARES: "what if every tree had its share of every link, shares",
 }
 
-#: What ``--reserve`` is, for the heading.
-RESERVED = "what if every tree kept the rate that is best for it"
+#: ``--reserve`` in words, for the heading.
+RESERVE_HEADING = "what if every tree kept the rate that is best for it"
 
 
 @dataclass(frozen=True)
 class SimulationOptions:
     """Options of a simulation."""
 
-    mode: SimulationMode | None = None  #: Model of time on links; None is that of all completion times.
+    #: Time model of links; None is the model of completion times, which tables and ``cwb solve`` use.
+    mode: SimulationMode | None = None
     barrier: bool = False
     pieces: int | None = None  #: Pieces of every tree; by default those of the file, else chosen.
-    latency_model: LatencyModel = LatencyModel.PROPAGATION  #: Latency only delays a chunk, or occupies the link too.
+    #: Whether latency only delays a chunk or also occupies the link.
+    latency_model: LatencyModel = LatencyModel.PROPAGATION
     reserve: bool = False
-    chunk_overhead: str | None = None  #: Time per chunk on a link in addition to its bytes, with ``reserve``.
-    routing: Routing | None = None  #: Paths of the schedule, or other shortest ones; by default the instance's.
+    chunk_overhead: str | None = None  #: Time per chunk on a link besides its bytes; only with ``reserve``.
+    routing: Routing | None = None  #: Paths of the schedule, or other shortest paths; None is the instance's routing.
 
     def routing_on(self, instance: Instance) -> Routing:
-        """Return the routing, of the instance unless another one is asked for."""
+        """Return the routing; by default that of the instance."""
         return self.routing or instance.routing
 
-    def mode_for(self, read: ScheduleFile) -> SimulationMode:
-        """Return the mode, that of completion times unless another one is asked for."""
-        return self.mode or mode_of(read.answer, self.routing_on(read.instance))
+    def mode_for(self, file: ScheduleFile) -> SimulationMode:
+        """Return the mode; by default that of completion times."""
+        return self.mode or mode_of(file.answer, self.routing_on(file.instance))
 
-    def asks_another_model(self, read: ScheduleFile) -> bool:
-        """Return True if the model of time differs from that of all completion times."""
-        held, routing = self.latency_model is LatencyModel.OCCUPANCY, read.instance.routing
-        other = self.mode_for(read) is not mode_of(read.answer, routing)
-        return self.barrier or held or other or self.routing not in (None, routing)
+    def is_what_if(self, file: ScheduleFile) -> bool:
+        """Return whether the time model differs from that of completion times."""
+        occupies, routing = self.latency_model is LatencyModel.OCCUPANCY, file.instance.routing
+        has_other_mode = self.mode_for(file) is not mode_of(file.answer, routing)
+        return self.barrier or occupies or has_other_mode or self.routing not in (None, routing)
 
 
-def play(read: ScheduleFile, asked: SimulationOptions) -> tuple[Trace, int | Ints]:
-    """Simulate a schedule; return its trace and the pieces of its trees."""
-    instance, answer = read.instance, read.answer
-    if asked.reserve:
-        return _simulate_reserved(instance, answer, asked)
-    if asked.chunk_overhead is not None:
+def simulate_file(file: ScheduleFile, options: SimulationOptions) -> tuple[Trace, int | Ints]:
+    """Simulate a schedule; return its trace and the number of pieces per tree, of every tree with ``reserve``."""
+    if options.reserve:
+        return _simulate_reserved(file.instance, file.answer, options)
+    if options.chunk_overhead is not None:
         raise InputError("expected together with --reserve", source="--chunk-overhead")
-    known = _completion(read, asked) if isinstance(answer, TreePacking | TreeOrbits) or asked.pieces else None
-    pieces = 1 if known is None else known.pieces or 1
-    held = asked.latency_model is LatencyModel.OCCUPANCY
-    given: Any = {"barrier": asked.barrier, "pieces": pieces, "routing": asked.routing}
-    return simulate(instance, answer, asked.mode_for(read), **given, hold_latency=held), pieces
+    has_pieces = isinstance(file.answer, TreePacking | TreeOrbits) or options.pieces
+    pieces = _pieces_of(_completion(file, options)) if has_pieces else 1
+    trace = simulate(
+        file.instance,
+        file.answer,
+        options.mode_for(file),
+        barrier=options.barrier,
+        pieces=pieces,
+        routing=options.routing,
+        hold_latency=options.latency_model is LatencyModel.OCCUPANCY,
+    )
+    return trace, pieces
 
 
-def _completion(read: ScheduleFile, asked: SimulationOptions) -> Completion | None:
-    """Return the completion time of trees in pieces; of other schedules only in the model of all such times."""
-    trees = isinstance(read.answer, TreePacking | TreeOrbits)
-    if asked.pieces is not None and not trees:
+def _completion(file: ScheduleFile, options: SimulationOptions) -> Completion | None:
+    """Return the completion time of trees in pieces; None for other schedules in another time model."""
+    has_trees = isinstance(file.answer, TreePacking | TreeOrbits)
+    if options.pieces is not None and not has_trees:
         raise InputError("only trees are divided into pieces", source="--pieces")
-    if not trees and asked.asks_another_model(read):
+    if not has_trees and options.is_what_if(file):
         return None
-    return completion_of(read.instance, read.answer, asked.pieces or read.pieces)
+    return completion_of(file.instance, file.answer, options.pieces or file.pieces)
 
 
-def simulation_of(read: ScheduleFile, asked: SimulationOptions, trace_file: Path | None = None) -> dict[str, Any]:
+def _pieces_of(completion: Completion | None) -> int:
+    """Return the number of pieces per tree; 1 without trees."""
+    return 1 if completion is None else completion.pieces or 1
+
+
+def describe_simulation(
+    file: ScheduleFile, options: SimulationOptions, trace_file: Path | None = None
+) -> dict[str, Any]:
     """Return the output of ``cwb simulate --json``, and write a Chrome trace if a file is given."""
-    chosen, routing = asked.mode_for(read), asked.routing_on(read.instance)
+    instance, latency_model = file.instance, options.latency_model
+    mode, routing = options.mode_for(file), options.routing_on(instance)
     if trace_file is not None and routing is not Routing.FIXED:
         raise InputError("a trace has the paths of the schedule; expected --routing fixed", source="--trace")
-    instance, answer, model = read.instance, read.answer, asked.latency_model
     trace: Trace | None = None
-    known: Completion | None = None
-    cut: int | Ints
-    if asked.reserve or asked.chunk_overhead is not None:
-        trace, cut = play(read, asked)
-        found = _what_if(instance, trace, trace.mode, [RESERVED, model.value])
+    completion: Completion | None = None
+    pieces: int | Ints
+    if options.reserve or options.chunk_overhead is not None:
+        trace, pieces = simulate_file(file, options)
+        report = _measure_trace(instance, trace, trace.mode, [RESERVE_HEADING, latency_model.value])
     else:
-        known = _completion(read, asked)
-        cut = 1 if known is None else known.pieces or 1
-        another = asked.asks_another_model(read)
-        if another or trace_file is not None:
-            trace, cut = play(read, asked)
-        if known is not None and not another:
-            found = measures(instance, chosen, known.sends, known.seconds, known.busy_s)
-            found |= {"model": known.model, **({"no_completion_time": known.why} if known.why else {})}
+        completion = _completion(file, options)
+        if completion is None or options.is_what_if(file):
+            trace, pieces = simulate_file(file, options)
+            report = _measure_trace(instance, trace, mode, _heading(file, options, pieces))
         else:
-            assert trace is not None  # noqa: S101 (something else is asked)
-            trees = isinstance(answer, TreePacking | TreeOrbits)
-            words = [
-                MODELS[chosen],
-                "with barriers" * asked.barrier,
-                model.value,
-                in_pieces(cut) if trees and isinstance(cut, int) else "",
-                "" if chosen is SimulationMode.SHARES else routing.in_words,
-            ]
-            found = _what_if(instance, trace, chosen, words)
-    if routing is not Routing.FIXED and chosen is not SimulationMode.SHARES:
-        found["routing"] = routing.value
+            pieces = _pieces_of(completion)
+            if trace_file is not None:
+                trace, pieces = simulate_file(file, options)
+            report = measure_simulation(instance, mode, completion.sends, completion.seconds, completion.busy_s)
+            report |= {"model": completion.model}
+            if completion.why:
+                report["no_completion_time"] = completion.why
+    if routing is not Routing.FIXED and mode is not SimulationMode.SHARES:
+        report["routing"] = routing.value
     if trace_file is not None and trace is not None:
-        write_trace(trace_file, instance, answer, trace, cut)
-    found |= {"barrier": asked.barrier, "latency_model": model.value, "reserve": asked.reserve}
+        write_trace(trace_file, instance, file.answer, trace, pieces)
+    report |= {"barrier": options.barrier, "latency_model": latency_model.value, "reserve": options.reserve}
     if instance.rank_costs is not None:
-        found["model"] += f"; {instance.rank_costs.in_words}"
-    found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
-    # What is asked of another model of time is not what the certificate speaks of.
-    if known is None or asked.pieces not in (None, read.pieces):
-        known = completion_if_any(instance, answer, read.pieces) if read.certificate or read.extra else None
-    proof, violations = proof_of(read, right=True, completion_s=None if known is None else known.seconds)
-    found |= {"proved_bound_s": None if proof.bound_s is None else float(proof.bound_s), "violations": violations}
-    return found
+        report["model"] += f"; {instance.rank_costs.in_words}"
+    report["pieces"] = pieces if isinstance(pieces, int) else pieces.tolist()
+    return report | _check_proof(file, options, completion)
+
+
+def _heading(file: ScheduleFile, options: SimulationOptions, pieces: int | Ints) -> list[str]:
+    """Return the time model in words; empty texts are left out of the heading."""
+    mode, has_trees = options.mode_for(file), isinstance(file.answer, TreePacking | TreeOrbits)
+    return [
+        MODE_HEADINGS[mode],
+        "with barriers" if options.barrier else "",
+        options.latency_model.value,
+        in_pieces(pieces) if has_trees and isinstance(pieces, int) else "",
+        "" if mode is SimulationMode.SHARES else options.routing_on(file.instance).in_words,
+    ]
+
+
+def _check_proof(file: ScheduleFile, options: SimulationOptions, completion: Completion | None) -> dict[str, Any]:
+    """Return the bound that the file's certificate proves, and contradictions between it and the file's own time.
+
+    The certificate bounds the completion time of the file with its own pieces, not the simulation that was asked for.
+    """
+    if completion is None or options.pieces not in (None, file.pieces):
+        has_claims = file.certificate or file.extra
+        completion = completion_if_any(file.instance, file.answer, file.pieces) if has_claims else None
+    completion_s = None if completion is None else completion.seconds
+    proof, violations = proof_of(file, right=True, completion_s=completion_s)
+    return {"proved_bound_s": None if proof.bound_s is None else float(proof.bound_s), "violations": violations}
 
 
 def write_trace(file: Path, instance: Instance, answer: Answer, trace: Trace, pieces: int | Ints) -> None:
@@ -146,48 +174,48 @@ def write_trace(file: Path, instance: Instance, answer: Answer, trace: Trace, pi
     write_whole(file, content.encode())
 
 
-def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, words: list[str]) -> dict[str, Any]:
-    found = measures(instance, mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
-    return found | {"model": ", ".join(filter(None, words))}
+def _measure_trace(instance: Instance, trace: Trace, mode: SimulationMode, heading: list[str]) -> dict[str, Any]:
+    report = measure_simulation(instance, mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
+    return report | {"model": ", ".join(filter(None, heading))}
 
 
-def _simulate_reserved(instance: Instance, answer: Answer, asked: SimulationOptions) -> tuple[Trace, Ints]:
-    """Simulate trees with reserved rates; also return their numbers of chunks."""
+def _simulate_reserved(instance: Instance, answer: Answer, options: SimulationOptions) -> tuple[Trace, Ints]:
+    """Simulate trees with reserved rates; also return the number of chunks of every tree."""
     if not isinstance(trees := write_out(answer, instance), TreePacking):
         raise InputError("only trees have reserved rates", source="--reserve")
-    moved = asked.routing not in (None, Routing.FIXED)
-    if asked.barrier or moved or asked.mode not in (None, SimulationMode.CONGESTION_AWARE):
+    has_other_paths = options.routing not in (None, Routing.FIXED)
+    if options.barrier or has_other_paths or options.mode not in (None, SimulationMode.CONGESTION_AWARE):
         raise InputError("expected the mode congestion-aware on fixed paths, without barriers", source="--reserve")
-    overhead_s = Fraction(0) if asked.chunk_overhead is None else parse(asked.chunk_overhead, UnitKind.TIME)
-    plan = reserve_rates(instance.topology, trees, asked.latency_model, overhead_s, asked.pieces)
-    return simulate_reserved(instance, trees, plan, asked.latency_model, overhead_s=overhead_s), plan.chunks
+    overhead_s = Fraction(0) if options.chunk_overhead is None else parse(options.chunk_overhead, UnitKind.TIME)
+    plan = reserve_rates(instance.topology, trees, options.latency_model, overhead_s, options.pieces)
+    return simulate_reserved(instance, trees, plan, options.latency_model, overhead_s=overhead_s), plan.chunks
 
 
-def measures(
-    instance: Instance, mode: SimulationMode, sends: int, time: float | None, busy_s: Floats
+def measure_simulation(
+    instance: Instance, mode: SimulationMode, sends: int, time_s: float | None, busy_s: Floats
 ) -> dict[str, Any]:
-    """Return results of a simulation as plain data; None where something is unknown.
+    """Return measures of a simulation as plain data; None where something is unknown.
 
-    Bandwidth bounds a schedule only if links serve one piece at a time and are never faster than nominal: the
-    congestion-unaware model, and links that are sometimes faster, are compared with latency only.
+    Bandwidth bounds a schedule only if links serve one piece at a time and are never faster than nominal. Otherwise, in
+    alpha-beta or if some link is faster for a time, the bound is that of latency alone.
     """
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "schema": "cwb-simulation/1",
         "instance": instance.name,
         "instance_sha256": instance.sha256,
         "mode": mode.value,
         "sends": sends,
-        "completion_time_s": time,
+        "completion_time_s": time_s,
         **dict.fromkeys(("collective", "size_bytes", "size_of", "algbw_GBps", "busbw_GBps")),
         **dict.fromkeys(("lower_bound_s", "certificate")),
     }
     for demand in instance.collectives[:1]:
         ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-        algbw = float(demand.size_bytes) / time / 1e9 if time and not (instance.also or demand.part_of) else None
-        faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
-        without_wire = faster or mode is SimulationMode.ALPHA_BETA
-        bound, certificate = (latency_bound if without_wire else best_bound)(instance)
-        found |= {
+        algbw = float(demand.size_bytes) / time_s / 1e9 if time_s and not (instance.also or demand.part_of) else None
+        is_faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
+        latency_only = is_faster or mode is SimulationMode.ALPHA_BETA
+        bound, certificate = (latency_bound if latency_only else best_bound)(instance)
+        report |= {
             "collective": demand.collective.name,
             "size_bytes": float(demand.size_bytes),
             "size_of": demand.collective.size,
@@ -197,16 +225,16 @@ def measures(
             "certificate": type(certificate).__name__.removesuffix("Certificate").lower(),
         }
     links = instance.topology.links
-    busiest = sorted(range(len(links)), key=lambda index: (-busy_s[index], index))[:LISTED]
-    found["busiest_links"] = [
+    busiest = sorted(range(len(links)), key=lambda index: (-busy_s[index], index))[:MAX_LISTED]
+    report["busiest_links"] = [
         {
             "link": index,
             "source": links[index].source,
             "target": links[index].target,
             "busy_s": float(busy_s[index]),
-            "utilization": float(busy_s[index]) / time if time else None,
+            "utilization": float(busy_s[index]) / time_s if time_s else None,
         }
         for index in busiest
     ]
-    found["mean_utilization"] = float(busy_s.mean()) / time if time and links else None
-    return found
+    report["mean_utilization"] = float(busy_s.mean()) / time_s if time_s and links else None
+    return report

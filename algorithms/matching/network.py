@@ -45,7 +45,7 @@ class ArcTables(NamedTuple):
     of_first: Any  #: islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``
     of: Any
     islands: int
-    alone: bool  #: True if every arc has a port of its own, so that the deadline rule is exact
+    has_own_ports: bool  #: True if every arc has a port of its own, so that the deadline rule is exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +77,10 @@ class RankNetwork:
     @property
     def has_equal_arcs(self) -> bool:
         """True if all arcs take equally long and share no port."""
-        return self.alone and len(np.unique(self.ticks)) == 1
+        return self.has_own_ports and len(np.unique(self.ticks)) == 1
 
     @cached_property
-    def alone(self) -> bool:
+    def has_own_ports(self) -> bool:
         """True if no two arcs share a port."""
         used = [port for ports in self.ports for port in ports]
         return len(set(used)) == len(used)
@@ -102,7 +102,7 @@ class RankNetwork:
         copied = np.array([numbers[port] if port >= 0 else -1 for port in self.copied.tolist()], dtype=np.int64)
         return ArcTables(
             self.incoming, self.head, self.tail, self.ticks, port_first, ports, woken_first, flat, copied, island,
-            of_first, of_flat, 1 + max((i for row in of for i in row), default=-1), self.alone,
+            of_first, of_flat, 1 + max((i for row in of for i in row), default=-1), self.has_own_ports,
         )  # fmt: skip
 
 

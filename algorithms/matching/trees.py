@@ -208,7 +208,7 @@ class OverlappedAllReduce(NamedTuple):
 
 def opposite(arcs: RankNetwork) -> Ints | None:
     """Return a reverse arc of each arc; None if one has none, or arcs share ports."""
-    if not arcs.alone or len(np.unique(arcs.tail * arcs.ranks + arcs.head)) < len(arcs.tail):
+    if not arcs.has_own_ports or len(np.unique(arcs.tail * arcs.ranks + arcs.head)) < len(arcs.tail):
         return None
     number = {ends: arc for arc, ends in enumerate(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True))}
     back = [number.get((b, a), -1) for a, b in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)]

@@ -1,9 +1,9 @@
 """Shortening of circuit schedules by moving late sends into earlier gaps; they never become longer.
 
 *Justification.* Sends, those that start last first, are placed as late as links and dependent sends allow; then, in
-the new order of starts, as early as possible, also into gaps. When a send is placed, all those placed before it, on
-its links or in its chunk, are where they were or farther away: so its old place is still free, and the time does
-not grow.
+the new order of starts, as early as possible, also into gaps. When a send is placed, those placed before it, on its
+links or of its chunk, are where they were or have moved away: so its old place is still free, and the schedule does
+not become longer.
 
 *Other parents.* A copy that arrives last and is not forwarded may come over any link to its target from any holder
 of the chunk, if that link has an earlier gap.
@@ -27,9 +27,9 @@ from ...core.schedule import Bools, Floats, Ints, Schedule, sends_from_lists
 from ...core.timing import Semantics
 from ...core.topology import NodeKind, Topology
 
-MAX_TURNS = 50  #: turns of justification and other parents, at most
+MAX_ROUNDS = 50  #: rounds of justification and of other parents, at most
 
-#: A send that must not start before another one has started, and by how many ticks later.
+#: ``(first, second, lag)``: the second send starts at least ``lag`` ticks after the start of the first.
 Precedence = tuple[int, int, int]
 
 
@@ -73,7 +73,7 @@ class TimedSends:
     begin: list[int]  #: start and duration of every send
     ticks: list[int]
     reduce: list[bool]  #: True for sends that add to the receiver's data
-    edges: list[Precedence]  #: precedences between sends: ``(first, second, lag)``
+    precedences: list[Precedence]
 
     @property
     def finish(self) -> int:
@@ -85,28 +85,27 @@ def justify_schedule(instance: Instance, schedule: Schedule, stop: Callable[[], 
     """Return a schedule of the same chunks over the same network that is no longer than a verified one.
 
     This is the schedule itself if nothing is gained, or if it is not supported: timing other than that of circuits,
-    chunks that share a link at a switch, or a sum that a rank forwards at the instant at which more is in transit to
-    it.
+    chunks that share a link at a switch, or a sum that a rank forwards while a later contribution is in transit to it.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
         return schedule
-    timed = _timed_sends(schedule, timing.epoch_s)
+    timed = _to_timed_sends(schedule, timing.epoch_s)
     if timed is None:
         return schedule
     before, moved = timed.finish, True
-    for _ in range(MAX_TURNS):
+    for _ in range(MAX_ROUNDS):
         if not moved or stop():
             break
         last = timed.finish
         _justify(timed, stop)
-        moved = _other_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
-        timed.edges = _dependences(timed, schedule.chunks.reduced)
-    return _schedule(timed, schedule, timing.epoch_s) if timed.finish < before else schedule
+        moved = _change_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
+        timed.precedences = _list_precedences(timed, schedule.chunks.reduced)
+    return _to_schedule(timed, schedule, timing.epoch_s) if timed.finish < before else schedule
 
 
-def _timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
-    """Read a schedule; None if links are shared or dependences do not order the starts."""
+def _to_timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
+    """Convert a schedule; None if sends share a link at the same time or start against their precedences."""
     sends = schedule.sends
     begin, end = (
         np.rint(column / float(tick)).astype(np.int64).tolist() for column in (schedule.start_s, schedule.end_s)
@@ -117,12 +116,12 @@ def _timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
     timed = TimedSends(chunk, source, target, paths, begin, ticks, sends.reduce.tolist(), [])
     spans = sorted((link, begin[i], end[i]) for i, path in enumerate(paths) for link in path)
     shared = any(a[0] == b[0] and b[1] < a[2] for a, b in pairwise(spans))
-    timed.edges = _dependences(timed, schedule.chunks.reduced)
-    kept = all(begin[i] + lag <= begin[j] for i, j, lag in timed.edges)
-    return timed if kept and not shared and min(ticks, default=1) >= 1 else None
+    timed.precedences = _list_precedences(timed, schedule.chunks.reduced)
+    respected = all(begin[i] + lag <= begin[j] for i, j, lag in timed.precedences)
+    return timed if respected and not shared and min(ticks, default=1) >= 1 else None
 
 
-def _dependences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
+def _list_precedences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
     """List precedences: arrivals at a source before its sends; for sums, also sends before later arrivals."""
     into: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)):
@@ -142,49 +141,50 @@ def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:
     while not stop():
         before, finish = timed.begin, timed.finish
         end = [finish - b - t for b, t in zip(timed.begin, timed.ticks, strict=True)]
-        mirrored = [(j, i, lag + timed.ticks[j] - timed.ticks[i]) for i, j, lag in timed.edges]
+        # In reversed time a send starts at its end, so that lags change by the difference of the durations.
+        mirrored = [(j, i, lag + timed.ticks[j] - timed.ticks[i]) for i, j, lag in timed.precedences]
         order = sorted(range(len(end)), key=lambda i: (-before[i], i))
-        late = _serial(timed, order, mirrored)
-        right = [finish - b - t for b, t in zip(late, timed.ticks, strict=True)]
-        timed.begin = _serial(timed, sorted(range(len(end)), key=lambda i: (right[i], i)), timed.edges)
+        reversed_begin = _place_in_order(timed, order, mirrored)
+        latest = [finish - b - t for b, t in zip(reversed_begin, timed.ticks, strict=True)]
+        timed.begin = _place_in_order(timed, sorted(range(len(end)), key=lambda i: (latest[i], i)), timed.precedences)
         if timed.finish == finish:
             return
 
 
-def _serial(timed: TimedSends, order: Sequence[int], edges: Sequence[Precedence]) -> list[int]:
+def _place_in_order(timed: TimedSends, order: Sequence[int], precedences: Sequence[Precedence]) -> list[int]:
     """Place the sends in order, each as early as possible, also into gaps."""
-    first: list[list[tuple[int, int]]] = [[] for _ in timed.begin]
-    for i, j, lag in edges:
-        first[j].append((i, lag))
+    predecessors: list[list[tuple[int, int]]] = [[] for _ in timed.begin]
+    for i, j, lag in precedences:
+        predecessors[j].append((i, lag))
     busy, begin = BusyIntervals(), [0] * len(timed.begin)
     for j in order:
-        ready = max((begin[i] + lag for i, lag in first[j]), default=0)
+        ready = max((begin[i] + lag for i, lag in predecessors[j]), default=0)
         begin[j] = busy.earliest(timed.links[j], max(0, ready), timed.ticks[j])
         busy.take(timed.links[j], begin[j], begin[j] + timed.ticks[j])
     return begin
 
 
-def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, tick: Fraction) -> bool:
-    """Move copies that arrive last and are not forwarded to parents with an earlier arrival."""
+def _change_parents(timed: TimedSends, schedule: Schedule, topology: Topology, tick: Fraction) -> bool:
+    """Let copies that arrive last and are not forwarded come from another parent, if that is earlier."""
     finish, busy = timed.finish, BusyIntervals()
     for links, b, t in zip(timed.links, timed.begin, timed.ticks, strict=True):
         busy.take(links, b, b + t)
-    have = _arrivals(timed, schedule, topology)
-    sent_on = {(timed.chunk[i], timed.source[i]) for i in range(len(timed.begin))}
+    arrival = _arrivals(timed, schedule, topology)
+    forwarded = {(timed.chunk[i], timed.source[i]) for i in range(len(timed.begin))}
     size = schedule.chunks.unit_bytes
     moved = False
     for i in range(len(timed.begin)):
         key = timed.chunk[i], timed.target[i]
-        if timed.begin[i] + timed.ticks[i] < finish or key in sent_on or schedule.chunks.reduced[key[0]]:
+        if timed.begin[i] + timed.ticks[i] < finish or key in forwarded or schedule.chunks.reduced[key[0]]:
             continue
         best: tuple[int, int, int] | None = None
         for e, (a, b) in enumerate(topology.link_ends):
-            if b != key[1] or (key[0], a) not in have or topology.nodes[a].kind is NodeKind.SWITCH:
+            if b != key[1] or (key[0], a) not in arrival or topology.nodes[a].kind is NodeKind.SWITCH:
                 continue
             link = topology.links[e]
             seconds = link.latency_s + int(schedule.chunks.units[key[0]]) * size / link.bandwidth_Bps
             ticks = -int(-seconds // tick)
-            start = busy.earliest((e,), have[key[0], a], ticks)
+            start = busy.earliest((e,), arrival[key[0], a], ticks)
             if best is None or start + ticks < best[0]:
                 best = start + ticks, e, ticks
         if best is not None and best[0] < finish:
@@ -197,16 +197,17 @@ def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, ti
 
 
 def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
-    have: dict[tuple[int, int], int] = {}
+    """Return the tick from which a node has a chunk, by chunk and node."""
+    arrival: dict[tuple[int, int], int] = {}
     for i in range(len(timed.begin)):
         key, end = (timed.chunk[i], timed.target[i]), timed.begin[i] + timed.ticks[i]
-        have[key] = min(have.get(key, end), end)
+        arrival[key] = min(arrival.get(key, end), end)
     for c, group in enumerate(schedule.chunks.held_by.tolist()):
-        have.update(((c, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
-    return have
+        arrival.update(((c, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
+    return arrival
 
 
-def _schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
+def _to_schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
     sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
     begin: Ints = np.array(timed.begin, dtype=np.int64)
     end: Ints = begin + np.array(timed.ticks, dtype=np.int64)

@@ -148,8 +148,8 @@ class HeightLimit:
         return f"{height // 10**6}.{height % 10**6:06d}".rstrip("0").rstrip(".") + " ms"
 
 
-def pose(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
-    """Create the network of sites of an instance.
+def to_wan(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
+    """Convert an instance to its network of sites.
 
     ``kept`` are pairs of directed links, in either order, that must be links of the result. Raise Unsupported if
     :func:`supports` rejects the instance or capacities have no common unit of a sensible size, and InputError if the

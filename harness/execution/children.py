@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from .player import Job, perform
 from .program import Program
-from .sockets import Address, ConnectionLost, LateTransport, SocketTransport, connect, listen
+from .sockets import Address, ConnectionLost, DelayedTransport, SocketTransport, connect, listen
 
 #: Folder in which ``ip`` keeps the names of namespaces.
 NAMESPACES = "/var/run/netns"
@@ -57,7 +57,7 @@ def serve(control: socket.socket) -> None:
     if given.latency_s is None:
         transport = SocketTransport(control, outgoing, incoming)
     else:
-        transport = LateTransport(control, outgoing, incoming, given.latency_s)
+        transport = DelayedTransport(control, outgoing, incoming, given.latency_s)
     control.sendall(pickle.dumps(perform(given.program, given.job, transport)))
 
 

@@ -3,7 +3,7 @@
 A link is a pair of virtual Ethernet interfaces between two namespaces. Its data is shaped where it leaves, by a token
 bucket; acknowledgements come back over the same pair and are not. So they never wait behind data of the other
 direction. Processes talk TCP over these interfaces, and the namespaces have no others. Latency is kept by the
-receiver (:class:`.sockets.LateTransport`).
+receiver (:class:`.sockets.DelayedTransport`).
 
 Names of namespaces contain the number of the process that made them. It deletes them however it ends, unless it is
 killed; the next one deletes those of processes that are no more.

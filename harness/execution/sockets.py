@@ -1,6 +1,6 @@
 """Messages between processes over sockets, one for each direction of each pair.
 
-Sizes and order of the messages are known at both ends, so that a stream has the bytes of the data and nothing else.
+Both ends know the sizes and the order of the messages, so that streams carry data alone, without headers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CONNECT_S = 60.0
 
 
 class ConnectionLost(Exception):
-    """End of another process, or of the one that started this one."""
+    """Another process, or the one that started this one, has ended."""
 
 
 class SocketTransport:
@@ -34,16 +34,18 @@ class SocketTransport:
     Parameters
     ----------
     control : socket
-        Connection to the process that started this one; it says when a repetition begins.
+        Connection to the process that started this one, which says when a repetition begins.
+    outgoing, incoming : dict of int to socket
+        Connections by the number of the other process.
     """
 
     def __init__(
         self, control: socket.socket, outgoing: dict[int, socket.socket], incoming: dict[int, socket.socket]
     ) -> None:
         self._control = control
-        self._sockets = {True: incoming, False: outgoing}
-        self._left: dict[tuple[int, bool], memoryview] = {}
-        self._ended: list[tuple[int, bool]] = []
+        self._sockets = {True: incoming, False: outgoing}  # by "is incoming", like the messages below
+        self._remaining: dict[tuple[int, bool], memoryview] = {}
+        self._completed: list[tuple[int, bool]] = []
         self._selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         for end in (*outgoing.values(), *incoming.values()):
@@ -58,54 +60,54 @@ class SocketTransport:
         self._begin(peer, into, incoming=True)
 
     def wait(self) -> list[tuple[int, bool]]:
-        """Return messages that have ended, at least one."""
-        while not self._ended:
+        """Wait for messages to complete; return the peer of each and whether it is incoming."""
+        while not self._completed:
             for key, _ in self._selector.select():
                 if key.data is None:
-                    raise ConnectionLost  # nothing is said while a repetition runs
-                if self._move(*key.data):
+                    raise ConnectionLost  # closed: nothing is sent on it while a repetition runs
+                if self._transfer(*key.data):
                     self._selector.unregister(key.fileobj)
-                    self._ended.append(key.data)
-        ended, self._ended = self._ended, []
-        return ended
+                    self._completed.append(key.data)
+        completed, self._completed = self._completed, []
+        return completed
 
     def start(self) -> float:
         """Say that this process is ready, wait for the common instant of all, and return it."""
         self._control.sendall(b"r")
-        (instant,) = struct.unpack("d", _read(self._control, 8))
+        (instant,) = struct.unpack("d", _receive_exactly(self._control, 8))
         time.sleep(max(0.0, instant - time.perf_counter()))
         return float(instant)
 
     def _begin(self, peer: int, data: memoryview, *, incoming: bool) -> None:
-        self._left[peer, incoming] = data
-        if self._move(peer, incoming):
-            self._ended.append((peer, incoming))
+        self._remaining[peer, incoming] = data
+        if self._transfer(peer, incoming):
+            self._completed.append((peer, incoming))
         else:
             event = selectors.EVENT_READ if incoming else selectors.EVENT_WRITE
             self._selector.register(self._sockets[incoming][peer], event, (peer, incoming))
 
-    def _move(self, peer: int, incoming: bool) -> bool:
-        """Move as many bytes as is possible without waiting; return whether the message has ended."""
-        data, end = self._left[peer, incoming], self._sockets[incoming][peer]
+    def _transfer(self, peer: int, incoming: bool) -> bool:
+        """Move as many bytes as is possible without waiting; return whether the message is complete."""
+        data, end = self._remaining[peer, incoming], self._sockets[incoming][peer]
         with suppress(BlockingIOError):
             while data:
                 count = end.recv_into(data) if incoming else end.send(data)
                 if incoming and not count:
                     raise ConnectionLost
                 data = data[count:]
-        self._left[peer, incoming] = data
+        self._remaining[peer, incoming] = data
         return not data
 
 
-class LateTransport(SocketTransport):
-    """Connections whose incoming data counts as received some time after it has come.
+class DelayedTransport(SocketTransport):
+    """Connections whose incoming data counts as received a latency after its arrival.
 
-    Data is taken as soon as it comes, so that its time is known and the sender does not wait.
+    Data is read as soon as it arrives, so that its time of arrival is known and the sender is not held up.
 
     Parameters
     ----------
     latency_s : dict of int to float
-        Seconds for data of every other process.
+        Latency of data from every other process.
     """
 
     def __init__(
@@ -117,66 +119,73 @@ class LateTransport(SocketTransport):
     ) -> None:
         super().__init__(control, outgoing, incoming)
         self._selector.close()
-        self._selector = selectors.SelectSelector()  # others wait for whole milliseconds
+        self._selector = selectors.SelectSelector()  # timeouts of other selectors are whole milliseconds
         self._selector.register(control, selectors.EVENT_READ)
         self._latency_s = latency_s
-        self._early: dict[int, deque[tuple[float, memoryview]]] = {peer: deque() for peer in incoming}
+        self._undelivered: dict[int, deque[tuple[float, memoryview]]] = {peer: deque() for peer in incoming}
         for peer, end in incoming.items():
             self._selector.register(end, selectors.EVENT_READ, (peer, True))
 
     def receive(self, peer: int, into: memoryview) -> None:
         """Begin to receive the next message of a process."""
-        self._left[peer, True] = into
+        self._remaining[peer, True] = into
 
     def wait(self) -> list[tuple[int, bool]]:
-        """Return messages that have ended, at least one."""
-        while not self._ended:
-            next_s = min((due for peer in self._early if (due := self._deliver(peer)) is not None), default=None)
-            left_s = 0.0 if self._ended else None if next_s is None else max(0.0, next_s - time.perf_counter())
-            for key, _ in self._selector.select(left_s):
+        """Wait for messages to complete; return the peer of each and whether it is incoming."""
+        while not self._completed:
+            next_due = min(
+                (due for peer in self._undelivered if (due := self._deliver(peer)) is not None), default=None
+            )
+            timeout_s = (
+                0.0 if self._completed else None if next_due is None else max(0.0, next_due - time.perf_counter())
+            )
+            for key, _ in self._selector.select(timeout_s):
                 if key.data is None:
-                    raise ConnectionLost  # nothing is said while a repetition runs
+                    raise ConnectionLost  # closed: nothing is sent on it while a repetition runs
                 peer, incoming = key.data
                 if incoming:
-                    self._take(peer)
-                elif self._move(peer, incoming):
+                    self._buffer_arrivals(peer)
+                elif self._transfer(peer, incoming):
                     self._selector.unregister(key.fileobj)
-                    self._ended.append(key.data)
-        ended, self._ended = self._ended, []
-        return ended
+                    self._completed.append(key.data)
+        completed, self._completed = self._completed, []
+        return completed
 
-    def _take(self, peer: int) -> None:
+    def _buffer_arrivals(self, peer: int) -> None:
+        """Read what has come from a process, and note when it counts as received."""
         end = self._sockets[True][peer]
         with suppress(BlockingIOError):
             while part := end.recv(_BUFFER_BYTES):
-                self._early[peer].append((time.perf_counter() + self._latency_s[peer], memoryview(part)))
+                self._undelivered[peer].append((time.perf_counter() + self._latency_s[peer], memoryview(part)))
             self._selector.unregister(end)  # the other process has ended
-            missing = len(self._left.get((peer, True), b"")) - sum(len(part) for _, part in self._early[peer])
+            missing = len(self._remaining.get((peer, True), b"")) - sum(
+                len(part) for _, part in self._undelivered[peer]
+            )
             if missing > 0:
                 raise ConnectionLost
 
     def _deliver(self, peer: int) -> float | None:
-        """Write data that is due; return when the next is due, if a message waits for it."""
-        early, into = self._early[peer], self._left.get((peer, True))
-        while into is not None and early:
-            due, part = early[0]
+        """Deliver data that is due; return when the next data is due, None if no message waits for it."""
+        waiting, into = self._undelivered[peer], self._remaining.get((peer, True))
+        while into is not None and waiting:
+            due, part = waiting[0]
             if due > time.perf_counter():
                 return due
             count = min(len(part), len(into))
             into[:count] = part[:count]
-            into = self._left[peer, True] = into[count:]
-            early.popleft()
+            into = self._remaining[peer, True] = into[count:]
+            waiting.popleft()
             if len(part) > count:
-                early.appendleft((due, part[count:]))
+                waiting.appendleft((due, part[count:]))
             if not into:
-                del self._left[peer, True]
-                self._ended.append((peer, True))
+                del self._remaining[peer, True]
+                self._completed.append((peer, True))
                 return None
         return None
 
 
 def listen(addresses: Iterable[Address]) -> list[socket.socket]:
-    """Return sockets that accept connections at some addresses."""
+    """Return a listening socket for every address."""
     found = []
     for address in addresses:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
@@ -193,6 +202,11 @@ def connect(
 ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
     """Connect to the targets, and accept as many connections as there are sources; all listen already.
 
+    Parameters
+    ----------
+    number : int
+        Number of this process, sent first on every connection.
+
     Returns
     -------
     outgoing, incoming : dict of int to socket
@@ -203,7 +217,7 @@ def connect(
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)
         end.settimeout(_CONNECT_S)
-        _prepare(end)
+        _set_options(end)
         end.connect(address)
         end.sendall(struct.pack("i", number))
         outgoing[peer] = end
@@ -217,24 +231,25 @@ def connect(
                 listener_: Any = key.fileobj
                 end, _ = listener_.accept()
                 end.settimeout(_CONNECT_S)
-                _prepare(end)
-                incoming[struct.unpack("i", _read(end, 4))[0]] = end
+                _set_options(end)
+                incoming[struct.unpack("i", _receive_exactly(end, 4))[0]] = end
     return outgoing, incoming
 
 
-def _prepare(end: socket.socket) -> None:
-    """Enlarge the buffers of a local socket; send without delay over TCP, with the plainest control of congestion."""
+def _set_options(end: socket.socket) -> None:
+    """Enlarge the buffer of a local socket; over TCP, send without delay and with Reno congestion control."""
     if end.family == socket.AF_INET:
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")  # of every Linux; others probe for more
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")  # on every Linux; others probe for bandwidth
     else:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
 
 
-def _read(end: socket.socket, count: int) -> bytes:
-    found = b""
-    while len(found) < count:
-        if not (part := end.recv(count - len(found))):
+def _receive_exactly(end: socket.socket, count: int) -> bytes:
+    """Return exactly so many bytes from a socket."""
+    data = b""
+    while len(data) < count:
+        if not (part := end.recv(count - len(data))):
             raise ConnectionLost
-        found += part
-    return found
+        data += part
+    return data

@@ -1,4 +1,4 @@
-"""The portfolio: which engine is tried on which network in which order, until the bound or the last attempt."""
+"""Portfolio of engines: attempts on several forms of a network, until the bound is met or attempts run out."""
 
 from __future__ import annotations
 
@@ -20,70 +20,71 @@ from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind
 
-#: Chunks of all ranks up to which several words are looked at for a chunk that no other neighbour has.
+#: Words of 64 chunks that a link of a stream searches for a chunk that no other neighbour has; with more chunks than
+#: ``_FEW_CHUNKS``, it searches one.
+_SEARCHED_WORDS = 4
 _FEW_CHUNKS = 4096
 
-#: Blocks between two lines of progress.
-_TOLD = 50
+#: Blocks of a stream from one progress message to the next.
+_BLOCKS_PER_MESSAGE = 50
+
+#: With more chunks than this, the rarest chunk is sought in a sample (``RARE_OF_64``), not among all.
+_MAX_CHUNKS_FOR_RAREST = 1024
+
+#: Attempts in steps with random chunks; later attempts prefer the rarest. Forms take turns of twice as many attempts.
+_RANDOM_ATTEMPTS = 3
+
+#: Larger than any tick.
+_NO_LIMIT = 2**62
 
 
-def stream_of(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
-    """Make nothing yet: the steps come when they are asked for."""
-    return GatherStream(arcs.incoming, len(arcs.tail), owner, 4 if len(owner) <= _FEW_CHUNKS else 1, seed)
+def make_stream(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
+    """Return an all-gather whose steps are computed on demand, when it is iterated over."""
+    words = _SEARCHED_WORDS if len(owner) <= _FEW_CHUNKS else 1
+    return GatherStream(arcs.incoming, len(arcs.tail), owner, words, seed)
 
 
 def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) -> bool:
-    """Return whether all ranks take part over equal links; for an all-reduce, with equal reverse links."""
-    fits = bool(members.all()) and len(arcs.tail) == links and arcs.has_equal_arcs
-    if not fits or kind is not Collective.ALL_REDUCE:
-        return fits
+    """Return whether all ranks take part over equal links; for an all-reduce, every link needs a reverse."""
+    is_streamable = bool(members.all()) and len(arcs.tail) == links and arcs.has_equal_arcs
+    if not is_streamable or kind is not Collective.ALL_REDUCE:
+        return is_streamable
     ends = (arcs.tail, arcs.head), (arcs.head, arcs.tail)
-    there, back = ((a * arcs.ranks + b) for a, b in ends)
-    there.sort()
-    back.sort()
-    return bool((there == back).all())
+    forward, reverse = ((a * arcs.ranks + b) for a, b in ends)
+    forward.sort()
+    reverse.sort()
+    return bool((forward == reverse).all())
 
 
-def streamed_gather(
-    sha256: str, arcs: RankNetwork, owner: Ints, trees: TreeKind, budget: Budget
-) -> StreamedSteps | None:
-    """Make all steps once and count them; None if not every rank gets everything, or the budget ends before."""
+def run_stream(sha256: str, arcs: RankNetwork, owner: Ints, trees: TreeKind, budget: Budget) -> StreamedSteps | None:
+    """Count and hash all steps of a stream; None if a rank lacks a chunk or the budget runs out."""
     sends = len(owner) * (arcs.ranks - 1)
     require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
-    stream = stream_of(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, owner, budget.seed)
-    digest, steps, made = Digest(), 0, 0
+    stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, owner, budget.seed)
+    digest, steps, sent = Digest(), 0, 0
     for number, block in enumerate(stream()):
         digest.add(block)
-        steps, made = steps + len(block), made + int((block >= 0).sum())
-        if number % _TOLD == _TOLD - 1:
-            budget.progress(f"{steps:,} steps, {made:,} of {sends:,} sends")
+        steps, sent = steps + len(block), sent + int((block >= 0).sum())
+        if number % _BLOCKS_PER_MESSAGE == _BLOCKS_PER_MESSAGE - 1:
+            budget.progress(f"{steps:,} steps, {sent:,} of {sends:,} sends")
         if budget.is_exhausted:
             return None
-    return StreamedSteps(sha256, trees, steps, made, digest.hex(), stream) if made == sends else None
-
-
-#: Chunks of all ranks up to which the rarest chunk is looked for among all.
-_RAREST_UP_TO = 1024
-
-#: Attempts with random chunks before the rarest ones come first.
-_RANDOM_FIRST = 3
-
-#: Beyond every tick.
-_NEVER = 2**62
+    return StreamedSteps(sha256, trees, steps, sent, digest.hex(), stream) if sent == sends else None
 
 
 @dataclass(frozen=True, eq=False)
 class SynthesizedGather:
-    """An all-gather over arcs. The rows' starts are in ticks; the last chunk arrives at tick ``ticks``."""
+    """An all-gather over arcs."""
 
     arcs: RankNetwork
-    rows: TransferRows
-    ticks: int
-    engine: str
+    rows: TransferRows  #: Transfers, with starts in ticks.
+    ticks: int  #: Tick of the last arrival.
+    engine: str  #: Engine and network that found it, in words.
     attempts: int
 
 
-#: Makes an attempt that may be given up where it is not below a number of ticks: ``(ticks, rows)``, 0 ticks if it was.
+#: Makes an attempt: fills the given rows, and returns the tick of the last arrival and the number of rows. An attempt
+#: that cannot end before the given tick may be given up; then it returns 0 ticks.
 Engine = Callable[[int, TransferRows], tuple[int, int]]
 
 
@@ -97,34 +98,34 @@ def gather(
     variant: str,
     restarts: int,
 ) -> SynthesizedGather | None:
-    """Find a short all-gather.
+    """Return the shortest all-gather of several attempts; None if none succeeded.
 
-    Return the shortest; None if no attempt succeeded. ``networks`` has the network in several forms, with their names.
-    A schedule that meets the bound in ticks ends the search. The budget is checked before every attempt but the first
-    one, and gives the seed; ``variant`` is ``paper`` or ``portfolio``.
+    ``networks`` has the network in several forms, with their names. A schedule that meets the bound in ticks ends the
+    search. The budget gives the seed, and is checked before every attempt but the first; ``variant`` is ``paper`` or
+    ``portfolio``.
     """
     usable = [(name, arcs) for name, arcs in networks if reaches_all(arcs, members, through_members=False)]
     rows: TransferRows | None = None
     best: SynthesizedGather | None = None
-    made = 0
-    for arcs, engine, attempt in islice(_attempts(usable, owner, members, bound, budget.seed, variant), restarts):
+    attempts = 0
+    for arcs, name, engine in islice(_attempts(usable, owner, members, bound, budget.seed, variant), restarts):
         if best is not None and budget.is_exhausted:
             break
-        made += 1
+        attempts += 1
         rows = rows or room_for((len(members) - 1) * len(owner))
-        ticks, used = attempt(best.ticks if best else _NEVER, rows)
+        ticks, used = engine(best.ticks if best else _NO_LIMIT, rows)
         if ticks and (best is None or ticks < best.ticks):
-            best = SynthesizedGather(arcs, TransferRows(*(column[:used] for column in rows)), ticks, engine, made)
-            rows = None  # the next attempt has room of its own
+            best = SynthesizedGather(arcs, TransferRows(*(column[:used] for column in rows)), ticks, name, attempts)
+            rows = None  # the best schedule keeps its rows
             if ticks <= bound:
                 break
-    return None if best is None else SynthesizedGather(best.arcs, best.rows, best.ticks, best.engine, made)
+    return None if best is None else SynthesizedGather(best.arcs, best.rows, best.ticks, best.engine, attempts)
 
 
 def _attempts(
     networks: list[tuple[str, RankNetwork]], owner: Ints, members: Bools, bound: int, seed: int, variant: str
 ) -> Iterator[tuple[RankNetwork, str, Engine]]:
-    """Yield attempts without end, those most likely to meet the bound first."""
+    """Yield attempts without end: network, description, engine; those most likely to meet the bound first."""
     if not networks:
         return
     forms: list[tuple[str, RankNetwork]] = []
@@ -133,37 +134,40 @@ def _attempts(
             forms.append((name, restrict_to_members(arcs, members)))
         forms.append((name, arcs))
     if variant == "paper":
-        for turn in count():
-            name, arcs = forms[turn % len(forms)]
-            yield arcs, f"paper {name}", partial(match_in_turns, arcs.tables, owner, members, _mix_seed(seed, turn))
+        for attempt in count():
+            name, arcs = forms[attempt % len(forms)]
+            yield arcs, f"paper {name}", partial(match_in_turns, arcs.tables, owner, members, _mix_seed(seed, attempt))
     if all(arcs.has_equal_arcs for _, arcs in forms):
         if members.all() and len(forms) == 1:
             yield forms[0][1], "steps, as they come", _stream_engine(forms[0][1], owner, _mix_seed(seed, 0))
-        for turn in count():
-            name, arcs = forms[turn // (2 * _RANDOM_FIRST) % len(forms)]
-            how = ANY if turn < _RANDOM_FIRST else RAREST if len(owner) <= _RAREST_UP_TO else RARE_OF_64
-            word = ("any", "rarest", "rare of 64")[how]
-            yield arcs, f"steps, {word}", _step_engine(arcs, owner, members, how, _mix_seed(seed, turn))
+        for attempt in count():
+            name, arcs = forms[attempt // (2 * _RANDOM_ATTEMPTS) % len(forms)]
+            choice = (
+                ANY if attempt < _RANDOM_ATTEMPTS else RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
+            )
+            label = ("any", "rarest", "rare of 64")[choice]
+            yield arcs, f"steps, {label}", _step_engine(arcs, owner, members, choice, _mix_seed(seed, attempt))
     rules = list(product((RAREST, ANY), (True, False), (PREFER, INSIST, IGNORE)))
-    for turn in count():
-        for (how, deadline, groups), (name, arcs) in product(rules, forms):
-            if (groups != IGNORE and arcs.tables.islands == 0) or (deadline and not arcs.alone):
-                continue
-            rule = ChoiceRule(how, groups, deadline, True, _mix_seed(seed, turn))
-            words = ("no islands", "new to islands first", "new to islands alone")[groups]
+    for attempt in count():
+        for (choice, deadline, islands), (name, arcs) in product(rules, forms):
+            if (islands != IGNORE and arcs.tables.islands == 0) or (deadline and not arcs.has_own_ports):
+                continue  # the rule does not apply to this network
+            rule = ChoiceRule(choice, islands, deadline, True, _mix_seed(seed, attempt))
+            label = ("no islands", "new to islands first", "new to islands alone")[islands]
             engine = partial(gather_by_events, arcs.tables, owner, members, rule, bound)
-            yield arcs, f"events, {name}, {words}", engine
+            yield arcs, f"events, {name}, {label}", engine
 
 
-def _mix_seed(seed: int, turn: int) -> int:
-    return (seed * 1_000_003 + turn) & 0x7FFFFFFF
+def _mix_seed(seed: int, attempt: int) -> int:
+    return (seed * 1_000_003 + attempt) & 0x7FFFFFFF
 
 
-def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed: int) -> Engine:
+def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, choice: int, seed: int) -> Engine:
+    """Return an engine that matches in steps; limits and starts are converted between steps and ticks."""
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
-        steps, used = gather_in_steps(arcs.incoming, owner, members, how, seed, -(-limit // tick), rows)
+        steps, used = gather_in_steps(arcs.incoming, owner, members, choice, seed, -(-limit // tick), rows)
         rows.start[:used] *= tick
         return steps * tick, used
 
@@ -171,11 +175,12 @@ def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed:
 
 
 def _stream_engine(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
+    """Return an engine that writes down the transfers of a stream."""
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
         steps, used = 0, 0
-        for block in stream_of(arcs, owner, seed)():
+        for block in make_stream(arcs, owner, seed)():
             step, arc = np.nonzero(block >= 0)
             here = slice(used, used + len(arc))
             rows.arc[here], rows.chunk[here], rows.head[here] = arc, block[step, arc], arcs.head[arc]

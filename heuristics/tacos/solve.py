@@ -32,7 +32,7 @@ from ...core.topology import Topology
 from ...core.trees import TreeKind
 from .bounds import bound_of, half_ticks
 from .method import TacosOptions, chunk_bytes, longest
-from .portfolio import SynthesizedGather, can_stream, gather, stream_of, streamed_gather
+from .portfolio import SynthesizedGather, can_stream, gather, make_stream, run_stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ def warm_up() -> None:
     rows = room_for(4)
     everyone = np.ones(2, dtype=np.bool_)
     gather_in_steps(arcs.incoming, two, everyone, 0, 0, 9, rows)
-    list(stream_of(arcs, two, 0)())
+    list(make_stream(arcs, two, 0)())
     match_in_turns(arcs.tables, two, everyone, 0, 9, rows)
     gather_by_events(arcs.tables, two, everyone, ChoiceRule(0, 0, True, True, 0), 1, 9, rows)
     overlap_all_reduce(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
@@ -283,7 +283,7 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
 
 def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
     """Stream sends step by step; an all-reduce first reverses its gather over opposite links."""
-    answer = streamed_gather(task.instance.sha256, plain, task.owner, _TREES[task.kind], budget)
+    answer = run_stream(task.instance.sha256, plain, task.owner, _TREES[task.kind], budget)
     if answer is None:
         return None
     metrics: dict[str, Any] = {"engine": "steps, not kept", "attempts": 1, "sends": answer.sends, "overlapped": False}

@@ -27,7 +27,7 @@ from ...models.mtree.problem import WanProblem
 
 def bound_fields(problem: WanProblem) -> dict[str, Any]:
     """Return the bound of an outcome and its certificate."""
-    return {"bound": float(problem.seconds(problem.highest.rate)), "certificate": problem.highest.certificate}
+    return {"bound": float(problem.seconds(problem.ceiling.rate)), "certificate": problem.ceiling.certificate}
 
 
 def tree_outcome(
@@ -52,9 +52,9 @@ def tree_outcome(
     if common_root:
         roots[:] = lowest_root(wan, rated)
     seconds = problem.seconds(rated.total)
-    measured = {**measures_of_rate(wan, rated.total, problem.highest), **measures_of_trees(wan, rated, roots.tolist())}
+    measured = {**measures_of_rate(wan, rated.total, problem.ceiling), **measures_of_trees(wan, rated, roots.tolist())}
     return Outcome(
-        Status.OPTIMAL if rated.total == problem.highest.rate else Status.FEASIBLE,
+        Status.OPTIMAL if rated.total == problem.ceiling.rate else Status.FEASIBLE,
         packing(problem.instance, wan, rated, roots),
         objective=float(seconds),
         reports=tuple(reports),
@@ -79,7 +79,7 @@ def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[s
     """
     load_s = _load_s(problem, schedule)
     rate = problem.size_bytes / load_s / problem.wan.unit_Bps
-    measured = measures_of_rate(problem.wan, rate, problem.highest)
+    measured = measures_of_rate(problem.wan, rate, problem.ceiling)
     return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **bound_fields(problem))
 
 

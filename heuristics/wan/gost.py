@@ -38,7 +38,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
         "ith_height": most,
         "gbst_rate_Bps": _rate(problem, grown),
     }
-    nothing = SearchResult(None, problem.strongest.rate, EXACT_ARITHMETIC, (), calls, metrics)
+    nothing = SearchResult(None, problem.strength.rate, EXACT_ARITHMETIC, (), calls, metrics)
     if not len(grown.trees):
         message = f"no tree of at most {height} was found from {options.retries + 1} random start"
         message += "s" if options.retries else ", where algorithm 1 ends; -O retries=20 tries others"
@@ -68,7 +68,11 @@ def run_ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple
     def gbst(most: int) -> GbstTrees:
         drawn = state if options.ith_seed == "fresh" else random_state(budget.seed)
         return run_gbst(
-            problem.wan, HeightLimit(problem.limit.length, most, problem.limit.unit), problem.least, variant, drawn
+            problem.wan,
+            HeightLimit(problem.limit.length, most, problem.limit.unit),
+            problem.min_capacity,
+            variant,
+            drawn,
         )
 
     best = gbst(problem.limit.most)

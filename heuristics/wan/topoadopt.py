@@ -53,7 +53,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
             trees, now = changed, found.total
         if found.total > best.total:
             best = found
-            budget.progress(f"move {move + 1}: {float(best.total / problem.highest.rate):.2%} of the strength")
+            budget.progress(f"move {move + 1}: {float(best.total / problem.ceiling.rate):.2%} of the strength")
         temperature *= options.cooling
     return tree_outcome(problem, best, reports=reports[-1:], rounds=len(reports), metrics={"moves": len(reports) - 1})
 

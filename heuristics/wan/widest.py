@@ -110,7 +110,7 @@ def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
     rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
     latency = wan.latency_ns[links]
     metrics = {
-        **measures_of_rate(wan, rate, problem.highest),
+        **measures_of_rate(wan, rate, problem.ceiling),
         "mean_tree_height": n - 1,
         "max_tree_height": n - 1,
         "max_tree_latency_s": int(latency.sum() - latency.min()) / 1e9,
@@ -119,7 +119,7 @@ def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
         "ring": [wan.names[site] for site in ring],
     }
     return Outcome(
-        Status.OPTIMAL if rate == problem.highest.rate else Status.FEASIBLE,
+        Status.OPTIMAL if rate == problem.ceiling.rate else Status.FEASIBLE,
         ring_packing(problem, ring, links),
         objective=float(problem.seconds(rate)),
         metrics=metrics,

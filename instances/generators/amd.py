@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import Wiring, bufferless, gpu, gpus, nics, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_ranges, check_size, wire
+from .building import LATENCY, Time, check_range, check_ranges, check_size, read_wire
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
 #: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
@@ -72,7 +72,7 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
     check_range(chassis, "chassis", 1 if variant == "fixed" else 2)
     check_size(nodes=24 * chassis + 1, links=(56 + 32 + 16) * chassis)
-    inside, outside = wire("50 GB/s", "0.7 us"), wire("25 GB/s", "1.3 us")
+    inside, outside = read_wire("50 GB/s", "0.7 us"), read_wire("25 GB/s", "1.3 us")
     links: list[Link] = []
     switches: list[str] = []
     for box in range(chassis):
@@ -80,11 +80,11 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
         smalls = [f"box{box}.switch{pair}" for pair in range(8 if chassis > 1 else 0)]
         for pair, small in enumerate(smalls):
             joint = inside if variant == "repo" and pair == 0 else outside
-            links += [*joint.both(gpu(box, 2 * pair), small), *joint.both(gpu(box, 2 * pair + 1), small)]
+            links += [*joint.link_pair(gpu(box, 2 * pair), small), *joint.link_pair(gpu(box, 2 * pair + 1), small)]
         switches += smalls
         # The code takes what stands one place before each small switch in its list: GPU 15, then small switches 0 to 6.
         for name in [gpu(box, 15), *smalls[:-1]] if variant == "repo" else smalls:
-            links += outside.both(name, "network")
+            links += outside.link_pair(name, "network")
     names = [*gpus(chassis, 16), *switches]
     swapped = {name for box in range(chassis) for name in (gpu(box, 15), f"box{box}.switch7") if variant == "repo"}
     nodes = [bufferless(name) if (name in switches) != (name in swapped) else Node(name) for name in names]
@@ -104,7 +104,7 @@ def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     rails = rails if boxes > 1 else 0
     check_size(nodes=8 * boxes + rails, links=2 * boxes * (len(FULL_MESH) + (8 if rails else 0)))
-    inside, outside = wire("64 GB/s", latency), wire("400 Gb/s", latency)
+    inside, outside = read_wire("64 GB/s", latency), read_wire("400 Gb/s", latency)
     links = [link for box in range(boxes) for link in wired_box(box, FULL_MESH, inside)]
     if rails:
         links += nics(boxes, 8, outside, lambda _, index: f"rail{index % rails}")
@@ -124,9 +124,9 @@ def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology
     check_range(boxes, "boxes", 1)
     pairs: Wiring = {pair: count for pair, count in INFINITY_FABRIC.items() if max(pair) < per_box}
     check_size(nodes=boxes * per_box + 1, links=2 * boxes * (len(pairs) + per_box))
-    inside, outside = wire("50 GB/s", latency), wire("16 GB/s", latency)
+    inside, outside = read_wire("50 GB/s", latency), read_wire("16 GB/s", latency)
     links = [link for box in range(boxes) for link in wired_box(box, pairs, inside)]
     names = gpus(boxes, per_box)
     if boxes > 1:
-        links += [link for name in names for link in outside.both(name, "ib")]
+        links += [link for name in names for link in outside.link_pair(name, "ib")]
     return switched_network(names, ["ib"] if boxes > 1 else [], links, multicast=multicast)

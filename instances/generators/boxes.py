@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from ...core.topology import Link, Node, Topology
-from .building import Rate, Time, Wire, check_size, switch, wire
+from .building import Rate, Time, Wire, check_size, make_switch, read_wire
 
 #: Undirected pairs of GPUs, with the number of parallel links between them.
 Wiring = Mapping[tuple[int, int], int]
@@ -29,7 +29,7 @@ def gpus(boxes: int, per_box: int) -> tuple[str, ...]:
 
 def wired_box(box: int, pairs: Wiring, single: Wire) -> list[Link]:
     """Wire the GPUs of a box; parallel links are one link of their summed bandwidth."""
-    return [link for (a, b), count in pairs.items() for link in (single * count).both(gpu(box, a), gpu(box, b))]
+    return [link for (a, b), count in pairs.items() for link in (single * count).link_pair(gpu(box, a), gpu(box, b))]
 
 
 def nvswitches(box: int, planes: int = 1) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def switched_box(box: int, per_box: int, inside: Wire, planes: int = 1) -> list[
         link
         for index in range(per_box)
         for name in nvswitches(box, planes)
-        for link in share.both(gpu(box, index), name)
+        for link in share.link_pair(gpu(box, index), name)
     ]
 
 
@@ -58,7 +58,7 @@ def nics(
     """
     for box in range(boxes):
         for index in range(int(box < missing), per_box):
-            yield from outside.both(gpu(box, index), port(box, index))
+            yield from outside.link_pair(gpu(box, index), port(box, index))
 
 
 def rail_cluster(
@@ -80,8 +80,8 @@ def rail_cluster(
     """
     rails, cards = (rails, boxes * per_box - missing_nics) if boxes > 1 else (0, 0)
     check_size(nodes=boxes * (per_box + planes) + rails, links=2 * (boxes * per_box * planes + cards))
-    inside = wire(nvlink, latency, place="nvlink")
-    outside = wire(nic, latency, place="nic")
+    inside = read_wire(nvlink, latency, place="nvlink")
+    outside = read_wire(nic, latency, place="nic")
     links = [link for box in range(boxes) for link in switched_box(box, per_box, inside, planes)]
     if rails:
         links += nics(boxes, per_box, outside, lambda _, index: f"ib{index % rails}", missing=missing_nics)
@@ -102,7 +102,7 @@ def switched_network(
 
 def relay(name: str, *, multicast: bool, reduces: bool = False) -> Node:
     """Make a switch that passes on and cannot store; it copies or adds only if asked to."""
-    return switch(name, multicast=multicast, buffer_bytes=Fraction(0), reduces=reduces)
+    return make_switch(name, multicast=multicast, buffer_bytes=Fraction(0), reduces=reduces)
 
 
 def bufferless(name: str) -> Node:

@@ -19,8 +19,8 @@ from ..schema import MAX_LINKS, MAX_NODES
 Rate = Annotated[str, UnitKind.RATE]
 Time = Annotated[str, UnitKind.TIME]
 
-#: What a link of an abstract graph has unless the user says otherwise: the numbers of the dissertation's section 5.5.2
-#: (0.5 us, 50 GiB/s), but the rate in decimal units, like all rates in cwb.
+#: Default bandwidth and latency of the links of abstract graphs: those of the dissertation's section 5.5.2 (0.5 us,
+#: 50 GiB/s), but the rate in decimal units, like all rates in cwb.
 BANDWIDTH: Rate = "50 GB/s"
 LATENCY: Time = "0.5 us"
 
@@ -41,13 +41,13 @@ class Wire:
         check_time_rarely("links are made")
         return Link(source, target, self.bandwidth_Bps, self.latency_s)
 
-    def both(self, one: str, other: str) -> tuple[Link, Link]:
+    def link_pair(self, one: str, other: str) -> tuple[Link, Link]:
         """Make a link in each direction."""
         return self.link(one, other), self.link(other, one)
 
 
-def wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:
-    """Read the two quantities of a link; ``place`` and ``latency_place`` are the arguments they were given as."""
+def read_wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:
+    """Read bandwidth and latency of a link; ``place`` and ``latency_place`` name the arguments in errors."""
     with locate_errors(place):
         rate = parse(bandwidth, UnitKind.RATE, allow_zero=False)
     with locate_errors(latency_place):
@@ -67,12 +67,12 @@ def check_ranges(**given: tuple[int, ...]) -> None:
         check_range(value, place, *bounds)
 
 
-#: Whether the size of a network is asked for, and not the network.
+#: True while only the size of a network is wanted, so that :func:`check_size` raises it.
 _MEASURING: ContextVar[bool] = ContextVar("_MEASURING", default=False)
 
 
 class _MeasuredError(Exception):
-    """Numbers of nodes and links, carried out of a generator before it makes any."""
+    """Size of a network, raised by :func:`check_size` out of a generator before it makes a node."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class NestedNetwork:
     @cached_property
     def size(self) -> tuple[int, int]:
         """Numbers of nodes and links, in closed form where the generator knows one."""
-        asked = _MEASURING.set(True)
+        token = _MEASURING.set(True)
         try:
             made = self.make()
         except _MeasuredError as error:
             nodes, links = error.args
             return nodes, links
         finally:
-            _MEASURING.reset(asked)
+            _MEASURING.reset(token)
         return len(made.nodes), len(made.links)
 
     @cached_property
@@ -116,18 +116,18 @@ def check_size(*, nodes: int, links: int) -> None:
         report_progress(f"making {nodes:,} nodes and {links:,} links")
 
 
-def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire) -> Topology:
+def make_graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], wire: Wire) -> Topology:
     """Make a direct network whose nodes are named by their rank.
 
     Parameters
     ----------
     nodes, links : int
-        How many there will be, in closed form, so that the size is checked before the first one is made.
-    of : Wire
-        What every link is made of.
+        Their numbers in closed form, so that the size is checked before the first one is made.
+    wire : Wire
+        Bandwidth and latency of every link.
     """
     check_size(nodes=nodes, links=links)
-    names, rate, latency = ranks(nodes), of.bandwidth_Bps, of.latency_s
+    names, rate, latency = rank_names(nodes), wire.bandwidth_Bps, wire.latency_s
     made = (Link(names[source], names[target], rate, latency) for source, target in edges)
     return Topology(
         tuple(iterate_in_time(map(Node, names), nodes, "nodes")), tuple(iterate_in_time(made, links, "links"))
@@ -135,17 +135,17 @@ def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire)
 
 
 def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Follow every edge by its reverse."""
+    """Yield every edge, followed by its reverse."""
     for one, other in edges:
         yield one, other
         yield other, one
 
 
-def ranks(count: int) -> tuple[str, ...]:
-    """Names of the compute nodes of an abstract network: their ranks."""
+def rank_names(count: int) -> tuple[str, ...]:
+    """Return the names of the compute nodes of an abstract network: their ranks."""
     return tuple(str(rank) for rank in range(count))
 
 
-def switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None, reduces: bool = False) -> Node:
+def make_switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None, reduces: bool = False) -> Node:
     """Make a switch."""
     return Node(name, NodeKind.SWITCH, multicast, buffer_bytes, reduces)

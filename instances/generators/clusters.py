@@ -12,7 +12,7 @@ from fractions import Fraction
 from ...core.topology import Topology
 from .amd import INFINITY_FABRIC
 from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched_box, switched_network, wired_box
-from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, wire
+from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, read_wire
 
 #: What ForestColl's A100 boxes have.
 NVLINK: Rate = "300 GB/s"
@@ -71,12 +71,12 @@ def pods(
     check_size(
         nodes=count * (per_box + 1) + pods + spines, links=2 * (2 * count * per_box - missing_nics + pods * spines)
     )
-    inside, outside = wire(nvlink, latency, place="nvlink"), wire(nic, latency, place="nic")
+    inside, outside = read_wire(nvlink, latency, place="nvlink"), read_wire(nic, latency, place="nic")
     up = outside * Fraction(boxes * per_box, oversubscription * spines)
     leaves, tops = [f"leaf{pod}" for pod in range(pods)], [f"spine{index}" for index in range(spines)]
     links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
     links += nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
-    links += [link for leaf in leaves for top in tops for link in up.both(leaf, top)]
+    links += [link for leaf in leaves for top in tops for link in up.link_pair(leaf, top)]
     below = [name for box in range(count) for name in nvswitches(box)]
     return switched_network(gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast)
 
@@ -116,7 +116,7 @@ def three_tier(
         nodes=count * (per_box + 1) + pods * (leaves + aggregations) + cores,
         links=2 * (2 * count * per_box - missing_nics + pods * aggregations * (leaves + cores)),
     )
-    inside, outside = wire(nvlink, latency, place="nvlink"), wire(nic, latency, place="nic")
+    inside, outside = read_wire(nvlink, latency, place="nvlink"), read_wire(nic, latency, place="nic")
     middle = outside * Fraction(boxes * per_box, oversubscription * aggregations)
     top = middle * Fraction(leaves, core_oversubscription * cores)
     low = [[f"leaf{pod}.{index}" for index in range(leaves)] for pod in range(pods)]
@@ -126,8 +126,8 @@ def three_tier(
     links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
     links += nics(count, per_box, outside, lambda box, _: leaf_names[box // boxes], missing=missing_nics)
     for below, above in zip(low, high, strict=True):
-        links += [link for one in below for other in above for link in middle.both(one, other)]
-        links += [link for one in above for other in core for link in top.both(one, other)]
+        links += [link for one in below for other in above for link in middle.link_pair(one, other)]
+        links += [link for one in above for other in core for link in top.link_pair(one, other)]
     switches = [name for box in range(count) for name in nvswitches(box)]
     switches += [*leaf_names, *(name for pod in high for name in pod), *core]
     return switched_network(gpus(count, per_box), switches, links, multicast=multicast)
@@ -146,8 +146,8 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
     """
     check_ranges(a100=(a100, 1), mi250=(mi250, 1))
     check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
-    inside, fabric = wire("300 GB/s", latency), wire("50 GB/s", latency)
-    outside, share = wire("25 GB/s", latency), wire("16 GB/s", latency)
+    inside, fabric = read_wire("300 GB/s", latency), read_wire("50 GB/s", latency)
+    outside, share = read_wire("25 GB/s", latency), read_wire("16 GB/s", latency)
     links = [link for box in range(a100) for link in switched_box(box, 8, inside)]
     links += nics(a100, 8, outside, lambda _box, _index: "ib")
     names = [*gpus(a100, 8)]
@@ -155,6 +155,6 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
         mine = [gpu(box, index) for index in range(16)]
         names += mine
         links += wired_box(box, INFINITY_FABRIC, fabric)
-        links += [link for name in mine for link in share.both(name, "ib")]
+        links += [link for name in mine for link in share.link_pair(name, "ib")]
     switches = [name for box in range(a100) for name in nvswitches(box)]
     return switched_network(names, [*switches, "ib"], links, multicast=multicast)

@@ -10,14 +10,25 @@ from random import Random
 from ...core.errors import InputError
 from ...core.limits import check_time, iterate_in_time
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, check_size, graph, wire
+from .building import (
+    BANDWIDTH,
+    LATENCY,
+    Rate,
+    Time,
+    both_ways,
+    check_range,
+    check_ranges,
+    check_size,
+    make_graph,
+    read_wire,
+)
 
 
 def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Complete graph: a link from every node to every other one."""
     check_range(n, "n", 2)
     pairs = ((one, other) for one in range(n) for other in range(n) if one != other)
-    return graph(nodes=n, links=n * (n - 1), edges=pairs, of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=n * (n - 1), edges=pairs, wire=read_wire(bandwidth, latency))
 
 
 def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -30,7 +41,9 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     """
     check_ranges(left=(left, 1), right=(right, 1))
     pairs = ((one, left + other) for one in range(left) for other in range(right))
-    return graph(nodes=left + right, links=2 * left * right, edges=both_ways(pairs), of=wire(bandwidth, latency))
+    return make_graph(
+        nodes=left + right, links=2 * left * right, edges=both_ways(pairs), wire=read_wire(bandwidth, latency)
+    )
 
 
 def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -47,7 +60,7 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
     _check_offsets(check_range(n, "n", 2), offsets, n // 2)
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
     links = sum(2 * n if 2 * a < n else n for a in offsets)
-    return graph(nodes=n, links=links, edges=both_ways(pairs), of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=links, edges=both_ways(pairs), wire=read_wire(bandwidth, latency))
 
 
 def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -73,7 +86,7 @@ def directed_circulant(
     """
     _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))
-    return graph(nodes=n, links=n * len(offsets), edges=onward, of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=n * len(offsets), edges=onward, wire=read_wire(bandwidth, latency))
 
 
 def _check_offsets(n: int, offsets: Sequence[int], largest: int) -> None:
@@ -103,7 +116,7 @@ def double_binary_tree(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = L
     label = [n - 1 - i for i in range(n)] if n % 2 == 0 else [(i + 1) % n for i in range(n)]
     first = [(node, _parent(node, n)) for node in range(1, n)]
     edges = [*first, *((label[node], label[up]) for node, up in first)]
-    return graph(nodes=n, links=4 * (n - 1), edges=both_ways(edges), of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=4 * (n - 1), edges=both_ways(edges), wire=read_wire(bandwidth, latency))
 
 
 def _parent(node: int, n: int) -> int:
@@ -144,7 +157,7 @@ def random_regular(
         raise InputError(f"no graph has {n} nodes of degree {degree}; expected an even degree", place="degree")
     check_size(nodes=n, links=n * degree)
     edges = sorted(_draw(n, degree, seed))
-    return graph(nodes=n, links=n * degree, edges=both_ways(edges), of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=n * degree, edges=both_ways(edges), wire=read_wire(bandwidth, latency))
 
 
 def _draw(n: int, degree: int, seed: int) -> _Edges:

@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, make_graph, read_wire
 
 _Edges = Iterator[tuple[int, int]]
 _Vector = tuple[int, ...]
@@ -38,7 +38,7 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
         for more in range(1, letters - rank // stride % letters)
     )
     links = nodes * length * (letters - 1)
-    return graph(nodes=nodes, links=links, edges=both_ways(pairs), of=wire(bandwidth, latency))
+    return make_graph(nodes=nodes, links=links, edges=both_ways(pairs), wire=read_wire(bandwidth, latency))
 
 
 def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -66,7 +66,7 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     if n not in _TABLE_8:
         known = ", ".join(str(size) for size in _TABLE_8)
         raise InputError(f"no graph of {n:,} nodes in the table; expected one of {known}", place="n")
-    return graph(nodes=n, links=4 * n, edges=both_ways(_TABLE_8[n]()), of=wire(bandwidth, latency))
+    return make_graph(nodes=n, links=4 * n, edges=both_ways(_TABLE_8[n]()), wire=read_wire(bandwidth, latency))
 
 
 def _bipartite(flags: Sequence[tuple[int, int]]) -> _Edges:

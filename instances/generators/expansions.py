@@ -15,7 +15,7 @@ from ...core.errors import InputError, locate_errors
 from ...core.limits import iterate_in_time
 from ...core.topology import Link, Node, Topology
 from ..schema import MAX_NODES
-from .building import NestedNetwork, check_range, check_size, ranks
+from .building import NestedNetwork, check_range, check_size, rank_names
 
 #: Larger powers of two nodes are too large.
 MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
@@ -149,6 +149,6 @@ def _each(base: Topology) -> Iterable[tuple[tuple[int, int], Link]]:
 
 def _network(nodes: int, count: int, links: Iterable[tuple[int, int, Link]]) -> Topology:
     """Make a network whose nodes are named by rank; each link copies bandwidth and latency of another."""
-    names = ranks(nodes)
+    names = rank_names(nodes)
     made = (Link(names[a], names[b], like.bandwidth_Bps, like.latency_s) for a, b, like in links)
     return Topology(tuple(map(Node, names)), tuple(iterate_in_time(made, count, "links")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import bufferless, gpu, gpus, rail_cluster, switched_network, wired_box, wiring
-from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, wire
+from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, read_wire
 
 #: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
 #: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
@@ -24,7 +24,7 @@ def dgx1(*, latency: Time = "0.7 us") -> Topology:
     are one link of 50 GB/s here, as in TE-CCL and TACCL: a chunk can use both at once. The latency is TE-CCL's
     (section 6.1).
     """
-    links = wired_box(0, HYBRID_CUBE_MESH, wire("25 GB/s", latency))
+    links = wired_box(0, HYBRID_CUBE_MESH, read_wire("25 GB/s", latency))
     return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
 
 
@@ -53,8 +53,8 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
     nodes = [Node(name) for name in gpus(chassis, 8)]
     links: list[Link] = []
     for box in range(chassis):
-        links += wired_box(box, HYBRID_CUBE_MESH, wire("25 GB/s", "0.7 us"))
-    outside = wire("12.5 GB/s", "1.3 us")
+        links += wired_box(box, HYBRID_CUBE_MESH, read_wire("25 GB/s", "0.7 us"))
+    outside = read_wire("12.5 GB/s", "1.3 us")
     if chassis == 2:
         links += [outside.link(gpu(0, 0), gpu(1, 1)), outside.link(gpu(1, 0), gpu(0, 1))]
         if variant == "repo":
@@ -79,12 +79,12 @@ def dgx2(chassis: int = 1) -> Topology:
         1 or 2; the paper defines no more.
     """
     check_range(chassis, "chassis", 1, 2)
-    inside = wire("125 GB/s", "0.35 us")
-    outside = wire("12.5 GB/s", "2.6 us")
+    inside = read_wire("125 GB/s", "0.35 us")
+    outside = read_wire("12.5 GB/s", "2.6 us")
     links: list[Link] = []
     for box in range(chassis):
         for name in gpus(chassis, 16)[16 * box : 16 * (box + 1)]:
-            links += inside.both(name, f"box{box}.nvswitch")
+            links += inside.link_pair(name, f"box{box}.nvswitch")
     if chassis == 2:
         links += [outside.link(gpu(box, i + 1), gpu(1 - box, i)) for box in (0, 1) for i in range(0, 16, 2)]
     switches = [bufferless(f"box{box}.nvswitch") for box in range(chassis)]
@@ -228,18 +228,18 @@ def pcie(
         nodes=boxes * (per_box + 2 * switches + 2) + more,
         links=2 * boxes * (per_box + (2 + 2 * more) * switches + 1),
     )
-    lane, between = wire(bandwidth, latency), wire(upi, latency, place="upi")
-    card = wire(nic, latency, place="nic")
+    lane, between = read_wire(bandwidth, latency), read_wire(upi, latency, place="upi")
+    card = read_wire(nic, latency, place="nic")
     links: list[Link] = []
     names: list[str] = []
     for box in range(boxes):
         processors = [f"box{box}.cpu{index}" for index in (0, 1)]
         chips = [f"box{box}.pcie{index}" for index in range(2 * switches)]
         names += [*processors, *chips]
-        links += between.both(*processors)
+        links += between.link_pair(*processors)
         for index, chip in enumerate(chips):
-            links += lane.both(chip, processors[index // switches])
-            links += card.both(chip, "ib") if more else ()
+            links += lane.link_pair(chip, processors[index // switches])
+            links += card.link_pair(chip, "ib") if more else ()
         for index in range(per_box):
-            links += lane.both(gpu(box, index), chips[index // per_switch])
+            links += lane.link_pair(gpu(box, index), chips[index // per_switch])
     return switched_network(gpus(boxes, per_box), [*names, *(["ib"] if more else [])], links, multicast=multicast)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...core.topology import Link, Node, Topology
 from .boxes import bufferless, gpu, gpus
-from .building import BANDWIDTH, Rate, Time, check_range, check_size, wire
+from .building import BANDWIDTH, Rate, Time, check_range, check_size, read_wire
 
 #: TE-CCL, table 2.
 INSIDE: Time = "0.6 us"
@@ -44,14 +44,14 @@ def _chassis(chassis: int, per_chassis: int, bandwidth: Rate, uplink: Rate) -> T
     check_range(chassis, "chassis", 1)
     ring = 2 if per_chassis == 2 else 2 * per_chassis
     check_size(nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1)))
-    inside, outside = wire(bandwidth, INSIDE), wire(uplink, OUTSIDE, place="uplink")
+    inside, outside = read_wire(bandwidth, INSIDE), read_wire(uplink, OUTSIDE, place="uplink")
     links: list[Link] = []
     for box in range(chassis):
         for index in range(ring // 2):
-            links += inside.both(gpu(box, index), gpu(box, (index + 1) % per_chassis))
+            links += inside.link_pair(gpu(box, index), gpu(box, (index + 1) % per_chassis))
     names = gpus(chassis, per_chassis)
     if chassis == 1:
         return Topology(tuple(map(Node, names)), tuple(links))
     for name in names:
-        links += outside.both(name, "network")
+        links += outside.link_pair(name, "network")
     return Topology((*map(Node, names), bufferless("network")), tuple(links))

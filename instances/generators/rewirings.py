@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, make_graph, read_wire
 
 #: Where the links of every node of the diamond lead.
 _DIAMOND = ((3, 7), (0, 4), (5, 7), (1, 2), (5, 6), (0, 6), (1, 2), (3, 4))
@@ -37,7 +37,7 @@ _CYCLES = {
 def diamond(*, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Diamond: 8 nodes with two links from and to each, diameter 3; found by search."""
     onward = ((x, y) for x, targets in enumerate(_DIAMOND) for y in targets)
-    return graph(nodes=8, links=16, edges=onward, of=wire(bandwidth, latency))
+    return make_graph(nodes=8, links=16, edges=onward, wire=read_wire(bandwidth, latency))
 
 
 def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -58,4 +58,4 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
     kept = {(x, y) for x, y in shifts if (y, x) not in shifts}
     cycle = _CYCLES[d, diameter]
     edges = sorted(kept | set(pairwise((*cycle, cycle[0]))))
-    return graph(nodes=nodes, links=nodes * d, edges=edges, of=wire(bandwidth, latency))
+    return make_graph(nodes=nodes, links=nodes * d, edges=edges, wire=read_wire(bandwidth, latency))

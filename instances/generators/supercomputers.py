@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...core.topology import Link, Topology
 from .boxes import gpu, gpus, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_ranges, check_size, wire
+from .building import LATENCY, Time, check_range, check_ranges, check_size, read_wire
 from .switch_networks import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
@@ -32,12 +32,12 @@ def frontera(racks: int = 2, *, latency: Time = LATENCY, multicast: bool = False
     """
     check_range(racks, "racks", 1)
     check_size(nodes=90 * racks + 6, links=2 * (88 + 12) * racks)
-    down, up = wire("100 Gb/s", latency), wire("600 Gb/s", latency)
+    down, up = read_wire("100 Gb/s", latency), read_wire("600 Gb/s", latency)
     nodes = [f"rack{rack}.node{index}" for rack in range(racks) for index in range(88)]
     leaves = [f"rack{rack}.leaf{index}" for rack in range(racks) for index in (0, 1)]
     cores = [f"core{index}" for index in range(6)]
-    links = [link for index, node in enumerate(nodes) for link in down.both(node, leaves[index // 44])]
-    links += [link for leaf in leaves for core in cores for link in up.both(leaf, core)]
+    links = [link for index, node in enumerate(nodes) for link in down.link_pair(node, leaves[index // 44])]
+    links += [link for leaf in leaves for core in cores for link in up.link_pair(leaf, core)]
     return switched_network(nodes, [*leaves, *cores], links, multicast=multicast)
 
 
@@ -62,17 +62,19 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
         nodes=4 * nodes + cells * (leaves + spines),
         links=(12 + 8) * nodes + 2 * cells * leaves * spines + cells * (cells - 1) * spines,
     )
-    inside, port, cable = wire("100 GB/s", latency), wire("100 Gb/s", latency), wire("200 Gb/s", latency)
+    inside, port, cable = read_wire("100 GB/s", latency), read_wire("100 Gb/s", latency), read_wire("200 Gb/s", latency)
     low = [f"cell{cell}.leaf{index}" for cell in range(cells) for index in range(leaves)]
     top = [f"cell{cell}.spine{index}" for cell in range(cells) for index in range(spines)]
     links: list[Link] = []
     for node in range(nodes):
         links += wired_box(node, LEONARDO_NODE, inside)
-        links += [link for index in range(4) for link in port.both(gpu(node, index), low[node // 10])]
+        links += [link for index in range(4) for link in port.link_pair(gpu(node, index), low[node // 10])]
     for index, leaf in enumerate(low):
         first = index // leaves * spines
-        links += [link for spine in top[first : first + spines] for link in cable.both(leaf, spine)]
-    links += [link for one, other in between_groups(cells, spines, spines) for link in cable.both(top[one], top[other])]
+        links += [link for spine in top[first : first + spines] for link in cable.link_pair(leaf, spine)]
+    links += [
+        link for one, other in between_groups(cells, spines, spines) for link in cable.link_pair(top[one], top[other])
+    ]
     return switched_network(gpus(nodes, 4), [*low, *top], links, multicast=multicast)
 
 
@@ -97,17 +99,17 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
         nodes=8 * nodes + routers * groups,
         links=(2 * len(FRONTIER_NODE) + 8) * nodes + groups * routers * (routers - 1) + 4 * groups * (groups - 1),
     )
-    inside, cable = wire("50 GB/s", latency), wire("200 Gb/s", latency)
+    inside, cable = read_wire("50 GB/s", latency), read_wire("200 Gb/s", latency)
     names = [f"group{group}.switch{index}" for group in range(groups) for index in range(routers)]
     links: list[Link] = []
     for node in range(nodes):
         links += wired_box(node, FRONTIER_NODE, inside)
         for card in range(4):
-            links += cable.both(gpu(node, 2 * card + 1), names[node // 16 * 4 + card])
+            links += cable.link_pair(gpu(node, 2 * card + 1), names[node // 16 * 4 + card])
     for first in range(0, len(names), routers):
         group = names[first : first + routers]
         links += [cable.link(one, other) for one in group for other in group if one != other]
     links += [
-        link for one, other in between_groups(groups, routers, 4) for link in cable.both(names[one], names[other])
+        link for one, other in between_groups(groups, routers, 4) for link in cable.link_pair(names[one], names[other])
     ]
     return switched_network(gpus(nodes, 8), names, links, multicast=multicast)

@@ -9,15 +9,26 @@ from ...core.errors import InputError, locate_errors
 from ...core.fabric import expand, expanded_size, parse_fabric
 from ...core.topology import Link, Node, Topology
 from ...core.units import UnitKind, parse
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_range, check_ranges, check_size, ranks, switch, wire
+from .building import (
+    BANDWIDTH,
+    LATENCY,
+    Rate,
+    Time,
+    check_range,
+    check_ranges,
+    check_size,
+    make_switch,
+    rank_names,
+    read_wire,
+)
 
 
 def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
     """Star: n nodes on one switch."""
     check_size(nodes=check_range(n, "n", 2) + 1, links=2 * n)
-    cable = wire(bandwidth, latency)
-    nodes = [*map(Node, ranks(n)), switch("switch", multicast=multicast)]
-    return Topology(tuple(nodes), tuple(link for rank in ranks(n) for link in cable.both(rank, "switch")))
+    cable = read_wire(bandwidth, latency)
+    nodes = [*map(Node, rank_names(n)), make_switch("switch", multicast=multicast)]
+    return Topology(tuple(nodes), tuple(link for rank in rank_names(n) for link in cable.link_pair(rank, "switch")))
 
 
 def fat_tree(
@@ -47,20 +58,20 @@ def fat_tree(
     half = k // 2
     hosts = k * half**2
     check_size(nodes=hosts + k * k + half**2, links=6 * hosts)
-    cable = wire(bandwidth, latency)
+    cable = read_wire(bandwidth, latency)
     above_edges = cable * (1 / oversubscription)
     names = [f"{tier}{pod}.{index}" for tier in ("edge", "aggregation") for pod in range(k) for index in range(half)]
     names += [f"core{index}" for index in range(half**2)]
     links: list[Link] = []
     for host in range(hosts):
         pod, place = divmod(host, half**2)
-        links += cable.both(str(host), f"edge{pod}.{place // half}")
+        links += cable.link_pair(str(host), f"edge{pod}.{place // half}")
     for pod in range(k):
         for above in range(half):
             for other in range(half):
-                links += above_edges.both(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
-                links += above_edges.both(f"aggregation{pod}.{above}", f"core{above * half + other}")
-    nodes = [*map(Node, ranks(hosts)), *(switch(name, multicast=multicast) for name in names)]
+                links += above_edges.link_pair(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
+                links += above_edges.link_pair(f"aggregation{pod}.{above}", f"core{above * half + other}")
+    nodes = [*map(Node, rank_names(hosts)), *(make_switch(name, multicast=multicast) for name in names)]
     return Topology(tuple(nodes), tuple(links))
 
 
@@ -92,19 +103,19 @@ def dragonfly(
     check_ranges(groups=(groups, 2), routers=(routers, 1), hosts=(hosts, 0))
     count = groups * routers
     check_size(nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts)
-    local = wire(bandwidth, latency)
-    between = wire(global_bandwidth, latency, place="global_bandwidth")
+    local = read_wire(bandwidth, latency)
+    between = read_wire(global_bandwidth, latency, place="global_bandwidth")
     names = [f"router{index}" if hosts else str(index) for index in range(count)]
     links: list[Link] = []
     for first in range(0, count, routers):
         group = names[first : first + routers]
         links += [local.link(one, other) for one in group for other in group if one != other]
     for one, other in between_groups(groups, routers):
-        links += between.both(names[one], names[other])
+        links += between.link_pair(names[one], names[other])
     for rank in range(count * hosts):
-        links += local.both(str(rank), names[rank // hosts])
-    computing = [Node(name) for name in (ranks(count * hosts) if hosts else names)]
-    switches = [switch(name, multicast=multicast) for name in names] if hosts else []
+        links += local.link_pair(str(rank), names[rank // hosts])
+    computing = [Node(name) for name in (rank_names(count * hosts) if hosts else names)]
+    switches = [make_switch(name, multicast=multicast) for name in names] if hosts else []
     return Topology((*computing, *switches), tuple(links))
 
 
@@ -152,19 +163,22 @@ def dragonfly_plus(
         nodes=groups * (leaves * (hosts + 1) + spines),
         links=2 * groups * leaves * (hosts + spines) + groups * (groups - 1) * global_links,
     )
-    local = wire(bandwidth, latency)
-    between = wire(global_bandwidth, latency, place="global_bandwidth")
+    local = read_wire(bandwidth, latency)
+    between = read_wire(global_bandwidth, latency, place="global_bandwidth")
     low = [f"leaf{group}.{index}" for group in range(groups) for index in range(leaves)]
     top = [f"spine{group}.{index}" for group in range(groups) for index in range(spines)]
     links: list[Link] = []
     for rank in range(len(low) * hosts):
-        links += local.both(str(rank), low[rank // hosts])
+        links += local.link_pair(str(rank), low[rank // hosts])
     for index, leaf in enumerate(low):
         first = index // leaves * spines
-        links += [link for spine in top[first : first + spines] for link in local.both(leaf, spine)]
+        links += [link for spine in top[first : first + spines] for link in local.link_pair(leaf, spine)]
     for one, other in between_groups(groups, spines, global_links):
-        links += between.both(top[one], top[other])
-    nodes = [*map(Node, ranks(len(low) * hosts)), *(switch(name, multicast=multicast) for name in (*low, *top))]
+        links += between.link_pair(top[one], top[other])
+    nodes = [
+        *map(Node, rank_names(len(low) * hosts)),
+        *(make_switch(name, multicast=multicast) for name in (*low, *top)),
+    ]
     return Topology(tuple(nodes), tuple(links))
 
 
@@ -191,14 +205,14 @@ def switch2d(
     """
     count = check_range(inner, "inner", 2) * check_range(outer, "outer", 2)
     check_size(nodes=count + inner + outer, links=4 * count)
-    near = wire(inner_bandwidth, latency, place="inner_bandwidth")
-    far = wire(outer_bandwidth, latency, place="outer_bandwidth")
+    near = read_wire(inner_bandwidth, latency, place="inner_bandwidth")
+    far = read_wire(outer_bandwidth, latency, place="outer_bandwidth")
     links: list[Link] = []
     for rank in range(count):
-        links += near.both(str(rank), f"inner{rank // inner}")
-        links += far.both(str(rank), f"outer{rank % inner}")
+        links += near.link_pair(str(rank), f"inner{rank // inner}")
+        links += far.link_pair(str(rank), f"outer{rank % inner}")
     switches = [*(f"inner{y}" for y in range(outer)), *(f"outer{x}" for x in range(inner))]
-    nodes = [*map(Node, ranks(count)), *(switch(name, multicast=multicast) for name in switches)]
+    nodes = [*map(Node, rank_names(count)), *(make_switch(name, multicast=multicast) for name in switches)]
     return Topology(tuple(nodes), tuple(links))
 
 
@@ -230,18 +244,18 @@ def rfs3d(
     count = plane * check_range(switched, "switched", 2)
     neighbours = 1 if ring == 2 else 2
     check_size(nodes=count + plane, links=count * (neighbours + connected - 1 + 2))
-    around = wire(ring_bandwidth, latency, place="ring_bandwidth") * Fraction(1, neighbours)
-    across = wire(connected_bandwidth, latency, place="connected_bandwidth") * Fraction(1, connected - 1)
-    up = wire(switch_bandwidth, latency, place="switch_bandwidth")
+    around = read_wire(ring_bandwidth, latency, place="ring_bandwidth") * Fraction(1, neighbours)
+    across = read_wire(connected_bandwidth, latency, place="connected_bandwidth") * Fraction(1, connected - 1)
+    up = read_wire(switch_bandwidth, latency, place="switch_bandwidth")
     links: list[Link] = []
     for rank in range(count):
         x, y = rank % ring, rank // ring % connected
         for step in (1, -1)[:neighbours]:
             links.append(around.link(str(rank), str(rank - x + (x + step) % ring)))
         links += [across.link(str(rank), str(rank + (other - y) * ring)) for other in range(connected) if other != y]
-        links += up.both(str(rank), f"switch{rank % plane}")
-    switches = [switch(f"switch{index}", multicast=multicast) for index in range(plane)]
-    return Topology((*map(Node, ranks(count)), *switches), tuple(links))
+        links += up.link_pair(str(rank), f"switch{rank % plane}")
+    switches = [make_switch(f"switch{index}", multicast=multicast) for index in range(plane)]
+    return Topology((*map(Node, rank_names(count)), *switches), tuple(links))
 
 
 def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -> Topology:

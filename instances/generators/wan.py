@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .building import check_range, check_ranges, check_size, ranks
+from .building import check_range, check_ranges, check_size, rank_names
 
 _Edges = list[tuple[int, int]]
 
@@ -77,7 +77,7 @@ def _draw_wan(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: 
     steps = 20 + source.integers(-int(tenths), int(tenths) + 1, size=len(edges))
     inverse = [Fraction(1, step) for step in steps.tolist()]
     least, spread = min(inverse), max(inverse) - min(inverse)
-    names = ranks(nodes)
+    names = rank_names(nodes)
     links: list[Link] = []
     for (one, other), value in zip(edges, inverse, strict=True):
         latency_s = _SHORTEST_S + (_SPREAD_S * (value - least) / spread if spread else 0)

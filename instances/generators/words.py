@@ -13,7 +13,7 @@ from math import gcd
 
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, graph, wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, make_graph, read_wire
 
 #: A longer word over two letters has more values than there may be nodes.
 MAX_LENGTH = MAX_NODES.bit_length()
@@ -65,12 +65,16 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     nodes = d**diameter
     onward = ((x, (d * x + a) % nodes) for x in range(nodes) for a in range(d))
-    return graph(nodes=nodes, links=nodes * d - d, edges=_without_loops(onward), of=wire(bandwidth, latency))
+    return make_graph(
+        nodes=nodes, links=nodes * d - d, edges=_without_loops(onward), wire=read_wire(bandwidth, latency)
+    )
 
 
 def _imase_itoh(d: int, n: int, bandwidth: Rate, latency: Time) -> Topology:
     onward = ((x, (-d * x - a) % n) for x in range(n) for a in range(1, d + 1))
-    return graph(nodes=n, links=n * d - _loops(d, n), edges=_without_loops(onward), of=wire(bandwidth, latency))
+    return make_graph(
+        nodes=n, links=n * d - _loops(d, n), edges=_without_loops(onward), wire=read_wire(bandwidth, latency)
+    )
 
 
 def _loops(d: int, n: int) -> int:

@@ -209,7 +209,7 @@ def outcome(
     }  # fmt: skip
     metrics = {
         "exact_bound_Bps": float(found.bound * problem.wan.unit_Bps),
-        "strength_Bps": float(problem.highest.rate * problem.wan.unit_Bps),
+        "strength_Bps": float(problem.ceiling.rate * problem.wan.unit_Bps),
         "bound_holds_for": proof.holds_for,
         **(found.metrics or {}),
     }
@@ -232,7 +232,7 @@ def outcome(
         objective=float(parted.flow_s),
         message=message,
         metrics={
-            **measures_of_rate(problem.wan, parted.rated.total, problem.highest),
+            **measures_of_rate(problem.wan, parted.rated.total, problem.ceiling),
             **measures_of_trees(problem.wan, parted.rated, parted.roots.tolist()),
             **chunks,
             **metrics,

@@ -80,11 +80,11 @@ def pose_trees(
     height: Any,
     min_rate: Any = None,
     *,
-    any_radius: bool = False,
+    allow_no_tree: bool = False,
     kept: Collection[tuple[int, int]] = (),
 ) -> TreeProblem:
-    """Return the problem of an instance and limits, with ``any_radius`` also at an infeasible height."""
-    problem = tree_problem(instance, height, min_rate, Budget(), any_radius=any_radius, kept=kept)
+    """Return the problem of an instance and limits, with ``allow_no_tree`` also at an infeasible height."""
+    problem = tree_problem(instance, height, min_rate, Budget(), allow_no_tree=allow_no_tree, kept=kept)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
     return problem
@@ -92,7 +92,7 @@ def pose_trees(
 
 def filter_trees(problem: TreeProblem, trees: Ints) -> Ints:
     """Return the trees that respect height and rate limits."""
-    trees = trees[bottlenecks(problem.wan, trees) >= problem.least]
+    trees = trees[bottlenecks(problem.wan, trees) >= problem.min_capacity]
     return trees if problem.any_height else low_enough(problem.wan, problem.limit, trees)
 
 
@@ -115,7 +115,7 @@ def stated_pool(instance: Instance, options: MasterOptions) -> PosedPool:
     problem, most = pose_trees(instance, options.height), options.trees
     if options.pool == "every":
         return PosedPool(problem.wan, all_trees(problem), most, problem=problem)
-    grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.least, None, Budget()).trees
+    grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.min_capacity, None, Budget()).trees
     trees = filter_trees(problem, grown)
     if not len(trees):
         raise Unsupported("no start of algorithm 1 found a tree within the height")
@@ -133,7 +133,7 @@ def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
 
     Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.
     """
-    problem = pose_trees(instance, options.height, any_radius=True)
+    problem = pose_trees(instance, options.height, allow_no_tree=True)
     prices = options.prices or [1.0] * len(problem.wan)
     if len(prices) != len(problem.wan):
         text = f"{len(prices)} prices for {len(problem.wan)} links between sites; expected one for each"
@@ -173,7 +173,7 @@ def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]
     kept = pairs_of(instance.topology, options.previous)
     problem = pose_trees(instance, options.height if options.new_trees else None, options.min_rate, kept=kept)
     old = survivors(problem.wan, options.previous).trees
-    return problem, old[bottlenecks(problem.wan, old) >= problem.least]
+    return problem, old[bottlenecks(problem.wan, old) >= problem.min_capacity]
 
 
 def _patterns(
@@ -182,7 +182,7 @@ def _patterns(
     widest = widest_tree(problem.wan, problem.limit)
     if widest is None:
         raise Unsupported("no tree is within the height")
-    limit, ceiling = problem.height_limit, float(problem.strongest.rate)
+    limit, ceiling = problem.height_limit, float(problem.strength.rate)
     return PosedPatterns(problem.wan, limit, count, widest[0], ceiling, problem.floor, old, most_trees, problem=problem)
 
 

@@ -1,10 +1,11 @@
 """Problem of MTree, and proved bounds with their certificate and scope: any schedule, or the allowed trees.
 
-The verifier recomputes two kinds: cuts and partitions of the posed network
-(:mod:`cwb.algorithms.trees.bounds`), which bound any schedule, and prices of links
-(:class:`~cwb.core.bounds.TreePrices`), which bound trees. Everything else rests on trust in a solver or in the
-method. Trees see the whole network only if both directions of every link are equal; then their bounds hold for the
-all-reduce along the allowed trees, elsewhere only the first kind is claimed.
+The verifier recomputes two kinds: cuts and partitions of the network of sites (:mod:`cwb.algorithms.trees.bounds`),
+which bound any schedule, and prices of links (:class:`~cwb.core.bounds.TreePrices`), which bound trees. All other
+bounds are trusted as stated by a solver or the method.
+
+The network of sites has the capacity of the slower direction of every link. So bounds on trees are claimed only if both
+directions of every link are equal; otherwise only the first kind is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength, whole_rate
 from ...algorithms.trees.disjoint import DisjointRates
-from ...algorithms.trees.network import HeightLimit, Wan, pose
+from ...algorithms.trees.network import HeightLimit, Wan, to_wan
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
 from ...algorithms.trees.trees import RatedTrees
@@ -27,11 +28,11 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import SolverResult
 
-#: Who proves what is computed here exactly, and not recomputed by the verifier.
+#: Prover of bounds that are computed here in exact arithmetic, and that the verifier does not recompute.
 EXACT_ARITHMETIC = ("mtree", "exact arithmetic")
 
 GAP = 1e-6  #: Relative gap at which an answer is called optimal, unless the budget says otherwise.
-ANY_SCHEDULE = "any schedule"  #: What a bound on the network holds for.
+ANY_SCHEDULE = "any schedule"  #: Scope of a bound by a cut or a partition.
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class WanProblem:
 
     instance: Instance
     wan: Wan
-    highest: Ceiling  #: The bound for any schedule.
+    ceiling: Ceiling  #: Upper bound on the rate of any schedule.
 
     @property
     def size_bytes(self) -> Fraction:
@@ -56,31 +57,31 @@ class WanProblem:
 class TreeProblem(WanProblem):
     """All-reduce over a wide-area network along trees of limited height and rate."""
 
-    limit: HeightLimit  #: Largest height of a tree; without a limit every tree of fewest hops has it.
-    floor: Fraction  #: Smallest rate of a tree, in units; 0 is any.
-    strongest: Strength  #: The bound for any trees that use both directions of their links alike.
+    limit: HeightLimit  #: Largest height of a tree; where none is given, one that every tree keeps.
+    floor: Fraction  #: Smallest rate of a tree, in units; 0 is no limit.
+    strength: Strength  #: Upper bound on trees of any height that use both directions of their links alike.
 
     @property
     def any_height(self) -> bool:
-        """True if every spanning tree is low enough."""
+        """True if every spanning tree keeps the height limit."""
         return self.limit.most >= self.limit.length.sum() or (
             self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
         )
 
     @property
     def height_limit(self) -> HeightLimit | None:
-        """Height limit; None if every tree is low enough."""
+        """Height limit; None if every spanning tree keeps it."""
         return None if self.any_height else self.limit
 
     @property
-    def least(self) -> int:
-        """Smallest capacity of a tree's link in units, rounded up since capacities are integers."""
+    def min_capacity(self) -> int:
+        """Smallest capacity of a link of a tree, in units; an integer, like all capacities."""
         return ceil(self.floor)
 
 
 def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
     """Read an instance, and compute the bound for any schedule on its network."""
-    wan = pose(instance)
+    wan = to_wan(instance)
     with budget.clock.phase("strength"):
         return WanProblem(instance, wan, ceiling(instance.topology, wan))
 
@@ -91,15 +92,15 @@ def tree_problem(
     min_rate: Fraction | None,
     budget: Budget,
     *,
-    any_radius: bool = False,
+    allow_no_tree: bool = False,
     kept: Collection[tuple[int, int]] = (),
 ) -> TreeProblem | Outcome:
     """Read an instance and limits; the outcome says why no tree respects them.
 
-    With ``any_radius`` the height may be one at which there is no tree; ``kept`` is that of
-    :func:`~cwb.algorithms.trees.network.pose`.
+    With ``allow_no_tree`` a height below that of every tree is accepted; ``kept`` is the argument of
+    :func:`~cwb.algorithms.trees.network.to_wan`.
     """
-    wan = pose(instance, kept)
+    wan = to_wan(instance, kept)
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
     floor = Fraction(min_rate or 0) / wan.unit_Bps
     usable = wan.capacity >= ceil(floor)
@@ -110,17 +111,17 @@ def tree_problem(
     radius, tree = lowest_tree(wan, limit, usable)
     if tree is None:
         return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
-    if radius > limit.most and not any_radius:
+    if radius > limit.most and not allow_no_tree:
         asked = limit.format_height(limit.most)
         text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
         return Outcome(
             Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.format_height(radius)}"
         )
     with budget.clock.phase("strength"):
-        strongest = strength(wan)
-        highest = ceiling(instance.topology, wan, strongest)
-    problem = TreeProblem(instance, wan, highest, limit, floor, strongest)
-    budget.tell_bound(problem.seconds(highest.rate), highest.certificate)
+        tree_bound = strength(wan)
+        bound = ceiling(instance.topology, wan, tree_bound)
+    problem = TreeProblem(instance, wan, bound, limit, floor, tree_bound)
+    budget.tell_bound(problem.seconds(bound.rate), bound.certificate)
     return problem
 
 
@@ -129,17 +130,17 @@ class SearchResult:
     """Result of a search: the best trees, and bounds on all allowed trees."""
 
     rated: RatedTrees | None
-    #: Units that no allowed trees carry together, if they use both directions of their links alike; at most the
-    #: strength.
+    #: Upper bound in units on the summed rate of allowed trees that use both directions of their links alike; at most
+    #: the strength.
     bound: Fraction
-    prover: tuple[str, str]  #: Name and version of the prover of a bound below the strength.
+    prover: tuple[str, str]  #: Name and version of what proves a bound below the strength.
     reports: tuple[SolverResult, ...] = ()
     rounds: int = 0
     metrics: dict[str, Any] | None = None
     trees: int | None = None  #: K, the largest number of trees; None is no limit.
     prices: tuple[Prices, ...] = ()  #: Candidate prices for a proof of the bound.
-    apart: DisjointRates | None = None  #: Known rates of K trees without a common link.
-    among: str = ""  #: Scope of the bound, if it is not at most K trees of the given height and rate.
+    disjoint: DisjointRates | None = None  #: Rates of K trees without a common link, if computed.
+    scope: str = ""  #: Trees for which the bound holds; by default those of the given number, height and rate.
 
 
 @dataclass(frozen=True)
@@ -152,24 +153,26 @@ class ProvedBound:
 
 
 def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
-    """Choose the bound to claim: of any schedule if as sharp, else a recomputable, else a trusted one.
+    """Choose the bound to claim: for any schedule if as sharp, else one that is recomputed, else a trusted one.
 
-    A bound on the allowed trees holds if the answer is among them (``trees_only``).
+    A bound on the allowed trees is claimed only if the answer is restricted to them (``trees_only``).
     """
-    best = ProvedBound(problem.highest.rate, problem.highest.certificate, ANY_SCHEDULE)
+    best = ProvedBound(problem.ceiling.rate, problem.ceiling.certificate, ANY_SCHEDULE)
     if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):
         return best
-    recomputed = [proof for prices in found.prices if (proof := _of_prices(problem, found, prices)) is not None]
+    recomputed = [proof for prices in found.prices if (proof := _bound_by_prices(problem, found, prices)) is not None]
     sharpest = min(recomputed, key=lambda proof: proof.rate, default=best)
     if sharpest.rate * (1 - Fraction(GAP) / 10) <= found.bound:
         return sharpest
     return ProvedBound(
-        found.bound, SolverBound(*found.prover), f"{_which(problem, found)}, each with the same links both ways"
+        found.bound,
+        SolverBound(*found.prover),
+        f"{_describe_scope(problem, found)}, each with the same links both ways",
     )
 
 
-def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
-    """Return the bound by prices on trees over any links of the network; None if there is none."""
+def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
+    """Return the bound on allowed trees that link prices prove; None if they prove none."""
     wan, limit = problem.wan, problem.height_limit
     links = problem.instance.topology.links
     if (
@@ -179,45 +182,46 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
             links[a].latency_s != links[b].latency_s for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True)
         )
     ):
-        return None  # trees are as long as the slower direction, which the verifier does not take for both
+        return None  # heights count the slower direction of a link here, but each direction for the verifier
     if limit is None:
-        least = min(one.cost for one in cheapest_trees(wan, prices, problem.least))
+        cheapest = min(tree.cost for tree in cheapest_trees(wan, prices, problem.min_capacity))
     else:
-        least = Arborescences(wan, limit, problem.least).least(prices)
-    rate = prices.bound_with_floor(found.trees, problem.floor, least)
+        cheapest = Arborescences(wan, limit, problem.min_capacity).least(prices)
+    rate = prices.bound_with_floor(found.trees, problem.floor, cheapest)
     if rate is None:
         return None
     widest = widest_tree(wan, problem.limit)
-    sets: tuple[tuple[int, ...], ...] = ()
+    link_sets: tuple[tuple[int, ...], ...] = ()
     if found.trees is not None and widest is not None:
-        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)
-        if found.apart is not None:
-            apart = whole_rate(wan, found.trees, widest[0], proved, found.apart.most)
-            if apart < rate:
-                rate = apart
-                sets = tuple(
+        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)  # sharper, since capacities are integers
+        if found.disjoint is not None:
+            disjoint_rate = whole_rate(wan, found.trees, widest[0], proved, found.disjoint.most)
+            if disjoint_rate < rate:
+                rate = disjoint_rate
+                link_sets = tuple(
                     tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
-                    for links in found.apart.proof(apart)
+                    for links in found.disjoint.proof(disjoint_rate)
                 )
-    both = [0] * len(links)
+    price_of = [0] * len(links)  # both directions of a link have its price
     for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
         for link in pair:
-            both[link] = price
+            price_of[link] = price
     certificate = TreePrices(
-        tuple(both),
+        tuple(price_of),
         2 * prices.tree * wan.unit_Bps,
         found.trees,
         None if limit is None else limit.most,
         "ns" if limit is not None and limit.unit == "ns" else "links",
         problem.floor * wan.unit_Bps,
-        sets,
+        link_sets,
     )
-    return ProvedBound(rate, certificate, _which(problem, found))
+    return ProvedBound(rate, certificate, _describe_scope(problem, found))
 
 
-def _which(problem: TreeProblem, found: SearchResult) -> str:
-    if found.among:
-        return found.among
+def _describe_scope(problem: TreeProblem, found: SearchResult) -> str:
+    """Describe the trees for which a bound holds."""
+    if found.scope:
+        return found.scope
     text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
     if not problem.any_height:
         text += f" of a height of at most {problem.limit.format_height(problem.limit.most)}"

@@ -65,11 +65,11 @@ class _Repair:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.wan, self.floor, self.least = self.problem.wan, self.problem.floor, self.problem.least
+        self.wan, self.floor, self.min_capacity = self.problem.wan, self.problem.floor, self.problem.min_capacity
         # What has less than the smallest rate cannot be used any more, though it is still there.
-        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.least]
+        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.min_capacity]
         self.every: Ints | None = None
-        self.relaxed = RepairRelaxation(self.problem.strongest.rate)
+        self.relaxed = RepairRelaxation(self.problem.strength.rate)
         self.prover = EXACT_ARITHMETIC
 
     def run(self) -> Outcome:
@@ -125,13 +125,13 @@ class _Repair:
             every = every_tree(wan)
             if every is not None:
                 every = low_enough(wan, limit, every)
-                self.every = every[bottlenecks(wan, every) >= self.least]
+                self.every = every[bottlenecks(wan, every) >= self.min_capacity]
             widest = widest_tree(wan, limit)
             most = self.options.new_trees
-            grown = run_many_starts(wan, limit, self.options.starts, self.least, most, self.budget).choices
+            grown = run_many_starts(wan, limit, self.options.starts, self.min_capacity, most, self.budget).choices
             first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
         rows = distinct(np.concatenate(first))
-        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
+        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.min_capacity][: _NEW // 2])
 
     def bound(self) -> None:
         repair_column_generation(
@@ -140,7 +140,7 @@ class _Repair:
             self.every if self.every is not None and len(self.every) else None,
             self.problem.height_limit,
             self.options.new_trees,
-            self.least,
+            self.min_capacity,
             self.relaxed,
             self.solver,
             self.budget,
@@ -168,7 +168,7 @@ class _Repair:
             if self.budget.is_exhausted or (best is not None and best.total >= self.relaxed.bound):
                 break
             stumps = [*self.left.stumps, *self.left.trees]
-            rows = grafts(self.wan, self.problem.limit, self.least, best, stumps)
+            rows = grafts(self.wan, self.problem.limit, self.min_capacity, best, stumps)
             mine = np.sort(best.trees, axis=1) if best is not None else rows[:0]
             found = self.choose(best, self.drop_old_trees(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
             if found is None or (best is not None and found.total <= best.total):
@@ -236,9 +236,9 @@ class _Repair:
         ]
         self.metrics |= {"kept_trees": sum(kept), "new_trees": len(kept) - sum(kept)}
         rounds = len(self.relaxed.reports)
-        among = f"the old trees and at most {self.options.new_trees} new ones"
+        scope = f"the old trees and at most {self.options.new_trees} new ones"
         found = SearchResult(
-            best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics, among=among
+            best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics, scope=scope
         )
         return outcome(self.problem, found, self.budget, self.options, roots=roots)
 

@@ -64,9 +64,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
 
 def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions) -> str:
     """Return a message with the option that may find faster low link-disjoint trees; empty if none can exist."""
-    if found.apart is None or found.rated is None or problem.any_height:
+    if found.disjoint is None or found.rated is None or problem.any_height:
         return ""
-    if next(found.apart.choices_by_total(options.trees or 1, found.rated.total), None) is None:
+    if next(found.disjoint.choices_by_total(options.trees or 1, found.rated.total), None) is None:
         return ""
     return f"{options.changes:,} changes of labels found no trees of larger rates; more (changes) may"
 
@@ -76,7 +76,7 @@ def prove_bound(instance: Instance, options: MtreeOptions) -> Fraction | None:
     if options.trees is not None or options.height is not None or options.min_rate is not None:
         return None
     problem = wan_problem(instance, Budget())
-    return problem.seconds(problem.highest.rate)
+    return problem.seconds(problem.ceiling.rate)
 
 
 @dataclass(eq=False)
@@ -91,8 +91,13 @@ class _TreeSearch:
 
     def __post_init__(self) -> None:
         problem = self.problem
-        self.wan, self.floor, self.least, self.limit = problem.wan, problem.floor, problem.least, problem.height_limit
-        self.bound, self.prover = problem.strongest.rate, EXACT_ARITHMETIC
+        self.wan, self.floor, self.min_capacity, self.limit = (
+            problem.wan,
+            problem.floor,
+            problem.min_capacity,
+            problem.height_limit,
+        )
+        self.bound, self.prover = problem.strength.rate, EXACT_ARITHMETIC
         self.best: RatedTrees | None = None
         # Without prices of links, K trees carry at most K times what the widest does.
         self.prices = [Prices(problem.wan, np.zeros(len(problem.wan.room), dtype=np.int64), 1)]
@@ -100,7 +105,7 @@ class _TreeSearch:
         self.pool_size = 0
         self.complete = False
         self.widest: int | None = None
-        self.apart: DisjointRates | None = None
+        self.disjoint: DisjointRates | None = None
         # With a smallest rate, more trees than this do not fit.
         fit = int(self.bound / self.floor) if self.floor else None
         known = [most for most in (self.options.trees, fit) if most is not None]
@@ -120,15 +125,15 @@ class _TreeSearch:
             return self.result()
         if self.most is not None and self.most == self.options.trees and not self.wan.has_shared_links:
             self.trees_apart(self.most)
-        if self.apart is not None and self.apart.most[-1] >= self.bound:
-            self.low_trees(self.apart)
+        if self.disjoint is not None and self.disjoint.most[-1] >= self.bound:
+            self.low_trees(self.disjoint)
         if self.is_done:
             return self.result()
         trees, choices = self.pool(widest)
         if self.most is not None:
             self.few_trees(choices, min(self.most, _SEARCHED))
-        if self.apart is not None and self.apart.most[-1] < self.bound:
-            self.low_trees(self.apart)
+        if self.disjoint is not None and self.disjoint.most[-1] < self.bound:
+            self.low_trees(self.disjoint)
         if not self.is_done:
             relaxation = self.relaxation(trees)
             if self.most is not None:
@@ -147,7 +152,7 @@ class _TreeSearch:
             metrics,
             self.options.trees,
             tuple(self.prices),
-            self.apart,
+            self.disjoint,
         )
 
     def take(self, rated: RatedTrees | None) -> None:
@@ -163,7 +168,7 @@ class _TreeSearch:
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
         """Keep a better bound; with K trees it is rounded to whole rates where these are required."""
         if self.most is not None and self.widest is not None:
-            disjoint = None if self.apart is None else self.apart.most
+            disjoint = None if self.disjoint is None else self.disjoint.most
             bound = whole_rate(self.wan, self.most, self.widest, bound, disjoint)
         if bound < self.bound:
             self.bound, self.prover = bound, prover
@@ -193,20 +198,20 @@ class _TreeSearch:
 
     def trees_apart(self, most: int) -> None:
         """Find the best link-disjoint trees of any height; their rates bound those of low ones."""
-        apart = DisjointRates.of(self.wan, most, self.least, self.widest or 0)
-        if apart is None:
+        disjoint = DisjointRates.of(self.wan, most, self.min_capacity, self.widest or 0)
+        if disjoint is None:
             return
         with self.budget.clock.phase("disjoint trees"):
-            trees = apart.solve(self.budget)
+            trees = disjoint.solve(self.budget)
         if trees is None:
             return
-        self.apart = apart
+        self.disjoint = disjoint
         self.tighten(self.bound, EXACT_ARITHMETIC)
         if self.limit is None:
             self.take(RatedTrees(trees, tuple(Fraction(int(rate)) for rate in bottlenecks(self.wan, trees))))
         self.report_progress(f"{most} trees without a common link")
 
-    def low_trees(self, apart: DisjointRates) -> None:
+    def low_trees(self, disjoint: DisjointRates) -> None:
         """Find low link-disjoint trees of the largest rates, above those of known trees.
 
         This precedes the listing of trees if such trees can meet the bound, and follows it if they cannot.
@@ -215,7 +220,7 @@ class _TreeSearch:
             return
         above, state = self.best.total if self.best else Fraction(0), random_state(self.budget.seed)
         with self.budget.clock.phase("labels"):
-            for rated in low_trees_apart(apart, self.limit, above, self.options.changes, state, self.budget):
+            for rated in low_trees_apart(disjoint, self.limit, above, self.options.changes, state, self.budget):
                 self.take(rated)
         self.report_progress("low trees without a common link")
 
@@ -223,11 +228,11 @@ class _TreeSearch:
         """List all trees if there are few; else grow trees from many starts."""
         starts = self.options.starts * (1 if self.most is None else _MORE_STARTS)
         with self.budget.clock.phase("pool"):
-            choices = run_many_starts(self.wan, self.problem.limit, starts, self.least, self.most, self.budget)
+            choices = run_many_starts(self.wan, self.problem.limit, starts, self.min_capacity, self.most, self.budget)
             every = every_tree(self.wan)
             trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
             trees = distinct(low_enough(self.wan, self.problem.limit, trees))
-            trees = trees[bottlenecks(self.wan, trees) >= self.least]
+            trees = trees[bottlenecks(self.wan, trees) >= self.min_capacity]
         self.complete = every is not None
         self.pool_size = len(trees)
         self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")
@@ -240,7 +245,7 @@ class _TreeSearch:
         with self.budget.clock.phase("search"):
             state, start, moves = random_state(self.budget.seed), choices.choices[0][:most], self.options.moves
             few = large_neighbourhood_search(
-                self.wan, self.problem.limit, start, most, self.least, moves, state, self.budget
+                self.wan, self.problem.limit, start, most, self.min_capacity, moves, state, self.budget
             )
         self.choose(np.sort(few, axis=1), self.options.nodes)
         self.report_progress(f"{most} trees searched")
@@ -255,7 +260,7 @@ class _TreeSearch:
         gap = CLOSED
         if few is not None and self.limit is not None and not self.complete:
             # What trees of any height reach without a common link cannot be lowered for them.
-            if self.apart is None or self.apart.most[-1] < self.bound:
+            if self.disjoint is None or self.disjoint.most[-1] < self.bound:
                 relaxation = self.solve_relaxation(trees, None, few, CLOSED)
                 if self.is_done:
                     return relaxation
@@ -268,7 +273,7 @@ class _TreeSearch:
     def solve_relaxation(self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float) -> TreeRelaxation:
         """Solve the linear program over trees of a height, with a price of trees if K is given."""
         exact = self.options.exact and self.most is None
-        task = ColumnTask(self.wan, limit, most, self.least, self.bound, self.complete, exact, gap)
+        task = ColumnTask(self.wan, limit, most, self.min_capacity, self.bound, self.complete, exact, gap)
         with self.budget.clock.phase("generate"):
             relaxation = column_generation(task, trees, self.solver, self.budget)
         self.rounds += relaxation.rounds
@@ -298,7 +303,7 @@ class _TreeSearch:
         self.choose(fastest[: self.most], self.options.nodes)
         rows = [np.sort(self.best.trees, axis=1)] if self.best is not None else []
         trees = distinct(np.concatenate([*rows, fastest[: _SELECTED // 3], *choices.choices]))[:_SELECTED]
-        self.choose(trees[bottlenecks(self.wan, trees) >= self.least], self.options.nodes)
+        self.choose(trees[bottlenecks(self.wan, trees) >= self.min_capacity], self.options.nodes)
         self.report_progress(f"{self.most} trees of the pool")
 
     def fastest(self, relaxation: TreeRelaxation) -> Ints:
@@ -357,9 +362,9 @@ def run_heights(instance: Instance, solver: Solver, budget: Budget, options: Mtr
     problem = tree_problem(instance, None, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem
-    wan, strongest = problem.wan, problem.strongest
-    lowest = lowest_tree(wan, problem.limit, wan.capacity >= problem.least)[0]
-    found = SearchResult(None, strongest.rate, EXACT_ARITHMETIC)
+    wan, strength = problem.wan, problem.strength
+    lowest = lowest_tree(wan, problem.limit, wan.capacity >= problem.min_capacity)[0]
+    found = SearchResult(None, strength.rate, EXACT_ARITHMETIC)
     best: tuple[float, int, SearchResult] | None = None
     tried: list[list[float]] = []
     for height in range(lowest, wan.nodes):
@@ -371,13 +376,13 @@ def run_heights(instance: Instance, solver: Solver, budget: Budget, options: Mtr
             if best is None or seconds < best[0]:
                 best = seconds, height, found
         budget.progress(f"height {height}: {'nothing' if seconds is None else f'{seconds:.6g} s'}")
-        full = found.rated is not None and found.rated.total >= strongest.rate * (1 - Fraction(GAP))
+        full = found.rated is not None and found.rated.total >= strength.rate * (1 - Fraction(GAP))
         late = best is not None and height >= best[1] + _PATIENCE
         if full or late or budget.is_exhausted:
             break
     if best is None:
-        return outcome(problem, replace(found, bound=strongest.rate), budget, options)
+        return outcome(problem, replace(found, bound=strength.rate), budget, options)
     _, height, found = best
     metrics = {**(found.metrics or {}), "auto_height": height, "heights_tried_s": tried}
-    chosen = replace(found, bound=strongest.rate, metrics=metrics)
+    chosen = replace(found, bound=strength.rate, metrics=metrics)
     return outcome(replace(problem, limit=wan.hops(height)), chosen, budget, options)

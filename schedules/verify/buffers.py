@@ -162,7 +162,7 @@ def copied_by_switches(block: Block, network: Network) -> Ints:
     received = np.where(last >= 0, last - block.first[np.maximum(last, 0)] + 1, 0)
     again = ~starts & (last == np.roll(last, 1))
     follows = np.minimum(last + 1, block.writes - 1)
-    added = (last + 1 < block.writes) & (block.beneath[follows] == last)
+    added = (last + 1 < block.writes) & (block.base_version[follows] == last)
     wrong = np.where(sums, again | added, sent > received) & (last >= 0)
     return out[wrong]
 
@@ -192,10 +192,10 @@ def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = No
     left = block.read[out] + 1 if gone is None else gone[block.send[out]]
     np.maximum.at(until, version[version >= 0], left[version >= 0])
     follows = index[index + 1 < block.writes]
-    grows = follows[block.beneath[follows + 1] == follows] if len(follows) else follows
+    grows = follows[block.base_version[follows + 1] == follows] if len(follows) else follows
     until[grows] = np.maximum(until[grows], block.order[grows + 1])
     cell = block.cell[index]
-    units = chunks.units[block.base + cell // block.nodes]
+    units = chunks.units[block.first_chunk + cell // block.nodes]
     return np.stack([cell % block.nodes, units, block.send[index], block.order[index], until[index]])
 
 

@@ -28,7 +28,7 @@ from ...core.timing import Semantics
 from .answers import check_answer, count_epochs
 from .buffers import check_rank_buffers
 from .copies import is_copied_correctly
-from .grid import LATEST, NEVER, Grid, check_whole_chunks, grid_of
+from .grid import INDEX_LIMIT, TOO_LONG, Grid, check_whole_chunks, grid_of
 from .network import Network
 from .replay import replay
 from .report import AtSend, Findings, Violation
@@ -75,17 +75,17 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     """Return starts, ends and slowness x of all sends; None if some contradict their paths."""
     sends, tick = schedule.sends, float(grid.timing.epoch_s)
     times = schedule.start_s / tick, schedule.end_s / tick
-    begin, end = (np.rint(np.minimum(column, LATEST)).astype(np.int64) for column in times)
+    begin, end = (np.rint(np.minimum(column, INDEX_LIMIT)).astype(np.int64) for column in times)
     off = np.zeros(len(sends), dtype=np.bool_)
     for column, whole in zip(times, (begin, end), strict=True):
-        off |= ~(np.abs(column - whole) <= OFF_GRID * np.maximum(1, column)) | (column >= LATEST)
+        off |= ~(np.abs(column - whole) <= OFF_GRID * np.maximum(1, column)) | (column >= INDEX_LIMIT)
     text = f"starts or ends between two ticks of {tick:.9g} s"
     bad = findings.add_each("grid", off, lambda send: at_send("grid", text, send))
     slowness = np.ones(len(sends), dtype=np.int64)
     single = sends.hops == 1
     wrong = single.copy()
     needed = grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
-    wrong[single] = ((end - begin)[single] != needed) | (needed >= NEVER)
+    wrong[single] = ((end - begin)[single] != needed) | (needed >= TOO_LONG)
     slowness[~single] = _slownesses(grid, schedule, end - begin, np.flatnonzero(~single))
     wrong |= slowness == 0
 
@@ -215,17 +215,17 @@ def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findi
     """Check that starts and ends are whole epochs, as far apart as the path's delays; return the starts."""
     sends, epoch = schedule.sends, float(grid.timing.epoch_s)
     begin, end = schedule.start_s / epoch, schedule.end_s / epoch
-    start = np.rint(np.minimum(begin, LATEST)).astype(np.int64)
+    start = np.rint(np.minimum(begin, INDEX_LIMIT)).astype(np.int64)
 
     def off(place: str) -> str:
         return f"{place} between two epochs of {epoch:.9g} s"
 
-    wrong = ~(np.abs(begin - start) <= OFF_GRID * np.maximum(1, begin)) | (begin >= LATEST)
+    wrong = ~(np.abs(begin - start) <= OFF_GRID * np.maximum(1, begin)) | (begin >= INDEX_LIMIT)
     findings.add_each("grid", wrong, lambda send: at_send("grid", off("starts"), send))
     if not len(sends):
         return start
     needed = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
-    late = ~(np.abs(end - (start + needed)) <= OFF_GRID * np.maximum(1, end)) | (end >= LATEST)
+    late = ~(np.abs(end - (start + needed)) <= OFF_GRID * np.maximum(1, end)) | (end >= INDEX_LIMIT)
 
     def not_in_time(send: int) -> Violation:
         text = f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"

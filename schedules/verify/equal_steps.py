@@ -25,7 +25,7 @@ from ...core.schedule import Ints, Schedule, Sends
 from ...core.timing import Semantics
 from ...core.trees import TreeKind, chunks_of_kind
 from .answers import check_answer, count_epochs, write_out
-from .grid import NEVER, grid_of
+from .grid import TOO_LONG, grid_of
 from .network import Network, network_of
 from .report import Findings, Violation
 
@@ -125,7 +125,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
                 return
             taken.append(grid.delay[links])
     longest = int(grid.delay.max())
-    if taken and (longest >= NEVER or set(np.unique(np.concatenate(taken)).tolist()) != {longest}):
+    if taken and (longest >= TOO_LONG or set(np.unique(np.concatenate(taken)).tolist()) != {longest}):
         findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
 
 
@@ -199,7 +199,7 @@ def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network,
         findings.add(Violation("path", "steps of links lead from rank to rank; expected no switches"))
         return
     delay = grid_of(instance).delay
-    if len(set(delay.tolist())) != 1 or int(delay.max()) >= NEVER:
+    if len(set(delay.tolist())) != 1 or int(delay.max()) >= TOO_LONG:
         findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
         return
     there = network.link_source * network.nodes + network.link_target

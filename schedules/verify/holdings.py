@@ -1,14 +1,13 @@
-"""Versions of chunks that sends read, those that their writes add to, and what they are sums of.
+"""Versions of chunks: which one a send reads, which one it adds to, and what they are sums of.
 
 A *version* is a node's content of a chunk from one write to the next. Versions are numbered inside a block of chunks:
 a write by its position among the block's writes, sorted by (chunk, node, order); initial data by ``writes + cell``,
-where the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary searches, so that no step
-is replayed separately.
+where the cell is ``row * nodes + node``; -1 is nothing. One sort and binary searches answer all lookups, so that no
+step is replayed separately.
 
-The contributions to a version: a copied version is identified with its origin. Any other is the sum of two versions,
-and so on down to the initial data of ranks: fully expanded, these are its contributions. A valid sum of n
-contributions expands into exactly n parts, so an expansion is stopped, as counting something twice, as soon as it has
-more.
+Contributions to a version: a copy is replaced by its origin, and any other version is the sum of two versions, and so
+on down to the initial data of ranks. A valid sum of n contributions expands into exactly n parts; an expansion into
+more counts something twice and is stopped.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class Members:
 class Block:
     """Some chunks with all their sends."""
 
-    base: int
-    rows: int
+    first_chunk: int
+    rows: int  #: Number of chunks.
     nodes: int
     reduced: Bools  #: True for chunks whose contributions are summed; shape (rows,).
     initial: Bools  #: Cells that hold something from the start; shape (rows * nodes,).
@@ -68,9 +67,9 @@ class Block:
     #: Orders at which each of these sends writes and reads; shape (writes,).
     order: Ints
     read: Ints
-    source: Ints
-    adds: Bools
-    end: int
+    source: Ints  #: Cell that each of the sends reads; shape (writes,).
+    adds: Bools  #: True for sends that add to their target's data; shape (writes,).
+    end: int  #: An order after all writes.
 
     @property
     def writes(self) -> int:
@@ -95,14 +94,14 @@ class Block:
         return self.reduced[self.cell // self.nodes]
 
     def last_write(self, cell: Ints, before: Ints | int) -> Ints:
-        """Return the last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
+        """Return the last write to each cell before an order; :data:`NOTHING` if there is none."""
         if not self.writes:
             return np.full(len(cell), NOTHING, dtype=np.int64)
         found = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
         return np.where((found >= 0) & (self.cell[np.maximum(found, 0)] == cell), found, NOTHING)
 
     def version(self, cell: Ints, before: Ints | int) -> Ints:
-        """Return each cell's version at an order: the last of a sum, the first of a copy."""
+        """Return each cell's version at an order: the last of a sum; the first of a copy, which never changes."""
         write = self.last_write(cell, before)
         start = np.where(self.initial[cell], self.writes + cell, NOTHING)
         if not self.writes:
@@ -118,7 +117,7 @@ class Block:
         return self.version(self.source, self.read)
 
     @cached_property
-    def beneath(self) -> Ints:
+    def base_version(self) -> Ints:
         """The version that each write adds to; :data:`NOTHING` for copies and first writes to empty cells."""
         index = np.arange(self.writes)
         before = np.where(self.initial[self.cell], self.writes + self.cell, NOTHING)
@@ -135,40 +134,40 @@ def blocks(chunks: Chunks, sends: Sends, read: Ints, write: Ints, network: Netwo
         by_chunk = np.argsort(small, kind="stable")
     ends = np.cumsum(np.bincount(sends.chunk, minlength=len(chunks)))
     end = int(write.max()) + 1 if len(write) else 0
-    base = done = 0
-    while base < len(chunks):
+    first = done = 0
+    while first < len(chunks):
         fits = int(np.searchsorted(ends, done + BLOCK_SENDS, side="right"))
-        stop = min(max(fits, base + 1), base + max(BLOCK_CELLS // network.nodes, 1), len(chunks))
+        stop = min(max(fits, first + 1), first + max(BLOCK_CELLS // network.nodes, 1), len(chunks))
         chosen = by_chunk[done : int(ends[stop - 1])]
-        row = (sends.chunk[chosen] - base) * network.nodes
+        row = (sends.chunk[chosen] - first) * network.nodes
         cell, order = row + sends.target[chosen], write[chosen]
-        sort = _sorting(cell * (end + 1) + order)
+        sort = _argsort(cell * (end + 1) + order)
         chosen = chosen[sort]
-        initial = np.zeros((stop - base) * network.nodes, dtype=np.bool_)
-        rows, holders = members.pairs(chunks.held_by[base:stop])
+        initial = np.zeros((stop - first) * network.nodes, dtype=np.bool_)
+        rows, holders = members.pairs(chunks.held_by[first:stop])
         initial[rows * network.nodes + holders] = True
-        content = chunks.reduced[base:stop], initial, chosen, cell[sort], order[sort], read[chosen]
+        content = chunks.reduced[first:stop], initial, chosen, cell[sort], order[sort], read[chosen]
         source = row[sort] + sends.source[chosen]
-        yield Block(base, stop - base, network.nodes, *content, source, sends.reduce[chosen], end)
-        base, done = stop, int(ends[stop - 1])
+        yield Block(first, stop - first, network.nodes, *content, source, sends.reduce[chosen], end)
+        first, done = stop, int(ends[stop - 1])
 
 
-def _sorting(keys: Ints) -> Ints:
-    """Return the sorting positions of numbers; those below 2^32 are sorted by halves, without comparing."""
+def _argsort(keys: Ints) -> Ints:
+    """Return the positions that sort numbers; numbers below 2^32 by two stable radix sorts of 16 bits."""
     if len(keys) and int(keys.max()) >= 2**32:
         return np.argsort(keys, kind="stable")
     low = np.argsort(keys.astype(np.uint16), kind="stable")
     return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]
 
 
-def needers(block: Block, chunks: Chunks, members: Members) -> Ints:
+def needed_cells(block: Block, chunks: Chunks, members: Members) -> Ints:
     """Return the cells that must hold their chunk in the end."""
-    rows, nodes = members.pairs(chunks.needed_by[block.base : block.base + block.rows])
+    rows, nodes = members.pairs(chunks.needed_by[block.first_chunk : block.first_chunk + block.rows])
     return rows * block.nodes + nodes
 
 
-#: Roots times nodes that are expanded at once.
-AT_ONCE = 2**22
+#: Roots times nodes that are expanded together; bounds the memory.
+EXPANDED_CELLS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +184,18 @@ class Sums:
     def of(cls, block: Block) -> Sums:
         """Resolve copies of copies by pointer doubling."""
         writes = block.writes
-        brought, beneath = block.payload, block.beneath
-        is_sum = (brought != NOTHING) & (beneath != NOTHING)
-        origin = np.where(is_sum, np.arange(writes), np.where(brought == NOTHING, beneath, brought))
-        open_ = np.flatnonzero(~is_sum & (origin >= 0) & (origin < writes))
-        while len(open_):
-            origin[open_] = jump = origin[origin[open_]]
+        payload, base_version = block.payload, block.base_version
+        is_sum = (payload != NOTHING) & (base_version != NOTHING)
+        origin = np.where(is_sum, np.arange(writes), np.where(payload == NOTHING, base_version, payload))
+        unresolved = np.flatnonzero(~is_sum & (origin >= 0) & (origin < writes))
+        while len(unresolved):
+            origin[unresolved] = jump = origin[origin[unresolved]]
             inside = (jump >= 0) & (jump < writes)
-            open_ = open_[inside]
+            unresolved = unresolved[inside]
             jump = jump[inside]
-            open_ = open_[origin[jump] != jump]
-        sums = cls(block, origin, brought, beneath)
-        return cls(block, origin, sums.resolve(brought), sums.resolve(beneath))
+            unresolved = unresolved[origin[jump] != jump]
+        sums = cls(block, origin, payload, base_version)
+        return cls(block, origin, sums.resolve(payload), sums.resolve(base_version))
 
     def resolve(self, version: Ints) -> Ints:
         """Return the versions that these are copies of."""
@@ -205,13 +204,14 @@ class Sums:
             return version
         return np.where(inside, self.origin[np.where(inside, version, 0)], version)
 
-    def whole(self, roots: Ints, contributors: Ints) -> Bools:
-        """Return whether each root has the contribution of every holder of its chunk exactly once."""
-        size = max(AT_ONCE // self.block.nodes, 1)
-        parts = [self._whole(roots[i : i + size], contributors[i : i + size]) for i in range(0, len(roots), size)]
+    def are_complete(self, roots: Ints, contributors: Ints) -> Bools:
+        """Return whether each root version has every holder's contribution to its chunk exactly once."""
+        size = max(EXPANDED_CELLS // self.block.nodes, 1)
+        parts = [self._expand(roots[i : i + size], contributors[i : i + size]) for i in range(0, len(roots), size)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
 
-    def _whole(self, roots: Ints, contributors: Ints) -> Bools:
+    def _expand(self, roots: Ints, contributors: Ints) -> Bools:
+        """Expand all roots level by level, and check that each has every contribution once."""
         writes, nodes = self.block.writes, self.block.nodes
         owner, version = np.arange(len(roots)), roots
         parts = np.ones(len(roots), dtype=np.int64)
@@ -219,16 +219,16 @@ class Sums:
         while len(version):
             is_leaf = version >= writes
             leaves.append(owner[is_leaf] * nodes + (version[is_leaf] - writes) % nodes)
-            go = (version >= 0) & ~is_leaf
-            owner, version = owner[go], version[go]
+            is_sum = (version >= 0) & ~is_leaf
+            owner, version = owner[is_sum], version[is_sum]
             np.add.at(parts, owner, 1)
-            small = parts[owner] <= contributors[owner]
-            owner, version = owner[small], version[small]
+            is_valid = parts[owner] <= contributors[owner]
+            owner, version = owner[is_valid], version[is_valid]
             owner = np.concatenate([owner, owner])
             version = np.concatenate([self.left[version], self.right[version]])
         counts = np.bincount(np.concatenate(leaves), minlength=len(roots) * nodes).reshape(len(roots), nodes)
-        enough = (counts == 1).sum(axis=1) == contributors
-        return np.asarray(enough & (counts.max(axis=1, initial=0) <= 1) & (parts <= contributors), dtype=np.bool_)
+        has_all = (counts == 1).sum(axis=1) == contributors
+        return np.asarray(has_all & (counts.max(axis=1, initial=0) <= 1) & (parts <= contributors), dtype=np.bool_)
 
     def contributions(self, version: int) -> Counter[int]:
         """Count the contributions in one version by node, without a limit on their number; slow."""
@@ -237,7 +237,7 @@ class Sums:
             return found
         todo: Counter[int] = Counter({version: 1})
         block = self.block
-        heap = [self._late(version)]
+        heap = [self._expansion_key(version)]
         while heap:
             _, current = heapq.heappop(heap)
             times = todo.pop(current, 0)
@@ -251,13 +251,13 @@ class Sums:
             for part in parts:
                 if part >= 0:
                     todo[part] += times
-                    heapq.heappush(heap, self._late(part))
+                    heapq.heappush(heap, self._expansion_key(part))
         return found
 
-    def _late(self, version: int) -> tuple[int, int]:
-        """Return a sort key that puts versions after everything made of them.
+    def _expansion_key(self, version: int) -> tuple[int, int]:
+        """Return a sort key by which a version comes after all versions that are made of it.
 
-        Those of one instant are in the order of the block's sort.
+        Versions written at the same order are in reverse order of their numbers.
         """
         if version >= self.block.writes:
             return (1, version)

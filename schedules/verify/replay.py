@@ -16,7 +16,7 @@ import numpy as np
 from ...core.schedule import Bools, Chunks, Floats, Ints, Sends
 from ...core.topology import NodeKind
 from .buffers import copied_by_switches, overfull_switches, stays
-from .holdings import NOTHING, Block, Members, Sums, blocks, needers
+from .holdings import NOTHING, Block, Members, Sums, blocks, needed_cells
 from .network import Network
 from .report import KEPT, AtSend, Findings, Violation
 
@@ -79,7 +79,7 @@ def replay(
         read, write, *after = ranked.astype(np.int64).reshape(len(orders), -1)
         gone = after[0] if after else None
     for block in blocks(chunks, sends, read, write, network):
-        needed = needers(block, chunks, members)
+        needed = needed_cells(block, chunks, members)
         final = block.version(needed, block.end)
         _check_reads(block, network, at_send, findings)
         lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
@@ -111,7 +111,7 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
         return at_send("buffer", f"switch {name} cannot store, and so cannot add", int(block.send[index]))
 
     findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
-    findings.add_each("buffer", (block.beneath != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)
+    findings.add_each("buffer", (block.base_version != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)
     text = "is reduced, though the chunk is data to be copied"
     findings.add_each("not-a-sum", block.adds & ~block.sums, lambda i: at_send("not-a-sum", text, int(block.send[i])))
 
@@ -119,7 +119,7 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
 def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
     row, node = divmod(cell, block.nodes)
     text = f"{network.name(node)} needs {what} and does not get it"
-    return Violation("missing", text, rank=network.rank(node), chunk=block.base + row)
+    return Violation("missing", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 
 def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
@@ -133,7 +133,7 @@ def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_se
     distinct = np.flatnonzero(row_of[:-1] != NOTHING)
     holders = block.initial.reshape(block.rows, block.nodes).sum(axis=1)
     good = np.zeros(len(row_of), dtype=np.bool_)
-    good[distinct] = sums.whole(distinct, holders[row_of[distinct]])
+    good[distinct] = sums.are_complete(distinct, holders[row_of[distinct]])
     good[NOTHING] = False
     bad = np.flatnonzero(~good[roots])
     for index in bad[:KEPT].tolist():
@@ -158,7 +158,7 @@ def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int]
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         return _lacks(block, network, f"the contribution of {network.name(absent[0])}{more}", cell)
     text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {found[twice[0]]} times"
-    return Violation("twice", text, rank=network.rank(node), chunk=block.base + row)
+    return Violation("twice", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 
 def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Findings) -> None:
@@ -186,7 +186,7 @@ def _warn_useless(block: Block, final: Ints, network: Network, at_send: AtSend, 
     Ranks with a limited buffer are left out: they may receive a chunk again to forward it.
     """
     used = np.zeros(block.writes, dtype=np.bool_)
-    for versions in (block.payload, block.beneath, final):
+    for versions in (block.payload, block.base_version, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True
     limited = np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in network.topology.nodes])
     findings.warn_each(

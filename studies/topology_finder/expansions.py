@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.schedule import Ints
-from .gather import Gather, check_size, expand, recut
+from .gather import Gather, check_size, expand_ranges, recut
 
 
 def line_graph(base: Gather) -> Gather:
@@ -30,7 +30,7 @@ def line_graph(base: Gather) -> Gather:
     d, links = base.degree, base.links
     into, out = _links_of(base, 1), _links_of(base, 0)
     count = base.chunks_of[links[:, 1]]
-    owner, chunk = expand(base.first_of[links[:, 1]], count)
+    owner, chunk = expand_ranges(base.first_of[links[:, 1]], count)
     first = np.cumsum(count) - count
     check_size(len(base.chunk) * d * d + len(owner) * d)
     head, tail = links[base.link, 1], base.owner[base.chunk]
@@ -39,7 +39,7 @@ def line_graph(base: Gather) -> Gather:
     over = np.tile(base.link[:, None] * d + np.arange(d), (1, d))
     which = first[source] + (base.chunk - base.first_of[tail])[:, None]
     kept = source != target
-    place, own = expand(first, count)
+    place, own = expand_ranges(first, count)
     begin = np.tile(np.arange(d), len(own))
     return Gather(
         len(links),
@@ -68,7 +68,7 @@ def degree_expansion(base: Gather, n: int) -> Gather:
     everybody = np.arange(base.nodes)
     fine = recut(base, pieces, np.repeat(everybody, parts), np.tile(np.arange(parts) * (pieces // parts), base.nodes))
     copy = np.arange(n)
-    owner, chunk = expand(np.repeat(fine.first_of, n), np.repeat(fine.chunks_of, n))
+    owner, chunk = expand_ranges(np.repeat(fine.first_of, n), np.repeat(fine.chunks_of, n))
     check_size(len(fine.chunk) * n * n + len(owner) * (n - 1))
     at, holder = copy[:, None], fine.owner[fine.chunk]
     which = n * fine.first_of[holder] + fine.chunk - fine.first_of[holder]

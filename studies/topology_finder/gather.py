@@ -1,7 +1,7 @@
-"""All-gathers on bare networks as columns, the form that expansions transform.
+"""All-gathers as arrays, the form that expansions transform.
 
-A shard is cut into chunks at whole pieces. Chunks are sorted by owner and place in the shard; links and nodes are
-numbered. There are no units: sizes are in shards, times in steps.
+A shard consists of equal pieces, and is cut into chunks between pieces. Chunks are sorted by owner and place in the
+shard; links and nodes are numbered. There are no units: sizes are in shards, times in steps.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ class Gather:
     degree: int  #: Ports of a node in each direction, d; a link has 1/d of a node's bandwidth.
     links: Ints  #: Source and target of every link.
     pieces: int  #: Number of pieces of every shard.
-    #: owner, start, size: owner of the chunk's shard, first piece and number of pieces; sorted by owner and start,
-    #: without gaps.
+    #: Owner, first piece and number of pieces of every chunk; sorted by owner and start, without gaps.
     owner: Ints
     start: Ints
     size: Ints
-    #: chunk, link, step: chunk, link and step of every send, counted from 0.
+    #: Chunk, link and step of every send; steps count from 0.
     chunk: Ints
     link: Ints
     step: Ints
@@ -69,8 +68,8 @@ class Gather:
         return np.cumsum(self.chunks_of) - self.chunks_of
 
 
-def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return range index and number of every entry of the concatenated ranges."""
+def expand_ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Concatenate ranges; return the index of the range and the number of every entry."""
     return np.repeat(np.arange(len(first)), count), ranges(first, count)
 
 
@@ -88,6 +87,8 @@ def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
     ----------
     pieces : int
         New number of pieces, a multiple of the old one.
+    owner, start : ndarray
+        Additional places: the owner of a shard, and the new piece before which to cut it.
     """
     scale, width = pieces // gather.pieces, pieces + 1
     begin = gather.owner * width + gather.start * scale
@@ -97,35 +98,35 @@ def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
     new_owner, new_start = cut // width, cut % width
     stop = np.where(np.diff(new_owner, append=-1) == 0, np.append(new_start[1:], 0), pieces)
     first, last = np.searchsorted(cut, begin), np.searchsorted(cut, end)
-    place, chunk = expand(first[gather.chunk], (last - first)[gather.chunk])
+    place, chunk = expand_ranges(first[gather.chunk], (last - first)[gather.chunk])
     finer = replace(gather, pieces=pieces, owner=new_owner, start=new_start, size=stop - new_start)
     return replace(finer, chunk=chunk, link=gather.link[place], step=gather.step[place])
 
 
 def without_sends(nodes: int, degree: int, links: Ints, pieces: int = 1) -> Gather:
-    """Return a network with its whole shards, of which nothing is sent."""
+    """Return an all-gather before its first send: whole shards at their owners."""
     everybody, none = np.arange(nodes), np.zeros(0, dtype=np.int64)
     size = np.full_like(everybody, pieces)
     return Gather(nodes, degree, links, pieces, everybody, np.zeros_like(everybody), size, none, none, none)
 
 
 def from_shares(degree: int, links: Ints, shares: PieceRanges) -> Gather:
-    """Convert the shares of a breadth-first all-gather, those of all nodes."""
+    """Convert a breadth-first all-gather, given the shares of all nodes."""
     nodes = shares.graph.nodes
     whole = without_sends(nodes, degree, links, shares.pieces)
-    inner = shares.stop < shares.pieces
+    ends_inside = shares.stop < shares.pieces
     cut = recut(
         whole,
         shares.pieces,
-        np.concatenate([shares.source, shares.source[inner]]),
-        np.concatenate([shares.start, shares.stop[inner]]),
+        np.concatenate([shares.source, shares.source[ends_inside]]),
+        np.concatenate([shares.start, shares.stop[ends_inside]]),
     )
     width = shares.pieces + 1
     bounds = np.append(cut.owner * width + cut.start, nodes * width)
     first = np.searchsorted(bounds, shares.source * width + shares.start)
     last = np.searchsorted(bounds, shares.source * width + shares.stop)
     check_size(int((last - first).sum()))
-    place, chunk = expand(first, last - first)
+    place, chunk = expand_ranges(first, last - first)
     return replace(cut, chunk=chunk, link=shares.link[place], step=shares.step[place])
 
 

@@ -20,8 +20,8 @@ from cwb.core.network_views import (
     links_of,
     other_view,
     supported_view,
-    to_refusals,
     to_wired_fabric,
+    with_refusals,
 )
 from cwb.core.topology import Link, Topology
 from hypothesis import given
@@ -106,7 +106,7 @@ def test_large_fabrics_are_refused():
 
 def taking(networks: NetworkView, supports: Callable[[Instance], str | None]) -> Any:
     """Return a method of these views."""
-    return SimpleNamespace(networks=networks, supports=to_refusals(supports))
+    return SimpleNamespace(networks=networks, supports=with_refusals(supports))
 
 
 def test_a_method_gets_the_view_that_it_declares() -> None:

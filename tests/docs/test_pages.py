@@ -35,7 +35,7 @@ from cwb.instances.generators import GENERATORS
 from cwb.schedules import verify as verifier
 from cwb.schedules.files import write_schedule
 from cwb.schedules.simulate import simulate
-from cwb.studies.simulate import measures
+from cwb.studies.simulate import measure_simulation
 from pydantic import BaseModel
 
 #: An address without a user, a port or an end of a sentence.
@@ -217,7 +217,7 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
     documented = {
         w for cell in re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE) for w in re.findall(r"`([^`]+)`", cell)
     }
-    told = measures(asked, trace.mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
+    told = measure_simulation(asked, trace.mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
     assert set(told) | {"model", "no_completion_time"} <= documented
 
 

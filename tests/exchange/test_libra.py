@@ -14,7 +14,7 @@ from cwb import load
 from cwb.cli.main import run
 from cwb.core.errors import InputError
 from cwb.core.fabric import network_price
-from cwb.exchange.libra import LibraFiles, import_libra, tier_name
+from cwb.exchange.libra import LibraFiles, import_libra, to_tier_name
 from cwb.models.libra.problem import time_model
 
 #: Networks and prices of the original's inputs (astra-sim/libra, inputs/network and inputs/cost_model).
@@ -179,7 +179,7 @@ def test_a_price_of_npus_is_left_out(write: Write) -> None:
 )
 def test_classes_of_the_cost_model_become_tiers(name: str, tier: str) -> None:
     """Camel case becomes dashes; other names are kept in lower case."""
-    assert tier_name(name) == tier
+    assert to_tier_name(name) == tier
 
 
 def test_the_file_is_readable(write: Write, tmp_path: Path) -> None:

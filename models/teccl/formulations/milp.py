@@ -43,8 +43,8 @@ def variables(m: Any, sets: IndexSets) -> None:
     """``F[q, a, k]``: chunk q starts over a in epoch k; ``B[q, n, k]``: n holds it at index k.
 
     B is integral since F is. To a switch that does not copy, F is the number of times that the chunk starts, up to
-    once for every destination; if such a switch stores, B counts what it has received. Of contributions to one sum,
-    ``S[p, a, k]``: some part of sum p starts over arc a in epoch k.
+    once for every destination; if such a switch stores, B counts what it has received. For contributions
+    to a sum p, ``S[p, a, k]``: at least one of them starts over arc a in epoch k.
 
     At nodes with limited buffers that copy, ``X[q, n, k]``: the chunk is dropped in epoch k. Others hold what they
     have not sent on.
@@ -66,7 +66,7 @@ def variables(m: Any, sets: IndexSets) -> None:
     if sets.room_limits:
         copies = sets.problem.copies
         removable = [
-            k for k in sets.holdings if k[1] in sets.room_limits and copies[k[1]] and not _is_free(sets, *k[:2])
+            k for k in sets.holdings if k[1] in sets.room_limits and copies[k[1]] and not _needs_no_buffer(sets, *k[:2])
         ]
         m.X = pyo.Var(removable, domain=pyo.Binary)
 
@@ -119,7 +119,7 @@ def joint_sends(m: Any, sets: IndexSets) -> None:
 def buffers(m: Any, sets: IndexSets) -> None:
     """``B[q, n, k] = B[q, n, k-1] - X[q, n, k-1] + sum_j F[q, (j, n), k - delta] + G[q, n, k]``: what has come.
 
-    X is there with limited buffers alone (appendix B); G is what no send of the model brings
+    X exists only with limited buffers (appendix B); G counts arrivals that are not due to sends of the model
     (:meth:`IndexSets.incoming`). At a node without a buffer that needs the chunk, B marks its arrival, with ``<=`` in
     place of ``=``: the chunk may arrive again to be forwarded.
     """
@@ -131,17 +131,17 @@ def buffers(m: Any, sets: IndexSets) -> None:
 
     @rows(m, stored)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
-        came = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
+        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
         kept = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
-        return m.B[q, n, k] == came + kept
+        return m.B[q, n, k] == arriving + kept
 
     if len(stored) == len(held):
         return
 
     @rows(m, [key for key in held if not sets.has_buffer(*key[:2])])
-    def has_come(m: Any, q: int, n: int, k: int) -> Any:
-        came = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
-        return m.B[q, n, k] <= came + present(m.B, q, n, k - 1)
+    def arrival(m: Any, q: int, n: int, k: int) -> Any:
+        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
+        return m.B[q, n, k] <= arriving + present(m.B, q, n, k - 1)
 
 
 def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, Table, Table]:
@@ -187,15 +187,15 @@ def passing_on(m: Any, sets: IndexSets) -> None:
     @m.Constraint([key for key in passed if sets.problem.copies[sets.arcs[key[1]].source]])
     def passing_on(m: Any, q: int, a: int, k: int) -> Any:
         n = sets.arcs[a].source
-        came = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
-        return m.F[q, a, k] <= sets.most_sent(q, a) * came
+        arriving = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
+        return m.F[q, a, k] <= sets.most_sent(q, a) * arriving
 
     nodes = [(key[0], sets.arcs[key[1]].source, key[2]) for key in passed]
 
     @m.Constraint(sorted({key for key in nodes if not sets.problem.copies[key[1]]}))
     def passing_on_once(m: Any, q: int, n: int, k: int) -> Any:
-        came = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
-        return pyo.quicksum(m.F[key] for key in sets.departing(q, n, k)) <= came
+        arriving = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
+        return pyo.quicksum(m.F[key] for key in sets.departing(q, n, k)) <= arriving
 
 
 def ready(m: Any, sets: IndexSets) -> None:
@@ -230,16 +230,16 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
     """
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in sets.holdings:
-        if n in sets.room_limits and not _is_free(sets, q, n):
+        if n in sets.room_limits and not _needs_no_buffer(sets, q, n):
             held.setdefault((n, k), []).append((q, n, k))
 
     @m.Constraint(list(held))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        gone: list[tuple[int, int, int]] = []
+        sent: list[tuple[int, int, int]] = []
         if not sets.problem.copies[n]:
-            gone = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
+            sent = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
         return (
-            pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in gone) <= sets.room_limits[n]
+            pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in sent) <= sets.room_limits[n]
         )
 
     @m.Constraint(list(m.X))
@@ -294,9 +294,9 @@ def paper_objective(m: Any, sets: IndexSets) -> None:
     Contributions count where their sum is needed; of an all-reduce the sums do.
     """
     terms = []
-    goes_on = {p for commodity in sets.problem.commodities for p in commodity.after}
+    contributions = {p for commodity in sets.problem.commodities for p in commodity.after}
     for q, n, k in sets.holdings:
-        if k > 0 and n in _targets(sets, q) and q not in goes_on:
+        if k > 0 and n in _targets(sets, q) and q not in contributions:
             tenant = sets.problem.commodities[q].tenant
             terms.append((float(sets.weights[tenant]) if sets.weights else 1.0) / k * m.B[q, n, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)
@@ -306,6 +306,6 @@ def _targets(sets: IndexSets, q: int) -> tuple[int, ...]:
     return sets.problem.commodities[q].targets
 
 
-def _is_free(sets: IndexSets, q: int, n: int) -> bool:
-    """Check whether a chunk needs no buffer: own, needed or added to; never if all chunks count."""
+def _needs_no_buffer(sets: IndexSets, q: int, n: int) -> bool:
+    """Check whether a chunk takes no room: its node owns, needs or adds to it, and not all chunks count."""
     return not sets.all_count and n in sets.members[sets.problem.commodities[q].chunk]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from cwb.algorithms.trees.bounds import ceiling, ratio, strength
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.schedules.collective import exact_bound
 from mtree_networks import all_trees, best_rate, one_way_links, small
 
@@ -47,7 +47,7 @@ def test_the_ceiling_is_the_least_of_all_partitions_and_cuts(seed):
     links = [(a, b, source.randint(1, 20)) for v in range(1, nodes) for a, b in ((v - 1, v), (v, v - 1))]
     links += [(*source.sample(range(nodes), 2), source.randint(1, 20)) for _ in range(source.randint(0, 4))]
     instance = one_way_links(nodes, links)
-    wan = pose(instance)
+    wan = to_wan(instance)
     found = ceiling(instance.network, wan)
     rates = []
     for parts in partitions(list(range(nodes))):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.trees.bounds import whole_rate
 from cwb.algorithms.trees.disjoint import DisjointRates, best_pair, largest_forests, low_trees_apart
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.one_tree import lowest_tree, widest_tree
 from cwb.algorithms.trees.trees import bottlenecks, heights_of
 from cwb.core.budget import Budget
@@ -57,7 +57,7 @@ def test_rates_are_those_of_the_best_trees(seed):
     exclude all larger ones; the bound that follows is no less than the rate of the best trees, with common links or
     not."""
     nodes, edges = 4, random_edges(4, 5, seed)
-    wan = pose(instance(nodes, edges))
+    wan = to_wan(instance(nodes, edges))
     rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, wan.hops(None))[0])
     trees = rates.solve(Budget())
     assert len({e for tree in trees.tolist() for e in tree}) == trees.size
@@ -86,7 +86,7 @@ def test_rates_are_those_of_the_best_trees(seed):
 def test_low_trees_share_no_link_and_are_low(unit):
     """Low trees have the rates that they are said to have, are low enough, and share no link."""
     edges = random_edges(12, 40, 3)
-    wan = pose(instance(12, edges))
+    wan = to_wan(instance(12, edges))
     limit = wan.hops(4) if unit == "hops" else wan.latencies(Fraction(15, 1000))
     rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, limit)[0])
     rates.solve(Budget())
@@ -103,7 +103,7 @@ def test_low_trees_share_no_link_and_are_low(unit):
 
 def test_no_rates_of_low_trees_are_tried_after_the_end(monkeypatch):
     """A search whose budget has ended looks at no further rates, of which there may be very many."""
-    wan = pose(instance(12, random_edges(12, 40, 3)))
+    wan = to_wan(instance(12, random_edges(12, 40, 3)))
     limit = wan.hops(4)
     rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, limit)[0])
     rates.solve(Budget())
@@ -115,7 +115,7 @@ def test_no_rates_of_low_trees_are_tried_after_the_end(monkeypatch):
 
 def test_too_many_rates_are_not_listed():
     """Nothing is listed for more choices of rates than the verifier tries."""
-    wan = pose(instance(3, [(0, 1, rate, 1) for rate in range(1, 50)] + [(1, 2, rate, 1) for rate in range(1, 50)]))
+    wan = to_wan(instance(3, [(0, 1, rate, 1) for rate in range(1, 50)] + [(1, 2, rate, 1) for rate in range(1, 50)]))
     assert DisjointRates.of(wan, 10, 1, 49) is None
 
 

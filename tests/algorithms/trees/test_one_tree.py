@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.one_tree import shortest_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ def test_ways_are_shortest(seed):
     latency."""
     source = Random(seed)  # noqa: S311
     edges = [(a, b, c, source.randint(0, 4)) for a, b, c, _ in random_edges(6, 4, seed)]
-    wan = pose(instance(6, edges))
+    wan = to_wan(instance(6, edges))
     far = np.full((6, 6), 10**12)
     np.fill_diagonal(far, 0)
     for a, b, _, ms in edges:

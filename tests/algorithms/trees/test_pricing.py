@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.one_tree import lowest_tree
 from cwb.algorithms.trees.pricing import Arborescences, Prices, arborescence, cheapest_trees
 from hypothesis import assume, given, settings
@@ -53,7 +53,7 @@ def test_no_low_tree_is_cheaper(data):
     costs just that."""
     nodes, seed = data.draw(st.integers(3, 5)), data.draw(st.integers(0, 999))
     edges = random_edges(nodes, 3, seed)
-    wan = pose(instance(nodes, edges))
+    wan = to_wan(instance(nodes, edges))
     price = data.draw(st.lists(st.integers(0, 50), min_size=len(edges), max_size=len(edges)))
     prices = Prices(wan, np.array(price, dtype=np.int64), data.draw(st.integers(0, 50)))
     late = [edge[3] * 10**6 for edge in edges] if data.draw(st.booleans()) else None
@@ -75,7 +75,7 @@ def test_no_low_tree_is_cheaper(data):
 
 def test_a_height_that_no_tree_has_costs_nothing():
     """A height for which no root is near enough to all sites proves nothing."""
-    wan = pose(instance(3, [(0, 1, 3, 1), (1, 2, 2, 2)]))
+    wan = to_wan(instance(3, [(0, 1, 3, 1), (1, 2, 2, 2)]))
     assert Arborescences(wan, wan.latencies(Fraction(1, 1000)), 1).least(Prices(wan, np.array([1, 1]), 0)) == 0
 
 
@@ -83,7 +83,7 @@ def test_a_bound_is_proved_where_the_height_binds():
     """A ring of four sites with one site in the middle: two hops allow the spokes alone, so that the arcs of the ring
     do not count."""
     spokes, ring = [(0, v, 1, 1) for v in range(1, 5)], [(v, v % 4 + 1, 9, 1) for v in range(1, 5)]
-    wan = pose(instance(5, spokes + ring))
+    wan = to_wan(instance(5, spokes + ring))
     prices = Prices(wan, np.array([5] * 4 + [1] * 4), 0)
     assert Arborescences(wan, wan.hops(1), 1).least(prices) == 20
     assert Arborescences(wan, wan.hops(4), 1).least(prices) == 8

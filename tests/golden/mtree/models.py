@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.models.mtree.formulations import patterns, pricing, restricted_master, selection
 from cwb.models.mtree.index_sets import CandidateTrees, TreePatterns
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees, the first of which is old.
-WAN = pose(instance(3, [(0, 1, 3, 1), (1, 2, 2, 2), (0, 2, 1, 3)]))
+WAN = to_wan(instance(3, [(0, 1, 3, 1), (1, 2, 2, 2), (0, 2, 1, 3)]))
 TREES = np.array([[0, 1], [0, 2], [1, 2]])
 PRICE = np.array([0.5, 0.25, 1.0])
 

@@ -104,7 +104,7 @@ MODELS = {
     ),
     "pass_{}": (
         lambda: milp(with_room(on_grid(LINE, "broadcast"), 0), 3),
-        ["has_come"],
+        ["arrival"],
         ["destination", "passing_on"],
     ),
     "small_switch_{}": (

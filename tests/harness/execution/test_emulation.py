@@ -23,7 +23,7 @@ from cwb.harness.execution import emulation
 from cwb.harness.execution.emulation import SUBNET, Wire, addresses, assign, configuration, creation, wires_of
 from cwb.harness.execution.player import FirstComePlayer, Job, Report
 from cwb.harness.execution.program import Operation, Program, lower
-from cwb.harness.execution.sockets import ConnectionLost, LateTransport
+from cwb.harness.execution.sockets import ConnectionLost, DelayedTransport
 from cwb.schedules.files import write_schedule
 from hypothesis import given
 from hypothesis import strategies as st
@@ -247,15 +247,15 @@ def test_a_message_that_waits_delays_no_other_one():
     assert not player.left
 
 
-def connect_late(latency_s: float) -> tuple[socket.socket, LateTransport, list[socket.socket]]:
+def connect_delayed(latency_s: float) -> tuple[socket.socket, DelayedTransport, list[socket.socket]]:
     """Return a peer's end of a connection, a transport with the other one, and what must stay open."""
     (theirs, mine), control = socket.socketpair(), socket.socketpair()
-    return theirs, LateTransport(control[0], {}, {1: mine}, {1: latency_s}), [mine, *control]
+    return theirs, DelayedTransport(control[0], {}, {1: mine}, {1: latency_s}), [mine, *control]
 
 
 def test_data_counts_as_received_after_the_latency():
     """Messages come whole and in order, none before its latency, also if the sender has ended."""
-    theirs, transport, ends = connect_late(0.02)
+    theirs, transport, ends = connect_delayed(0.02)
     into = [bytearray(3), bytearray(2)]
     begin = time.perf_counter()
     theirs.sendall(b"abcde")
@@ -272,7 +272,7 @@ def test_data_counts_as_received_after_the_latency():
 
 def test_a_connection_that_ends_early_is_lost():
     """Data that can never come ends the process instead of blocking it."""
-    theirs, transport, ends = connect_late(0.0)
+    theirs, transport, ends = connect_delayed(0.0)
     theirs.sendall(b"ab")
     theirs.close()
     transport.receive(1, memoryview(bytearray(3)))

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.trees import RatedTrees
 from cwb.core.collective import Collective, Demand
 from cwb.heuristics.wan.answer import lowest_root
@@ -48,7 +48,7 @@ def test_every_answer_is_verified_beside_the_strength(model, spec):
 
 def test_the_common_root_makes_the_highest_tree_lowest():
     """On a line of five sites the root is in the middle."""
-    wan = pose(instance(5, [(i, i + 1, 1, 1) for i in range(4)]))
+    wan = to_wan(instance(5, [(i, i + 1, 1, 1) for i in range(4)]))
     assert lowest_root(wan, RatedTrees(np.array([[0, 1, 2, 3]]), (Fraction(1),))) == 2
 
 

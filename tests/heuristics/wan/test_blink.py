@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cwb import solvers
 from cwb.algorithms.trees.bounds import strength
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.trees import excess
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions
@@ -27,7 +27,7 @@ seeds = st.integers(0, 10**6)
 @given(seeds)
 def test_multiplicative_weights_pack_close_to_the_strength(seed):
     """The packing overloads no link and has at least three quarters of the strength."""
-    wan = pose(instance(6, random_edges(6, 6, seed)))
+    wan = to_wan(instance(6, random_edges(6, 6, seed)))
     trees, weights = weighted_packing(wan, 0.05, 5000, Budget())
     assert excess(wan, trees, [Fraction(weight) for weight in weights.tolist()]) <= 1 + Fraction(1, 10**9)
     assert weights.sum() >= 0.75 * float(strength(wan).rate)
@@ -63,7 +63,7 @@ def test_blinks_packing_reaches_the_strength_of_gscale():
 def test_units_are_chosen_as_by_trying_everything(seed):
     """The most trees of one unit each that fit are found."""
     edges = random_edges(4, 3, seed, largest=4)
-    wan = pose(instance(4, edges))
+    wan = to_wan(instance(4, edges))
     trees, unit = all_trees(4, edges), int(wan.capacity.min())
     room = wan.capacity // unit
 

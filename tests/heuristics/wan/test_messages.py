@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.one_tree import shortest_paths
 from cwb.core.trace import SimulationMode
 from cwb.heuristics.wan.messages import clusters, median, pair_bandwidth, shares
@@ -59,7 +59,7 @@ def test_psld_by_hand():
     """On a triangle shares are as the slowest bandwidth to a peer; equal shares of equal links take two thirds of the
     data each way."""
     edges = [(0, 1, 80, 1), (1, 2, 80, 1), (0, 2, 40, 1)]
-    wan = pose(instance(3, edges))
+    wan = to_wan(instance(3, edges))
     bandwidth = pair_bandwidth(wan, shortest_paths(wan, wan.latency_ns))
     units = shares(bandwidth, PsldOptions())
     assert [round(unit / sum(units), 5) for unit in units] == [0.25, 0.5, 0.25]
@@ -75,7 +75,7 @@ def test_psld_by_hand():
 def test_the_bandwidth_of_a_pair_is_the_mean_along_the_way_of_least_latency():
     """Of two ways the one of less latency counts, though it is slower and longer."""
     edges = [(0, 1, 20, 1), (1, 2, 40, 1), (0, 2, 90, 5)]
-    wan = pose(instance(3, edges))
+    wan = to_wan(instance(3, edges))
     unit = float(wan.unit_Bps) * 8e-6
     bandwidth = pair_bandwidth(wan, shortest_paths(wan, wan.latency_ns))
     assert bandwidth[0, 2] * unit == pytest.approx(30)

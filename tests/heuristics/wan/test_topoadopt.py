@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.heuristics.wan.topoadopt import random_tree, swap_link
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_annealing_stays_below_the_best_trees(seed):
 def test_moves_keep_spanning_trees(seed):
     """A move changes one link, and what is left spans."""
     edges = random_edges(7, 5, seed)
-    wan, source = pose(instance(7, edges)), Random(seed)  # noqa: S311
+    wan, source = to_wan(instance(7, edges)), Random(seed)  # noqa: S311
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     tree = random_tree(wan, source)
     for _ in range(5):

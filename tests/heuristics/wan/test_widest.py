@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.core.budget import Budget
 from cwb.core.trees import TreePacking
 from cwb.heuristics.wan.method import WanRingOptions
@@ -53,7 +53,7 @@ def test_the_ring_is_the_best_of_all(seed):
     source = Random(seed)  # noqa: S311
     nodes = source.randint(3, 7)
     edges = random_edges(nodes, source.randint(1, 12), seed)
-    wan = pose(instance(nodes, edges))
+    wan = to_wan(instance(nodes, edges))
     found, _ = widest_ring(wan, Budget(), WanRingOptions())
     best = max((c for c in range(1, 10) if rings(nodes, edges, c)), default=None)
     assert (found is None) == (best is None)
@@ -70,7 +70,7 @@ def test_the_ring_is_the_best_of_all(seed):
 def test_what_parts_a_network_leaves_no_ring(seed):
     """If a cut site leaves no ring, none is found; a ring found by rotations is one."""
     edges = random_edges(6, 4, seed)
-    wan = pose(instance(6, edges))
+    wan = to_wan(instance(6, edges))
     exact = exact_cycle(6, wan.tail, wan.head)
     if cut_site(6, wan.tail, wan.head) is not None:
         assert exact is None

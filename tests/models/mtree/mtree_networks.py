@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 from random import Random
 
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
@@ -38,7 +38,7 @@ def small(seed):
     """A random network of five or six sites, and what trees see of it."""
     nodes = 5 + seed % 2
     edges = random_edges(nodes, 3 + seed % 3, seed)
-    return nodes, edges, pose(instance(nodes, edges))
+    return nodes, edges, to_wan(instance(nodes, edges))
 
 
 def one_way_links(nodes, links):

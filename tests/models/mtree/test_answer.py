@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cwb import solvers
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.cli.main import cwb
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
@@ -159,7 +159,7 @@ def test_rates_of_zero_are_no_solution(monkeypatch):
     from cwb import solvers
 
     edges = random_edges(4, 2, 1)
-    wan, unit = pose(instance(4, edges)), answer.model_unit
+    wan, unit = to_wan(instance(4, edges)), answer.model_unit
     monkeypatch.setattr(answer, "model_unit", lambda wan: 0 * unit(wan))
     rated, report = answer.best_rates(wan, np.array(all_trees(4, edges)), solvers.get("highs"), Budget())
     assert report.has_solution
@@ -174,7 +174,7 @@ def test_the_best_rates_are_those_of_a_linear_program():
     for seed in range(5):
         edges = random_edges(5, 4, seed)
         trees = all_trees(5, edges)
-        wan = pose(instance(5, edges))
+        wan = to_wan(instance(5, edges))
         # The network lists links by their first direction, which is the order of the edges.
         rated, _ = best_rates(wan, np.array(trees), solvers.get("highs"), Budget())
         assert float(rated.total * wan.unit_Bps) * 8e-6 == pytest.approx(best_rate(edges, trees))

@@ -7,7 +7,7 @@ from fractions import Fraction
 import cwb
 from cwb import solvers
 from cwb.algorithms.trees.bounds import strength
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.one_tree import widest_tree
 from cwb.algorithms.trees.trees import excess
 from cwb.core.budget import Budget
@@ -18,7 +18,7 @@ from cwb.models.mtree import column_generation
 def test_an_interruption_keeps_the_rates(monkeypatch):
     """If a run is stopped between two linear programs, the rates of the last one that was solved are the answer, and
     fit."""
-    wan = pose(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
+    wan = to_wan(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
     limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
     cheap = column_generation._ColumnGeneration.price
 

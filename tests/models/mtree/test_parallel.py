@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from cwb.algorithms.trees.bounds import strength
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
@@ -62,14 +62,14 @@ def test_declared_models_have_all_pairs(name):
 def test_equal_links_stay_pairs():
     """If every link has an equal reverse link, in any order, no further pair is made."""
     fast, near = (9, 20), (4, 5)
-    wan = pose(sites(*(("a", "b", *one) for one in (fast, near)), *(("b", "a", *one) for one in (near, fast))))
+    wan = to_wan(sites(*(("a", "b", *one) for one in (fast, near)), *(("b", "a", *one) for one in (near, fast))))
     assert (len(wan), wan.has_shared_links, wan.balanced) == (2, False, True)
     assert sorted(wan.latency_ns.tolist()) == [5 * 10**6, 20 * 10**6]
 
 
 def test_strength_counts_all_links():
     """Trees carry together the less of what all links there and all links back do."""
-    wan = pose(sites(("a", "b", 8, 1), ("b", "a", 5, 1), ("b", "a", 3, 2)))
+    wan = to_wan(sites(("a", "b", 8, 1), ("b", "a", 5, 1), ("b", "a", 3, 2)))
     assert wan.has_shared_links
     assert strength(wan).rate * wan.unit_Bps == 8
 
@@ -77,7 +77,7 @@ def test_strength_counts_all_links():
 def test_trees_of_old_and_new_files():
     """A link is written with its place there and back; with one number it is a pair by falling bandwidth."""
     asked = sites(("a", "b", 8, 1), ("b", "a", 3, 2), ("b", "a", 5, 9))
-    wan = pose(asked)
+    wan = to_wan(asked)
     new = [PreviousTree(links=(("a", "b", 0, k),), root="a") for k in (0, 1)]
     old = PreviousTree(links=(("a", "b", 0),), root="a")
     rows = survivors(wan, [*new, old]).trees[:, 0].tolist()
@@ -89,7 +89,7 @@ def test_plan_is_kept_by_its_repair():
     """A repair without a change keeps both trees, though they have the link there in common."""
     asked = load(SAMPLE)
     done = run(asked, Request("mtree", options={"trees": 2}))
-    previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
+    previous = [tree.model_dump() for tree in describe_trees(to_wan(asked), done.answer)]
     assert sorted(link for tree in previous for link in tree["links"]) == [("0", "1", 0, 0), ("0", "1", 0, 1)]
     record = run(asked, Request("mtree-repair", options={"previous": previous, "new_trees": 0})).record
     assert record.verified
@@ -103,7 +103,7 @@ def test_tree_keeps_its_link_where_a_parallel_one_failed():
     done = run(asked, Request("mtree", options={"trees": 2}))
     assert done.record.objective == pytest.approx(10**9 / 60)
     changes = ["a-b=-20 B/s"]
-    previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer, changes)]
+    previous = [tree.model_dump() for tree in describe_trees(to_wan(asked), done.answer, changes)]
     options = {"previous": previous, "changes": changes, "new_trees": 0}
     record = run(asked, Request("mtree-repair", options=options)).record
     assert record.objective == pytest.approx(10**9 / 30)
@@ -113,7 +113,7 @@ def test_tree_keeps_its_link_where_a_parallel_one_failed():
 def test_crossed_pair_of_an_old_plan_is_kept():
     """Links that need no other pair are in one all the same where an old tree has it."""
     asked = sites(("a", "b", 9, 1), ("a", "b", 4, 1), ("b", "a", 9, 1), ("b", "a", 4, 1))
-    assert not pose(asked).has_shared_links
+    assert not to_wan(asked).has_shared_links
     previous = [{"links": [["a", "b", 0, 1]], "root": "a"}]
     record = run(asked, Request("mtree-repair", options={"previous": previous, "new_trees": 0})).record
     assert record.objective == pytest.approx(10**9 / 4)

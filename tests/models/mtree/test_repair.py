@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.trees import RatedTrees
 from cwb.cli.failures import repair
 from cwb.core.errors import InputError
@@ -35,7 +35,7 @@ def mbits(record, name="allreduce_rate_Bps"):
 def plan(asked, **options):
     """The trees of a plan, as the option takes them."""
     done = run(asked, Request("mtree", options=options))
-    return [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
+    return [tree.model_dump() for tree in describe_trees(to_wan(asked), done.answer)]
 
 
 def repair_plan(asked, previous, changes, seed=0, **options):
@@ -74,7 +74,7 @@ def best_of(left, trees, old, most, in_all=None):
 
 def rows_of(asked, changes, previous):
     """The old trees that are left, as links of the changed network."""
-    wan = pose(change_network(asked, changes))
+    wan = to_wan(change_network(asked, changes))
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     return ends, [
         tuple(row) for row in survivors(wan, [PreviousTree.model_validate(t) for t in previous]).trees.tolist()
@@ -159,7 +159,7 @@ def test_an_unchanged_network_keeps_its_plan():
     needed."""
     asked = load("gscale")
     done = run(asked, Request("mtree", options={"trees": 3, "height": 4}))
-    previous = [tree.model_dump() for tree in describe_trees(pose(asked), done.answer)]
+    previous = [tree.model_dump() for tree in describe_trees(to_wan(asked), done.answer)]
     again = repair_plan(asked, previous, [], height=4)
     metrics = again.record.metrics
     assert again.record.status == "optimal"
@@ -184,7 +184,7 @@ def test_grafts_span_and_keep_what_has_room():
     """A tree that has lost a link gets it replaced by the link with the most room; all grafts are spanning trees of at
     most the height."""
     edges = [(0, 1, 9, 1), (1, 2, 9, 1), (2, 3, 9, 1), (0, 3, 5, 1), (0, 2, 2, 1)]
-    wan = pose(instance(4, edges))
+    wan = to_wan(instance(4, edges))
     found = [tuple(row) for row in grafts(wan, wan.hops(None), 0, None, [np.array([0, 2])]).tolist()]
     assert (0, 1, 2) in found
     plan = RatedTrees(np.array([[0, 1, 2]]), (Fraction(8),))

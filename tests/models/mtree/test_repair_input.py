@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.network import to_wan
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.harness import Request, run
@@ -75,4 +75,4 @@ def test_trees_of_paths_are_no_plan():
         np.array([0, 1]), column, column + 2, two, np.array([0, 2]),
     )  # fmt: skip
     with pytest.raises(InputError, match="edges of several links"):
-        describe_trees(pose(asked), packing)
+        describe_trees(to_wan(asked), packing)

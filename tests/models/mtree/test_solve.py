@@ -168,5 +168,5 @@ def test_the_bound_on_any_schedule_is_told_first():
     problem = tree_problem(instance(4, scale_links(K4, 1)), 2, None, Budget(tell=told.append))
     assert isinstance(problem, TreeProblem)
     assert [(one.bound, one.certificate) for one in told] == [
-        (float(problem.seconds(problem.highest.rate)), problem.highest.certificate)
+        (float(problem.seconds(problem.ceiling.rate)), problem.ceiling.certificate)
     ]
