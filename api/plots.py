@@ -19,23 +19,12 @@ if TYPE_CHECKING:
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.files import ScheduleFile
 
-#: Plots of a schedule.
-KINDS = PLOT_KINDS
-
-#: Those of tree packings alone.
-OF_TREES = ("trees", "network", "map")
-
-#: Those that the interactive page has, all in one.
-PAGE = ("heatmap", "gantt")
-
-#: How names of files end that hold schedules and nothing else.
-SCHEDULES = (".json.gz", ".npz")
-
-#: Bytes of a file that tell what it is.
-_HEAD = 65536
-
-#: Intervals of time for which utilization is shown; fewer where links are many.
-_PARTS, _CELLS = 200, 20_000_000
+KINDS = PLOT_KINDS  #: Plots of a schedule.
+OF_TREES = ("trees", "network", "map")  #: Those of tree packings alone.
+PAGE = ("heatmap", "gantt")  #: Those that the interactive page has, all in one.
+SCHEDULES = (".json.gz", ".npz")  #: How names of files end that hold schedules and nothing else.
+_HEAD = 65536  #: Bytes of a file that tell what it is.
+_PARTS, _CELLS = 200, 20_000_000  #: Intervals of time for which utilization is shown; fewer where links are many.
 
 
 class Plot:

@@ -176,11 +176,8 @@ def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> Sched
 #: Largest factor of rates, and the inverse of the smallest: beyond them no link has a rate that can be emulated.
 MOST_SCALE = 10**12
 
-#: Processes: started here, or those of an MPI program.
-PROCESSES = ("local", "mpi")
-
-#: Repetitions at most.
-MOST_REPETITIONS = 1_000_000
+PROCESSES = ("local", "mpi")  #: Processes: started here, or those of an MPI program.
+MOST_REPETITIONS = 1_000_000  #: Repetitions at most.
 
 
 @verb

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from ..harness.task import Task
 
 
-#: Statuses of runs that did not come about.
-_NOT_RUN = ("error", "unsupported")
-
-#: Reasons that the summary tells; the records have all.
-_REASONS = 5
+_NOT_RUN = ("error", "unsupported")  #: Statuses of runs that did not come about.
+_REASONS = 5  #: Reasons that the summary tells; the records have all.
 
 
 @click.command(cls=Command)

@@ -18,8 +18,7 @@ from .streams import console
 #: Units of sizes, the largest first, of which people think.
 _SIZE_UNITS = ("TiB", "GiB", "MiB", "TB", "GB", "MB", "KiB", "kB", "B")
 
-#: Gaps of at least this are written in percent.
-_PERCENT = 1e-4
+_PERCENT = 1e-4  #: Gaps of at least this are written in percent.
 
 
 def show_record(instance: Instance | None, record: RunRecord, size: str | None = None) -> None:

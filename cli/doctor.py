@@ -14,11 +14,8 @@ import click
 from ..core.errors import CwbError, ExitStatus
 from .streams import console, echo
 
-#: The smallest value of the test model, found by hand.
-_EXPECTED = 9.0
-
-#: The result of a solver that finds it.
-_SOLVED = "solved"
+_EXPECTED = 9.0  #: The smallest value of the test model, found by hand.
+_SOLVED = "solved"  #: The result of a solver that finds it.
 
 
 @click.command()

@@ -13,8 +13,7 @@ from ..core.option_names import FINDER_COLLECTIVES
 from .options import OUTPUT_FILE, Command, duration_option, json_flag, libraries_on_stderr
 from .streams import echo, table_console
 
-#: Columns of the table where it is not shown on a terminal.
-WIDTH = 120
+WIDTH = 120  #: Columns of the table where it is not shown on a terminal.
 
 
 @click.command(cls=Command)

@@ -14,8 +14,7 @@ from . import completion
 from .options import OUTPUT_FILE, load_edited, network_edits, options_of, plugin_option, time_limit_option
 from .streams import echo
 
-#: Rows and columns up to which a model is printed.
-MAX_PRINTED = 2000
+MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
 
 
 @click.command()

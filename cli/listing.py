@@ -15,8 +15,7 @@ from . import completion
 from .options import plugin_option
 from .streams import echo
 
-#: One line of a listing; the keys are the headings.
-Row = dict[str, str]
+Row = dict[str, str]  #: One line of a listing; the keys are the headings.
 
 
 def models() -> Iterator[Row]:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-#: Keys of an object in the value of an option.
-MAX_KEYS = 1000
+MAX_KEYS = 1000  #: Keys of an object in the value of an option.
 
 
 class OutputFile(click.Path):

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Exit status after Ctrl-C; after another signal it is 128 and the signal's number.
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 128 + signal.SIGINT  #: Exit status after Ctrl-C; after another signal it is 128 and the signal's number.
 
 #: By which batch systems and closed terminals end programs, where the system has them.
 _SIGNALS = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-#: Letters of a line where the output is no terminal.
-WIDTH = 160
+WIDTH = 160  #: Letters of a line where the output is no terminal.
 
 
 class StdoutError(CwbError):

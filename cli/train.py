@@ -30,8 +30,7 @@ from .streams import console, echo
 if TYPE_CHECKING:
     from ..studies.training import TrainingRequest
 
-#: Collectives that are listed; the JSON has all.
-_LISTED = 20
+_LISTED = 20  #: Collectives that are listed; the JSON has all.
 
 
 @click.command(cls=Command)

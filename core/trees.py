@@ -130,8 +130,7 @@ def chunks_of_kind(owner: Ints, ranks: int, size_bytes: Fraction, kind: TreeKind
     )
 
 
-#: Forests of more links on all paths of all trees are not written out.
-MOST_WRITTEN = 2**29
+MOST_WRITTEN = 2**29  #: Forests of more links on all paths of all trees are not written out.
 
 
 @dataclass(frozen=True, eq=False)

@@ -253,5 +253,4 @@ def system_text(kind: Collective, trace: str) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-#: The memory file: nothing is loaded from elsewhere.
-MEMORY = '{\n  "memory-type": "NO_MEMORY_EXPANSION"\n}\n'
+MEMORY = '{\n  "memory-type": "NO_MEMORY_EXPANSION"\n}\n'  #: The memory file: nothing is loaded from elsewhere.

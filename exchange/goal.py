@@ -23,8 +23,7 @@ from math import ceil
 from .chakra.trace import ADDED, RECV, SEND, Node, trace_of
 from .msccl.flow import Flow
 
-#: Different numbers of a ``cpu``; LogGOPSim counts them in one byte.
-CPUS = 255
+CPUS = 255  #: Different numbers of a ``cpu``; LogGOPSim counts them in one byte.
 
 
 def goal_text(flow: Flow, reduce_Bps: Fraction | None = None) -> str:

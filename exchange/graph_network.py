@@ -169,8 +169,7 @@ def node_link(graph: Any) -> dict[str, Any]:
     return data
 
 
-#: Where TopoHub's networks are asked for, such as ``topohub:sndlib/germany50``.
-TOPOHUB = "topohub:"
+TOPOHUB = "topohub:"  #: Where TopoHub's networks are asked for, such as ``topohub:sndlib/germany50``.
 
 
 def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict[str, Any]:

@@ -13,11 +13,8 @@ from __future__ import annotations
 from ..core.errors import InputError
 from .chakra.trace import ADDED, RECV, SEND, Node, Trace
 
-#: Sizes are read as integers of 32 bits.
-MAX_BYTES = 2**31 - 1
-
-#: A message: source, target, tag.
-_Message = tuple[int, int, int]
+MAX_BYTES = 2**31 - 1  #: Sizes are read as integers of 32 bits.
+_Message = tuple[int, int, int]  #: A message: source, target, tag.
 
 
 def connection_text(trace: Trace) -> str:

@@ -34,8 +34,7 @@ from ..instances.loader import from_data
 from ..instances.schema import MAX_LAYERS
 from .plain_yaml import read_yaml
 
-#: Room for the largest number of layers, in lines of 160 characters.
-MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS
+MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.
 
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
 _COMPONENTS = {"Link": "link", "Switch": "switch", "Nic": "nic"}

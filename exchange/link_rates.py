@@ -79,8 +79,7 @@ GENERATIONS: Mapping[str, Generation] = {
 }
 
 
-#: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
-NVLS_CAPABILITY = 90
+NVLS_CAPABILITY = 90  #: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
 
 
 def nvlink(capability: int) -> LinkRate:

@@ -26,8 +26,7 @@ from ..instances.loader import from_data
 from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
 from .link_rates import GB
 
-#: Nodes and links of all boxes: what an instance file can hold.
-MAX_SIZE = 200_000
+MAX_SIZE = 200_000  #: Nodes and links of all boxes: what an instance file can hold.
 
 
 def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:

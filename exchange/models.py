@@ -7,8 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-#: Endings of the files that can be written.
-FORMATS = (".lp", ".mps")
+FORMATS = (".lp", ".mps")  #: Endings of the files that can be written.
 
 
 def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:

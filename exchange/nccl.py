@@ -134,11 +134,8 @@ def _speed(graph: Element, key: str) -> Fraction:
 
 MAX_BYTES = 16 * 2**20
 
-#: Times of a file at most, and letters of a line with some.
-MAX_SAMPLES, MAX_LINE = 10_000, 1000
-
-#: Bytes and microseconds of a time that is one; zero stands for none.
-_SIZES, _LEAST_US, _MOST_US = 2**60, 1e-3, 1e12
+MAX_SAMPLES, MAX_LINE = 10_000, 1000  #: Times of a file at most, and letters of a line with some.
+_SIZES, _LEAST_US, _MOST_US = 2**60, 1e-3, 1e12  #: Bytes and microseconds of a time that is one; zero stands for none.
 
 #: Programs by the collective that they measure; sizes of the others mean something else.
 PROGRAMS = {
@@ -155,8 +152,7 @@ _TYPE = r"(?:u?int(?:8|32|64)?|half|float|double|bfloat16|fp?8_?e\w+|f8e\w+|floa
 _LINE = re.compile(rf"(?<![\w.])([0-9]+)\s+[0-9]+\s+{_TYPE}\s+(?:[a-z]\w*\s+)?((?:[-+.\w/]+\s*)+)")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
 
-#: Columns of one half of a line: time, two bandwidths, errors.
-_HALF = 4
+_HALF = 4  #: Columns of one half of a line: time, two bandwidths, errors.
 
 _RANK = re.compile(r"\bRank\s{1,9}([0-9]{1,9})\s{1,9}(?:Group\s{1,9}[0-9]{1,9}\s{1,9})?Pid\s")
 _LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")

@@ -48,8 +48,7 @@ from ..instances.expression import parse_expression
 from ..instances.generators import generate
 from ..instances.loader import from_data
 
-#: The largest file that the original has written is a hundred times smaller.
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20  #: The largest file that the original has written is a hundred times smaller.
 
 _MAX_KEYS = 10_000
 

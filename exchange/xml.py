@@ -19,8 +19,7 @@ __all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "feed_xml", "local_name", "ou
 #: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
 MAX_DEPTH = 64
 
-#: Elements of a file.
-MAX_ELEMENTS = 2**20
+MAX_ELEMENTS = 2**20  #: Elements of a file.
 
 
 def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMENTS) -> Element:

@@ -10,11 +10,8 @@ from ..core.kernel import Allowance, compilation_observed, prefer_interpreted
 from .clock import WallClock
 from .request import Listener
 
-#: Instances of up to this many NPUs begin without compiled loops.
-_SMALL = 32
-
-#: Seconds of the processor that loops may take uncompiled, in all runs of a process.
-ALLOWANCE = Allowance(3.0)
+_SMALL = 32  #: Instances of up to this many NPUs begin without compiled loops.
+ALLOWANCE = Allowance(3.0)  #: Seconds of the processor that loops may take uncompiled, in all runs of a process.
 
 
 @contextmanager

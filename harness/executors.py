@@ -18,11 +18,8 @@ from .environment import cores
 from .process import FORKS, close_servers, start_servers
 from .task import Task
 
-#: Jobs that are in the queue of a cluster at a time, unless somebody says otherwise.
-_QUEUED_JOBS = 64
-
-#: How often jobs are asked whether they are done, in seconds.
-_POLL_S = 0.2
+_QUEUED_JOBS = 64  #: Jobs that are in the queue of a cluster at a time, unless somebody says otherwise.
+_POLL_S = 0.2  #: How often jobs are asked whether they are done, in seconds.
 
 SPECS = "local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local"
 

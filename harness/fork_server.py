@@ -30,8 +30,7 @@ from ..core.kernel import prepare
 from . import registry
 from .worker import die_with_parent, end_process, import_libraries, perform_task
 
-#: Bytes of a packet: the name of a method.
-PACKET_BYTES = 2**16
+PACKET_BYTES = 2**16  #: Bytes of a packet: the name of a method.
 
 
 def main() -> None:

@@ -34,15 +34,13 @@ from .environment import memory_bytes, spare_bytes
 #: Seconds of the processor that a run has to end by itself when its time is up, more than a solver has.
 GRACE_S = 2 * guard.GRACE_S
 
-#: Seconds by the wall after which it is broken off, however few of them a busy machine gave it.
-MOST_S = 5.0
+MOST_S = 5.0  #: Seconds by the wall after which it is broken off, however few of them a busy machine gave it.
 
 #: How often the budget is looked at, and after how many looks the memory is.
 _TICK_S = 0.05
 _MEMORY_TICKS = 10
 
-#: A run is broken off when it holds so many times the memory that the machine has left.
-_MOST_TIMES = 20
+_MOST_TIMES = 20  #: A run is broken off when it holds so many times the memory that the machine has left.
 
 #: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
 #: order, and locks that are taken by hand are given back. They are known by their names on the stack, since most are

@@ -23,8 +23,7 @@ class LedgerEntry:
     limited: bool = False  #: True if a limit ended the run.
 
 
-#: Entry of a key without a record.
-_NOTHING = LedgerEntry()
+_NOTHING = LedgerEntry()  #: Entry of a key without a record.
 
 
 class Ledger:

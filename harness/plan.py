@@ -23,8 +23,7 @@ from . import registry
 from .request import Request
 from .suite_file import GridFile, Suite, is_file
 
-#: A larger grid is a mistake.
-MAX_CELLS = 100_000
+MAX_CELLS = 100_000  #: A larger grid is a mistake.
 
 _IN_BRACES = re.compile(r"\{(\w+)\}")
 

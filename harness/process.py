@@ -178,8 +178,7 @@ class ForkedRun:
         _give_back(self._server)
 
 
-#: Seconds in which a process that has reported its record must end.
-END_S = 5.0
+END_S = 5.0  #: Seconds in which a process that has reported its record must end.
 
 #: Whether processes of runs are forks; macOS and Windows have libraries that do not outlive one.
 FORKS = sys.platform == "linux"

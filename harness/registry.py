@@ -25,8 +25,7 @@ from ..core.formulation import Formulation
 from ..core.method import Method
 from ..solvers.base import Adapter
 
-#: Environment variable with the paths of plugin files, separated as those of ``PATH``.
-PLUGINS = "CWB_PLUGINS"
+PLUGINS = "CWB_PLUGINS"  #: Environment variable with the paths of plugin files, separated as those of ``PATH``.
 
 #: Modules of plugin files by path; as in ``sys.modules``, a file that is still running is already here.
 _modules: dict[str, ModuleType] = {}
@@ -164,8 +163,7 @@ FORMULATIONS: Mapping[str, str] = {
     "wan/blink-units": "heuristics.wan.method:BLINK_UNITS",
 }
 
-#: What can come from outside.
-Entry: TypeAlias = Method | Formulation | Adapter | Collective
+Entry: TypeAlias = Method | Formulation | Adapter | Collective  #: What can come from outside.
 
 _registered: dict[str, Entry] = {}
 

@@ -14,8 +14,7 @@ from ..core.outcome import Outcome, Status
 
 DEFAULT_SOLVER = "highs"
 
-#: The verifier may take as long as the run, and so many seconds at least.
-LEAST_VERIFIER_S = 60.0
+LEAST_VERIFIER_S = 60.0  #: The verifier may take as long as the run, and so many seconds at least.
 
 
 @dataclass(frozen=True)

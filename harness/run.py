@@ -43,15 +43,11 @@ from .request import DEFAULT_SOLVER, BestSoFar, Listener, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
 
-#: Relative difference at which a method's claim and the verifier's number are not the same.
-CLAIM_TOLERANCE = 1e-9
+CLAIM_TOLERANCE = 1e-9  #: Relative difference at which a method's claim and the verifier's number are not the same.
 
 
-#: Seconds for putting together what a method had found that was broken off.
-ANSWER_S = 1.0
-
-#: Seconds for recomputing the bound of a run without an answer.
-BOUND_S = 1.0
+ANSWER_S = 1.0  #: Seconds for putting together what a method had found that was broken off.
+BOUND_S = 1.0  #: Seconds for recomputing the bound of a run without an answer.
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,8 @@ from .task import Limits, Task, run_cell, tasks
 
 __all__ = ["ComparisonProgress", "Settings", "SuiteResult", "plan_of", "run_cell", "run_cells", "run_suite"]
 
-#: How often it is asked whether another comparison is done with what it has claimed, in seconds.
-_ASK_S = 0.5
-
-#: Seconds for which an instance is loaded to find out whether its run is recorded.
-PLAN_S = 5.0
+_ASK_S = 0.5  #: How often it is asked whether another comparison is done with what it has claimed, in seconds.
+PLAN_S = 5.0  #: Seconds for which an instance is loaded to find out whether its run is recorded.
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,9 @@ from .environment import time_stamp
 from .process import END_S, Child
 from .task import Task
 
-#: How often a run is looked at.
-_TICK_S = 0.05 if sys.platform == "linux" else 0.5
-
-#: Seconds in which a process must have begun its run.
-_START_S = 300.0
-
-#: Seconds that compiling a loop may take.
-_COMPILING_S = 300.0
+_TICK_S = 0.05 if sys.platform == "linux" else 0.5  #: How often a run is looked at.
+_START_S = 300.0  #: Seconds in which a process must have begun its run.
+_COMPILING_S = 300.0  #: Seconds that compiling a loop may take.
 
 
 def supervise(task: Task, stop: threading.Event | None = None) -> RunRecord:

@@ -35,14 +35,9 @@ from .request import Listener
 from .run import skip_scipy_statistics
 from .task import Task, run_task
 
-#: Of the time of a run, at most this part goes into writing down answers that may never be needed.
-_SPOOL_SHARE = 0.05
-
-#: What the system lists the process of a run as.
-PROCESS_NAME = b"cwb-run"
-
-#: Of Linux's prctl.
-_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_SPOOL_SHARE = 0.05  #: Of the time of a run, at most this part goes into writing down answers that may never be needed.
+PROCESS_NAME = b"cwb-run"  #: What the system lists the process of a run as.
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15  #: Of Linux's prctl.
 
 Send = Callable[[Mapping[str, Any]], None]
 

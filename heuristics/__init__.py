@@ -6,5 +6,4 @@ from functools import partial
 
 from ..core.method import Kind, Method
 
-#: Declares a method that calls no solver.
-heuristic = partial(Method, kind=Kind.HEURISTIC, needs_solver=False)
+heuristic = partial(Method, kind=Kind.HEURISTIC, needs_solver=False)  #: Declares a method that calls no solver.

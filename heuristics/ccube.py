@@ -58,22 +58,14 @@ from ..core.solver import Solver
 from ..core.topology import Topology
 from . import heuristic
 
-#: Parent of every place in a tree; the places from 4 on are leaves.
-SHAPE = (-1, 0, 1, 1, 2, 2, 3, 3)
-
-#: Ranks, and places of a tree that have children.
-RANKS, INNER = 8, 4
-
-#: Edges that may lead through a third rank, over both trees.
-MAX_DETOURS = 4
-
-#: Ranks that are tried in a place, before the search gives up.
-EFFORT = 300_000
+SHAPE = (-1, 0, 1, 1, 2, 2, 3, 3)  #: Parent of every place in a tree; the places from 4 on are leaves.
+RANKS, INNER = 8, 4  #: Ranks, and places of a tree that have children.
+MAX_DETOURS = 4  #: Edges that may lead through a third rank, over both trees.
+EFFORT = 300_000  #: Ranks that are tried in a place, before the search gives up.
 
 Wires = Mapping[tuple[int, int], int]
 
-#: A rank in its place, and the ranks on the way to its parent, both included.
-Placed = tuple[int, tuple[int, ...]]
+Placed = tuple[int, tuple[int, ...]]  #: A rank in its place, and the ranks on the way to its parent, both included.
 
 
 class TreeSearch:

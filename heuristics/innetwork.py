@@ -47,8 +47,7 @@ from ..core.topology import NodeKind, Topology
 from ..core.trees import TreeKind, TreePacking
 from . import heuristic
 
-#: Most pairs of nodes that are joined through switches.
-MOST_EDGES = 2_000_000
+MOST_EDGES = 2_000_000  #: Most pairs of nodes that are joined through switches.
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +132,8 @@ def _alike(nodes: int, ranks: int, tail: Ints, head: Ints) -> Ints:
     return np.array(like, dtype=np.int64)
 
 
-#: How much dearer a link is that is full at the best rate there may be than an idle one, as a power of e.
-_STEEP = 8.0
-
-#: Powers of e beyond this are not told apart.
-_HIGHEST = 600.0
+_STEEP = 8.0  #: How much dearer a link is that is full at the best rate there may be than an idle one, as a power of e.
+_HIGHEST = 600.0  #: Powers of e beyond this are not told apart.
 
 
 def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) -> Counter[tuple[int, ...]] | None:

@@ -27,11 +27,8 @@ from ..models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions,
 from ..models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
 from . import heuristic
 
-#: Sends up to which orders on a mesh are timed by them.
-_MAX_SENDS = 5_000_000
-
-#: The part of a chunk whose time is the threshold.
-_THRESHOLD = Fraction(1, 16)
+_MAX_SENDS = 5_000_000  #: Sends up to which orders on a mesh are timed by them.
+_THRESHOLD = Fraction(1, 16)  #: The part of a chunk whose time is the threshold.
 
 
 def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:

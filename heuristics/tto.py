@@ -60,8 +60,7 @@ from ..core.topology import Topology
 from . import heuristic
 from .textbook.lattice import find_lattice
 
-#: Sides from which on there are three trees.
-SMALLEST = 3
+SMALLEST = 3  #: Sides from which on there are three trees.
 
 Pair = tuple[int, int]
 
@@ -136,8 +135,7 @@ def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
     return levels
 
 
-#: Steps after which the next piece follows.
-PERIOD = 2
+PERIOD = 2  #: Steps after which the next piece follows.
 
 
 class TtoOptions(Strict):

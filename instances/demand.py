@@ -15,8 +15,7 @@ from ..core.instance import Instance
 from ..core.units import UnitKind, parse
 from .expression import Expression, parse_expression
 
-#: Size of a collective where nobody says one.
-DEFAULT_SIZE = Fraction(2**30)
+DEFAULT_SIZE = Fraction(2**30)  #: Size of a collective where nobody says one.
 
 
 def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
@@ -54,11 +53,8 @@ def _bytes(size: str | None, known: Demand | None) -> Fraction:
         return parse(size, UnitKind.SIZE, allow_zero=False)
 
 
-#: Bytes of a file of sizes that is read.
-_MAX_BYTES = 64 * 2**20
-
-#: A size per rank, or a row per rank with a size for each.
-Sizes = Sequence[Fraction | list[Fraction]]
+_MAX_BYTES = 64 * 2**20  #: Bytes of a file of sizes that is read.
+Sizes = Sequence[Fraction | list[Fraction]]  #: A size per rank, or a row per rank with a size for each.
 
 
 def is_messages(collective: str) -> bool:

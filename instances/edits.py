@@ -16,8 +16,7 @@ from ..core.units import UnitKind, exact_number, parse
 #: Links are changed first, then nodes are lost, then ranks left out.
 ORDER = {"--without-node": 1, "--without-rank": 1, "--ranks": 2}
 
-#: The largest part of its bandwidth that a link is given; the smallest is its inverse.
-LARGEST_PART = Fraction(10**12)
+LARGEST_PART = Fraction(10**12)  #: The largest part of its bandwidth that a link is given; the smallest is its inverse.
 
 #: Collectives that a rank cannot be taken out of, since its data, or what it has summed, is nowhere else.
 WHOLE = (Collective.LATE_ALL_REDUCE, Collective.POINT_TO_POINT)

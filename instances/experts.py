@@ -18,14 +18,9 @@ from .schema import InstanceFile
 
 _PARAMETERS = ("gpus", "slots", "loads", "groups", "nodes", "experts", "layers", "skew", "seed")
 
-#: Loads of a layer that is generated, together.
-LOAD = 2**20
-
-#: Experts and layers that are generated at most.
-_MOST = 100_000
-
-#: Bytes of a file of loads that is read.
-_MAX_BYTES = 64 * 2**20
+LOAD = 2**20  #: Loads of a layer that is generated, together.
+_MOST = 100_000  #: Experts and layers that are generated at most.
+_MAX_BYTES = 64 * 2**20  #: Bytes of a file of loads that is read.
 
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 

@@ -20,13 +20,11 @@ from typing import Any, NoReturn, TypeAlias
 
 from ..core.errors import InputError
 
-#: What an argument can be.
-Value: TypeAlias = "int | Fraction | str | bool | tuple[Value, ...] | Expression"
+Value: TypeAlias = "int | Fraction | str | bool | tuple[Value, ...] | Expression"  #: What an argument can be.
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 16
-#: Digits before and after the decimal point; bounds what a number can cost.
-MAX_DIGITS = 40
+MAX_DIGITS = 40  #: Digits before and after the decimal point; bounds what a number can cost.
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*", re.IGNORECASE | re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)

@@ -53,19 +53,15 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     return build(run_validation(lambda: InstanceFile.model_validate(data)))
 
 
-#: A file larger than this is rejected before it is read.
-MAX_FILE_BYTES = 64 * 2**20
-
-#: Keys in one object: each that is wrong costs memory before the first is reported.
-MAX_KEYS = 10_000
+MAX_FILE_BYTES = 64 * 2**20  #: A file larger than this is rejected before it is read.
+MAX_KEYS = 10_000  #: Keys in one object: each that is wrong costs memory before the first is reported.
 
 #: Expressions that make instances, and not networks alone.
 _INSTANCES = {"libra": libra_instance, "experts": experts_instance}
 
 _SHIPPED = files(__name__.rpartition(".")[0])
 
-#: Files in the shipped folders that are no instances.
-_NOT_INSTANCES = ("schema.json",)
+_NOT_INSTANCES = ("schema.json",)  #: Files in the shipped folders that are no instances.
 
 
 def shipped_instances() -> tuple[str, ...]:

@@ -21,11 +21,8 @@ _SOURCES, _SAMPLE, _NODES, _LINKS = 1500, 64, 600, 12_000
 #: Halves that are all tried; each is a sum without switches, and a maximum flow with them.
 _HALVES, _FLOWS = 100_000, 1000
 
-#: Ranks times links up to which loads of shortest paths are computed for a bound.
-_LOADS = 300_000
-
-#: Relative difference at which a cut and a bound are the same.
-_SAME = 1e-9
+_LOADS = 300_000  #: Ranks times links up to which loads of shortest paths are computed for a bound.
+_SAME = 1e-9  #: Relative difference at which a cut and a bound are the same.
 
 Half = NDArray[np.bool_]
 

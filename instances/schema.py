@@ -294,8 +294,7 @@ class DesignFile(Strict):
     )
 
 
-#: A larger load of an expert is a mistake.
-MAX_LOAD = 10**12
+MAX_LOAD = 10**12  #: A larger load of an expert is a mistake.
 
 
 def _load(value: object) -> Fraction:

@@ -71,8 +71,7 @@ CARDS: Mapping[str, Card] = {
 }
 
 
-#: Width of a letter of a legend, and of the sample before it, in the page's rem.
-_LETTER, _SAMPLE = 0.46, 2.8
+_LETTER, _SAMPLE = 0.46, 2.8  #: Width of a letter of a legend, and of the sample before it, in the page's rem.
 
 
 def cards(records: Sequence[RunRecord], facets: Facets) -> str:

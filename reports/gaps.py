@@ -15,8 +15,7 @@ from .numbers import MISSING, mark_of, size_text
 from .plots.series import most_common, no_records_error, series_name, several_solvers
 from .runs import Facets, LedgerRun, runs_of
 
-#: A problem: name of the instance, collective, size.
-Problem: TypeAlias = tuple[str, str, float]
+Problem: TypeAlias = tuple[str, str, float]  #: A problem: name of the instance, collective, size.
 
 
 class GapCell(NamedTuple):
@@ -89,11 +88,8 @@ def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
     return None if gap is None or not isfinite(gap) else gap
 
 
-#: Largest numbers of problems and methods in the table.
-_MAX_ROWS, _MAX_COLUMNS = 200, 80
-
-#: Largest gap of every colour class, from light to dark.
-_CLASS_LIMITS = (0.0005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+_MAX_ROWS, _MAX_COLUMNS = 200, 80  #: Largest numbers of problems and methods in the table.
+_CLASS_LIMITS = (0.0005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  #: Largest gap of every colour class, from light to dark.
 
 #: Methods are columns if at least this share of the pairs was run, and there are at most so many methods.
 _MIN_DENSITY, _MAX_DENSE_COLUMNS = 0.4, 24

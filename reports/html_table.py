@@ -10,11 +10,8 @@ from .page import page
 from .runs import Facets
 from .table import Row, Table, TableCell
 
-#: Letters of a label from which it is broken into lines.
-_LONG = 36
-
-#: Rows from which a table has a field to filter them.
-_FILTERED = 25
+_LONG = 36  #: Letters of a label from which it is broken into lines.
+_FILTERED = 25  #: Rows from which a table has a field to filter them.
 
 
 def render(table: Table) -> str:

@@ -64,20 +64,14 @@ _DOCUMENT = r"""\documentclass{article}
 %(table)s\end{document}
 """
 
-#: Lines of a table that fit on a page; one of more is broken over several.
-LINES_OF_A_PAGE = 45
+LINES_OF_A_PAGE = 45  #: Lines of a table that fit on a page; one of more is broken over several.
 
 #: Width of the text of the class ``article`` on A4 paper, and of small print that of a letter and between columns.
 _TEXT_MM, _LETTER_MM, _BETWEEN_MM = 121, 1.55, 4.2
 
-#: So many groups of columns stay beside one another, however wide they are.
-_TOGETHER = 3
-
-#: TeX knows no length beyond 5.7 m.
-_MAX_MM = 5000
-
-#: Room for a caption, and the height of a page whose table goes on.
-_LEAST_WIDTH_MM, _HEIGHT_MM = 110, 297
+_TOGETHER = 3  #: So many groups of columns stay beside one another, however wide they are.
+_MAX_MM = 5000  #: TeX knows no length beyond 5.7 m.
+_LEAST_WIDTH_MM, _HEIGHT_MM = 110, 297  #: Room for a caption, and the height of a page whose table goes on.
 
 
 def escape(text: str) -> str:

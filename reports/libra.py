@@ -13,8 +13,7 @@ from .numbers import number
 
 MODEL = "libra"
 
-#: The objectives, as options and reports name them.
-PERF, PERF_PER_COST = "perf", "perf-per-cost"
+PERF, PERF_PER_COST = "perf", "perf-per-cost"  #: The objectives, as options and reports name them.
 
 #: How papers write the names of workloads.
 WORKLOADS = {

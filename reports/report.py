@@ -17,11 +17,8 @@ from .table import build, status_of
 from .tables import TABLES
 from .tables import get as get_table
 
-#: Rows of one table that a page has at most.
-MOST_ROWS = 2000
-
-#: Statuses of an answer.
-_ANSWERED = ("optimal", "feasible")
+MOST_ROWS = 2000  #: Rows of one table that a page has at most.
+_ANSWERED = ("optimal", "feasible")  #: Statuses of an answer.
 
 
 def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:

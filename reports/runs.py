@@ -25,14 +25,12 @@ _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("mtree-repair", ("previous", "changes")),
 )
 
-#: LIBRA's options all state the problem but these.
-_LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")
+_LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")  #: LIBRA's options all state the problem but these.
 
 #: Phases that are not the method's: those of the verifier, compilation that happens once, and the sum of everything.
 _NOT_OWN = ("verify", "simulate", "write", "total", "compile")
 
-#: Bytes and seconds beyond this are no measurement.
-_LARGEST = 1e18
+_LARGEST = 1e18  #: Bytes and seconds beyond this are no measurement.
 
 OWN_SECONDS = (
     "Own time is that of the phases that the method names, without the verifier's and without compilation that happens "
@@ -230,8 +228,7 @@ _MEASURES = ("", "flow_")
 _RANKED = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
 
 
-#: Name and heading of each facet, in the order in which a page encodes them.
-NAMES = ("method", "instance", "clock")
+NAMES = ("method", "instance", "clock")  #: Name and heading of each facet, in the order in which a page encodes them.
 
 #: What may follow the name of a method in the name of a series.
 _AFTER = (" (", ", ", " [", ": ")

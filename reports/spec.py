@@ -10,8 +10,7 @@ from ..core.record import RunRecord
 from .numbers import MISSING, NumberFormat
 from .statistics import mean
 
-#: What identifies a row: text, a number, or None where a record does not tell.
-Label: TypeAlias = str | float | None
+Label: TypeAlias = str | float | None  #: What identifies a row: text, a number, or None where a record does not tell.
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,7 @@ class Footer:
     value: Callable[[Sequence[float]], float | None]
 
 
-#: The only group of tables whose rows compete.
-ALONE = (ColumnGroup("", ""),)
+ALONE = (ColumnGroup("", ""),)  #: The only group of tables whose rows compete.
 
 
 @dataclass(frozen=True)

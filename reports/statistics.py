@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, expm1, fsum, log, log1p, sqrt
 
-#: Shift of geometric means of times: Mittelmann's 10 s drowns what takes milliseconds.
-SHIFT_S = 1.0
+SHIFT_S = 1.0  #: Shift of geometric means of times: Mittelmann's 10 s drowns what takes milliseconds.
 
 #: Bootstrap: resamples, the seed of all of them, and the level of every interval.
 RESAMPLES, SEED, LEVEL = 2000, 0, 0.95

@@ -32,8 +32,7 @@ ADVICE_HEADINGS = (
 )
 
 
-#: Gain of a link's tenth more bandwidth that is worth a sentence.
-_LEAST_GAIN = 5e-4
+_LEAST_GAIN = 5e-4  #: Gain of a link's tenth more bandwidth that is worth a sentence.
 
 
 def advice_rows(found: Mapping[str, Any]) -> list[list[object]]:

@@ -15,11 +15,8 @@ from ..core.outcome import Verdict
 from .metrics import contradictions, question_of
 from .training import recomputed_bound, sweep_bound, weighted_time, workload_time
 
-#: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
-TOLERANCE = 1e-7
-
-#: Relative rounding errors of the time and the cost of a plan, which are floats.
-ROUNDING = 1e-12
+TOLERANCE = 1e-7  #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
+ROUNDING = 1e-12  #: Relative rounding errors of the time and the cost of a plan, which are floats.
 
 
 def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:

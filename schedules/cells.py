@@ -11,11 +11,8 @@ from ..core.kernel import kernel
 from ..core.ragged import offsets
 from ..core.schedule import Ints, Sends
 
-#: Sends that are looked at.
-_SAMPLE = 2**16
-
-#: Cells for every send up to which one table of all cells is smaller than what else is kept of the sends.
-_CELLS = 4
+_SAMPLE = 2**16  #: Sends that are looked at.
+_CELLS = 4  #: Cells for every send up to which one table of all cells is smaller than what else is kept of the sends.
 
 
 def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:

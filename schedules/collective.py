@@ -56,11 +56,8 @@ from .verify.grid import ends_on_whole_ticks
 from .verify.report import Report
 from .verify.trees import heaviest_link, heaviest_load
 
-#: Messages of a verdict.
-SHOWN = 20
-
-#: Orders of chunks are also played as sends on links if these are not more.
-MOST_LOWERED = 100_000
+SHOWN = 20  #: Messages of a verdict.
+MOST_LOWERED = 100_000  #: Orders of chunks are also played as sends on links if these are not more.
 
 
 @singledispatch

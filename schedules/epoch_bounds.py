@@ -29,8 +29,7 @@ from ..core.topology import NodeKind
 from .network_bounds import shortest_distances
 from .verify.grid import Grid, grid_of
 
-#: An epoch after all others: ticks of the timing ``circuit`` go up to 2^44.
-FAR = 2**50
+FAR = 2**50  #: An epoch after all others: ticks of the timing ``circuit`` go up to 2^44.
 
 
 @dataclass(frozen=True)
@@ -238,8 +237,7 @@ def _link_starts(grid: Grid, link: int, releases: Sequence[int]) -> list[int]:
     return [t for t in found if t < FAR]
 
 
-#: Nodes of the network over time that are tried.
-MAX_NODES = 500_000
+MAX_NODES = 500_000  #: Nodes of the network over time that are tried.
 
 #: The most chunks: what is left on a link and its way back together fits into the 32 bits of the flow's numbers.
 MAX_CHUNKS = 2**30 - 1
@@ -309,8 +307,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
 #: The largest price and the most epochs: no sum of prices along a way leaves 64 bits.
 MAX_PRICE, MAX_EPOCHS = 2**31, 2**20
 
-#: The most steps (links times epochs) that are gone through.
-MAX_STEPS = 50_000_000
+MAX_STEPS = 50_000_000  #: The most steps (links times epochs) that are gone through.
 
 #: The most sinks, and the most that all windows with a price together may cost, so that no sum along a tree leaves 64
 #: bits.

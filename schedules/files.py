@@ -43,18 +43,12 @@ from .strict import MAX_BYTES, Fields, read_columns, read_json, write_columns
 
 SCHEMA = "cwb-schedule/1"
 
-#: Bytes of a file that are looked at to see whether it is a schedule.
-_BEGIN = 1000
-
-#: Of files of answers that are no schedule.
-ANSWER_SCHEMA = "cwb-answer/1"
-
-#: Pieces of a tree beyond this many are not read.
-MOST_PIECES = 2**20
+_BEGIN = 1000  #: Bytes of a file that are looked at to see whether it is a schedule.
+ANSWER_SCHEMA = "cwb-answer/1"  #: Of files of answers that are no schedule.
+MOST_PIECES = 2**20  #: Pieces of a tree beyond this many are not read.
 
 
-#: An answer that has a file.
-Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees
+Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
 
 #: What reads an answer, by the name of its kind in a file.
 READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {

@@ -69,8 +69,7 @@ def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condi
     return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 
-#: Sends that are stored at most.
-MOST_SENDS = 5_000_000
+MOST_SENDS = 5_000_000  #: Sends that are stored at most.
 
 
 def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:

@@ -78,8 +78,7 @@ def _whole(instance: Instance) -> str:
 ATTESTED_TOLERANCE = 1e-6
 
 
-#: Relative rounding errors of a simulated time.
-SIMULATED = 1e-9
+SIMULATED = 1e-9  #: Relative rounding errors of a simulated time.
 
 
 def margin_of(reached: Fraction | float) -> float:

@@ -158,8 +158,7 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
     return latency + min(Fraction(sum(a * b for a, b in zip(parts, each, strict=True))) for each in sent)
 
 
-#: More sends are not written.
-MAX_SENDS = 5_000_000
+MAX_SENDS = 5_000_000  #: More sends are not written.
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +290,7 @@ def _gather(fabric: WiredFabric, d: int, done: frozenset[int], halves: int) -> _
     return _Gather(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
-#: Sender, receiver, part, half (None for both) and step.
-_Move = tuple[int, int, int, int | None, int]
+_Move = tuple[int, int, int, int | None, int]  #: Sender, receiver, part, half (None for both) and step.
 
 
 def _moves(dimension: Dimension) -> list[_Move]:

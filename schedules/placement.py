@@ -115,8 +115,7 @@ MOST_DIVISIONS, MOST_NUMBERS, MOST_STEPS = 1_000_000, 1_000_000, 5_000_000
 #: Of one node: ways to number replicas, the most of one expert, and GPUs with more than two slots; and nodes.
 _NUMBERS, _REPLICAS, _GPUS, _NODES = 20_000, 64, 300, 300
 
-#: Loads v in the prices of a layer.
-_LIGHT = 1000
+_LIGHT = 1000  #: Loads v in the prices of a layer.
 
 
 class _TooManyError(Exception):

@@ -26,14 +26,9 @@ from ..core.json_stream import MAX_NUMBERS, LazyColumn, read_stream
 from ..core.limits import check_time
 from ..core.schedule import Floats, Ints
 
-#: Text of a file, after decompression; a larger one is rejected before it is in memory.
-MAX_BYTES = 2**29
-
-#: Keys in one object: each that is wrong costs memory before the first is reported.
-MAX_KEYS = 1000
-
-#: Seconds beyond this are no time of a schedule.
-MAX_S = 1e30
+MAX_BYTES = 2**29  #: Text of a file, after decompression; a larger one is rejected before it is in memory.
+MAX_KEYS = 1000  #: Keys in one object: each that is wrong costs memory before the first is reported.
+MAX_S = 1e30  #: Seconds beyond this are no time of a schedule.
 
 _FRACTION = re.compile(r"(0|[1-9][0-9]{0,59})(/[1-9][0-9]{0,59})?\Z")
 
@@ -194,11 +189,8 @@ def fraction(value: Any, place: str) -> Fraction:
     return Fraction(value)
 
 
-#: The object without columns, and the largest one that is read.
-_OBJECT, _MAX_OBJECT = "file.json", 2**26
-
-#: Columns of one file, and the numbers in all of them.
-_MAX_COLUMNS = 64
+_OBJECT, _MAX_OBJECT = "file.json", 2**26  #: The object without columns, and the largest one that is read.
+_MAX_COLUMNS = 64  #: Columns of one file, and the numbers in all of them.
 
 #: Types of columns.
 _TYPES = tuple(np.dtype(code) for code in ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8", "<f8"))

@@ -115,11 +115,8 @@ def stages(communication: Communication, span: Sequence[int], fabric: Fabric) ->
     return moved
 
 
-#: Bits of a number that is rounded down.
-BITS = 160
-
-#: The sum of shares may exceed 1 by this, as floats do; they are brought back to 1.
-SUM_TOLERANCE = 1e-9
+BITS = 160  #: Bits of a number that is rounded down.
+SUM_TOLERANCE = 1e-9  #: The sum of shares may exceed 1 by this, as floats do; they are brought back to 1.
 
 
 class ProvedLine(NamedTuple):

@@ -20,13 +20,11 @@ from ..core.trees import TreePacking
 from .trees import edges_above, from_root
 from .verify.trees import heaviest_load
 
-#: Sums of prices, and of lengths, stay below this.
-_MOST = 2**62
+_MOST = 2**62  #: Sums of prices, and of lengths, stay below this.
 
 _NS = 10**9
 
-#: Rates in all choices of so many trees that are tried.
-_MOST_CHOSEN = 4_000_000
+_MOST_CHOSEN = 4_000_000  #: Rates in all choices of so many trees that are tried.
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:

@@ -14,8 +14,7 @@ from ..core.trees import TreeKind, TreePacking
 
 Numbers = TypeVar("Numbers", Ints, Floats)
 
-#: Trees times ranks that are looked at together.
-AT_ONCE = 2**22
+AT_ONCE = 2**22  #: Trees times ranks that are looked at together.
 
 
 def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:

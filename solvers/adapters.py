@@ -182,8 +182,7 @@ class Scip(Adapter):
         return ScipSession(self, budget, options)
 
 
-#: How a solver that Pyomo drives is named on the command line.
-PREFIX = "pyomo:"
+PREFIX = "pyomo:"  #: How a solver that Pyomo drives is named on the command line.
 
 
 class PyomoSolver(Adapter):

@@ -220,8 +220,7 @@ def minimal_parts(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -
 #: Names of index values by the name of the argument of a rule that takes them.
 Labels = Mapping[str, Callable[[Any], str]]
 
-#: Terms of a row that are written out.
-TERMS = 8
+TERMS = 8  #: Terms of a row that are written out.
 
 
 def conditions_of(matrix: MatrixModel, parts: Sequence[Part], labels: Labels) -> tuple[Condition, ...]:

@@ -136,8 +136,7 @@ def refuse_lost_coefficients(matrix: MatrixModel) -> None:
             )
 
 
-#: Some programs do not read longer names.
-_MAX_LABEL = 200
+_MAX_LABEL = 200  #: Some programs do not read longer names.
 
 
 def model_text(matrix: MatrixModel, suffix: str) -> bytes:

@@ -62,8 +62,7 @@ _GLPK_BOUND = re.compile(r"^\+.*mip =.*>=\s+(\S+)", re.MULTILINE)
 
 _PROVED = {Termination.OPTIMAL, *WITHOUT_SOLUTION}
 
-#: Seconds that a program has to end by itself, before it is killed; fewer than the grace.
-_PATIENCE_S = 3.0
+_PATIENCE_S = 3.0  #: Seconds that a program has to end by itself, before it is killed; fewer than the grace.
 
 _one_at_a_time = threading.Lock()
 

@@ -59,8 +59,7 @@ def bounding_method(kind: Collective) -> str:
     return "all-to-all-mcf" if kind is Collective.ALL_TO_ALL else "forestcoll"
 
 
-#: Links that are named among those that would help.
-_MOST_LINKS = 6
+_MOST_LINKS = 6  #: Links that are named among those that would help.
 
 
 @dataclass(frozen=True, eq=False)

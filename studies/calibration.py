@@ -36,23 +36,15 @@ from ..schedules.files import Written
 from .inputs import Spec, load
 from .schedule_candidates import resize_schedule
 
-#: A sample that is off by this part or less is no outlier, however quiet the others are.
-LEAST_OFF = 0.25
-
-#: How many times the usual deviation an outlier is off.
-_SPREADS = 5.0
-
-#: Of more, something else is wrong.
-MOST_OUTLIERS = 100
+LEAST_OFF = 0.25  #: A sample that is off by this part or less is no outlier, however quiet the others are.
+_SPREADS = 5.0  #: How many times the usual deviation an outlier is off.
+MOST_OUTLIERS = 100  #: Of more, something else is wrong.
 
 #: Times up to so many times the least one are those of small sizes; times for a byte likewise those of large ones.
 _SMALL = _LARGE = 1.25
 
-#: A latency, or a bandwidth, that makes up a smaller part of the times is none.
-_LEAST_PART = 0.01
-
-#: Digits of the factors of rates and latencies.
-_DIGITS = 4
+_LEAST_PART = 0.01  #: A latency, or a bandwidth, that makes up a smaller part of the times is none.
+_DIGITS = 4  #: Digits of the factors of rates and latencies.
 
 
 @dataclass(frozen=True)

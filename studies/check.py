@@ -28,8 +28,7 @@ from ..schedules.verify import Report, verify
 from .check_programs import Check, check_chakra, check_msccl, check_mscclpp
 from .inputs import Spec, load, network_of, seconds_or_none
 
-#: Relative difference up to which a claimed bound is the one that is proved.
-CLAIM_TOLERANCE = 1e-9
+CLAIM_TOLERANCE = 1e-9  #: Relative difference up to which a claimed bound is the one that is proved.
 
 
 def check_placement(file: Path, instance: Spec) -> Check:

@@ -23,20 +23,11 @@ from ..harness.request import Request
 from ..harness.run import run
 from ..schedules.training import communication_time
 
-#: The closed form of multi-rail collectives (:mod:`cwb.schedules.training`).
-ANALYTICAL = "analytical"
-
-#: The largest lower bound that needs no search.
-IDEAL = "ideal"
-
-#: The key of what is said of all collectives.
-EVERYTHING = "all"
-
-#: Words that are no names of methods.
-WORDS = (ANALYTICAL, IDEAL)
-
-#: Groups of one name that are scheduled together.
-MAX_GROUPS = 4_096
+ANALYTICAL = "analytical"  #: The closed form of multi-rail collectives (:mod:`cwb.schedules.training`).
+IDEAL = "ideal"  #: The largest lower bound that needs no search.
+EVERYTHING = "all"  #: The key of what is said of all collectives.
+WORDS = (ANALYTICAL, IDEAL)  #: Words that are no names of methods.
+MAX_GROUPS = 4_096  #: Groups of one name that are scheduled together.
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ from ..schedules.verify.answers import Whole, write_out
 from .schedule_candidates import scale_answer
 from .sensitivity import scale_links
 
-#: Wrong regions of data that are told one by one.
-LISTED = 20
+LISTED = 20  #: Wrong regions of data that are told one by one.
 
 #: Part of a full Ethernet frame that is data: of 1514 bytes TCP, with its time stamps, IP and Ethernet take 66.
 DATA_PART = Fraction(1448, 1514)
@@ -205,8 +204,7 @@ def _faults(programs: list[Program], reports: list[Report]) -> list[str]:
     return found if more <= 0 else [*found[:LISTED], f"{more:,} more"]
 
 
-#: Probability with which an interval of enough repetitions has the median of all possible ones.
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  #: Probability with which an interval of enough repetitions has the median of all possible ones.
 
 
 def interval_of(seconds: list[float]) -> tuple[float, float, float]:

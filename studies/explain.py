@@ -19,8 +19,7 @@ from ..harness.request import Request
 if TYPE_CHECKING:
     from ..solvers.base import Adapter
 
-#: Seconds for the search where the request has no limit.
-DEFAULT_LIMIT_S = 60.0
+DEFAULT_LIMIT_S = 60.0  #: Seconds for the search where the request has no limit.
 
 
 def explain(instance: Instance, request: Request, progress: Progress = ignore) -> Explanation:

@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-#: Seconds of a size.
-Curve = Callable[[int], float]
+Curve = Callable[[int], float]  #: Seconds of a size.
 
 #: Curves that differ by no more than this part are the same, and the first one counts: rounding is no crossover.
 SAME = 1e-12
 
-#: Sizes that are looked at in an octave.
-_PER_OCTAVE = 2
+_PER_OCTAVE = 2  #: Sizes that are looked at in an octave.
 
 
 class Span(NamedTuple):

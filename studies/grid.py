@@ -17,14 +17,9 @@ if TYPE_CHECKING:
     from ..harness.suite_file import Suite
     from ..harness.task import Limits
 
-#: Asked of instances that ask for nothing themselves.
-DEFAULT_COLLECTIVE = Collective.ALL_REDUCE.name
-
-#: From one size to the next in a range without a factor.
-_FACTOR = 4
-
-#: Source of the suite in errors; that of the option takes its place.
-_SOURCE = "--models"
+DEFAULT_COLLECTIVE = Collective.ALL_REDUCE.name  #: Asked of instances that ask for nothing themselves.
+_FACTOR = 4  #: From one size to the next in a range without a factor.
+_SOURCE = "--models"  #: Source of the suite in errors; that of the option takes its place.
 
 _PLACE = re.compile(r"(?:grid\[[0-9]+\]\.?)?(?P<field>[a-z_]+)\b(?P<rest>.*)")
 

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 #: What :func:`load` takes: text, a path, a mapping, a network, a graph of networkx or a DataFrame of pandas.
 Spec: TypeAlias = Any
 
-#: The latency that is that of a link's length.
-LENGTH = "length"
-
-#: Chunks into which a part may be divided.
-MAX_CHUNKS = 10**9
+LENGTH = "length"  #: The latency that is that of a link's length.
+MAX_CHUNKS = 10**9  #: Chunks into which a part may be divided.
 
 _GRAPH_FILES = (".graphml", ".gml")
 

@@ -17,8 +17,7 @@ from ..reports.report import report as report_page
 from ..reports.table import build
 from ..reports.tables import get
 
-#: Records that are read if nobody says which.
-RECORDS = (Path("results"),)
+RECORDS = (Path("results"),)  #: Records that are read if nobody says which.
 
 
 @verb

@@ -33,8 +33,7 @@ from ..models.forestcoll.solve import bound_of, ways_of
 from ..schedules.collective import exact_bound
 from .inputs import Spec, load, seconds_or_none
 
-#: Networks with more links are not looked at.
-MAX_LINKS = 20_000
+MAX_LINKS = 20_000  #: Networks with more links are not looked at.
 
 
 @dataclass(frozen=True)

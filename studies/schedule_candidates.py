@@ -49,8 +49,7 @@ DEFAULT_MODELS = (
     "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, blueconnect, themis, tacos, pccl"
 )
 
-#: Chunks of a rank's part, if nobody says how many.
-DEFAULT_CHUNKS = (1, 4)
+DEFAULT_CHUNKS = (1, 4)  #: Chunks of a rank's part, if nobody says how many.
 
 #: Collectives whose sizes are those of one rank's part in the runtimes' files.
 _PARTS = frozenset({Collective.GATHER, Collective.SCATTER})

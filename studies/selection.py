@@ -40,8 +40,7 @@ from .schedule_candidates import (
 
 SCHEMA = "cwb-select/1"
 
-#: Files of a folder, where the runtime loads any number.
-MOST_FILES = 8
+MOST_FILES = 8  #: Files of a folder, where the runtime loads any number.
 
 
 @dataclass(frozen=True, eq=False)

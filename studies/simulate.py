@@ -25,8 +25,7 @@ from ..schedules.simulate import simulate
 from ..schedules.simulate.pipeline import simulate_reserved
 from ..schedules.verify.answers import write_out
 
-#: Number of busiest links that are listed.
-MAX_LISTED = 5
+MAX_LISTED = 5  #: Number of busiest links that are listed.
 
 #: Modes in words, for the heading.
 MODE_HEADINGS = {
@@ -37,8 +36,7 @@ MODE_HEADINGS = {
     SimulationMode.SHARES: "what if every tree had its share of every link, shares",
 }
 
-#: ``--reserve`` in words, for the heading.
-RESERVE_HEADING = "what if every tree kept the rate that is best for it"
+RESERVE_HEADING = "what if every tree kept the rate that is best for it"  #: ``--reserve`` in words, for the heading.
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from ..harness.request import Request
     from ..schedules.files import ScheduleFile
 
-#: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
-MAX_PRINTED_EDGES = 100_000
-
-#: A placement with more slots is printed as their number; ``-o`` writes it whole.
-MAX_PRINTED_SLOTS = 100_000
+MAX_PRINTED_EDGES = 100_000  #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
+MAX_PRINTED_SLOTS = 100_000  #: A placement with more slots is printed as their number; ``-o`` writes it whole.
 
 
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:

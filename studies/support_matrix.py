@@ -22,8 +22,7 @@ NETWORKS: Mapping[str, Sequence[str]] = {
     "experts": ("experts(gpus=2, slots=2, loads=[3, 2, 1])",),
 }
 
-#: What is asked of instances that say themselves what is to be found.
-_OWN = ""
+_OWN = ""  #: What is asked of instances that say themselves what is to be found.
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from ..instances.schema import WorkloadFile
 from ..schedules.iteration.passes import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
 from .collective_times import CollectiveTimes, TimedCollective, checked_methods
 
-#: A group of all NPUs.
-ALL = "all"
+ALL = "all"  #: A group of all NPUs.
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,7 @@ def _require_value(values: dict[str, int | None], key: str, name: str) -> int:
     return value
 
 
-#: Version of the schema, as its own tools write it.
-VERSION = "0.0.4"
+VERSION = "0.0.4"  #: Version of the schema, as its own tools write it.
 
 #: Kinds of a value that are integers.
 INTEGERS = frozenset(

@@ -18,8 +18,7 @@ from ..msccl.operations import Operation, Shape, operations
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 LAST_TYPE = COLL
 
-#: What becomes of what a rank receives.
-KEPT, ADDED, PASSED = range(3)
+KEPT, ADDED, PASSED = range(3)  #: What becomes of what a rank receives.
 
 
 class Node(NamedTuple):
@@ -129,8 +128,7 @@ def _nodes(
     return tuple(found) or (Node(0, COMP, name="nothing"),)
 
 
-#: Problems of a kind that are told one by one.
-TOLD = 5
+TOLD = 5  #: Problems of a kind that are told one by one.
 
 
 def problems_of(trace: Trace) -> list[str]:

@@ -20,8 +20,7 @@ from .program import Algorithm
 #: A program that breaks one of these rules cannot be run.
 _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")
 
-#: Programs that microsoft/msccl loads; it leaves out the others (``MSCCL_MAX_NUM_ALGOS``).
-LOADED = {"msccl": 4}
+LOADED = {"msccl": 4}  #: Programs that microsoft/msccl loads; it leaves out the others (``MSCCL_MAX_NUM_ALGOS``).
 
 
 @dataclass(frozen=True)

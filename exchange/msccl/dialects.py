@@ -15,14 +15,9 @@ from ...core.errors import InputError
 MAX_COUNT = 72
 MAX_FUSION = 16
 
-#: Thread blocks that send over a channel, and as many that receive.
-BLOCKS_PER_CHANNEL = 32
-
-#: Thread blocks from this number on cannot be waited for: the number is kept in 8 bits with a sign.
-MAX_WAITED = 128
-
-#: Offsets are kept in 16 bits with a sign.
-MAX_OFFSET = 2**15
+BLOCKS_PER_CHANNEL = 32  #: Thread blocks that send over a channel, and as many that receive.
+MAX_WAITED = 128  #: Thread blocks from this number on cannot be waited for: the number is kept in 8 bits with a sign.
+MAX_OFFSET = 2**15  #: Offsets are kept in 16 bits with a sign.
 
 #: What a runtime's XML reader holds: elements that it keeps of a file, children of one, attributes, characters.
 MAX_ELEMENTS = 4096
@@ -37,8 +32,7 @@ PROTOCOLS = ("Simple", "LL", "LL128")
 SLOTS = {"Simple": 2, "LL": 8, "LL128": 8}
 SLOT_BYTES = {"Simple": 2**21, "LL": 2**15, "LL128": 576_000}
 
-#: ``maxBytes`` of a file that does not say it.
-DEFAULT_MAX_BYTES = 2**27
+DEFAULT_MAX_BYTES = 2**27  #: ``maxBytes`` of a file that does not say it.
 
 
 @dataclass(frozen=True)

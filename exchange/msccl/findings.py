@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVarTuple
 
-#: Findings of a rule that are kept; the others are counted.
-KEPT = 5
+KEPT = 5  #: Findings of a rule that are kept; the others are counted.
 
 Found = Iterator[tuple[str, *tuple[int, ...]]]
 Subject = TypeVarTuple("Subject")

@@ -31,11 +31,8 @@ from ...schedules.simulate.transfers import rank_times
 from ...schedules.verify.answers import write_out
 from .meaning import Meaning
 
-#: Messages of trees in pieces.
-MAX_MESSAGES = 2**20
-
-#: What a chunk is: who has it, who needs it, whether it is a sum.
-Kind = tuple[tuple[int, ...], tuple[int, ...], bool]
+MAX_MESSAGES = 2**20  #: Messages of trees in pieces.
+Kind = tuple[tuple[int, ...], tuple[int, ...], bool]  #: What a chunk is: who has it, who needs it, whether it is a sum.
 
 
 class Hop(NamedTuple):

@@ -240,5 +240,4 @@ class _Machine:
 
 _LOCAL = frozenset({"cpy", "re", "ra"})
 
-#: Types that read a chunk and write another one.
-_MOVES = READS & WRITES
+_MOVES = READS & WRITES  #: Types that read a chunk and write another one.

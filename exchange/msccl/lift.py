@@ -27,11 +27,8 @@ from .meaning import ROOTED, SCRATCH
 from .outcome import Run, check_outcome
 from .program import Algorithm
 
-#: Collectives that add.
-SUMS = frozenset({Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER})
-
-#: Rounds in which steps are found; each settles at least one more send of a chain.
-ROUNDS = 10_000
+SUMS = frozenset({Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER})  #: Collectives that add.
+ROUNDS = 10_000  #: Rounds in which steps are found; each settles at least one more send of a chain.
 
 
 @dataclass

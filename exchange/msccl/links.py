@@ -10,8 +10,7 @@ from typing import Protocol
 
 from ...core.topology import NodeKind, Topology
 
-#: Nodes at both ends of parallel links.
-Hop = tuple[int, int]
+Hop = tuple[int, int]  #: Nodes at both ends of parallel links.
 
 
 class Program(Protocol):

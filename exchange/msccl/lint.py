@@ -13,8 +13,7 @@ from .program import FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gp
 
 _PARTED = frozenset({"allgather", "reduce_scatter", "reducescatter", "alltoall"})
 
-#: Bytes that no GPU has.
-_MOST_MEMORY = 2**42
+_MOST_MEMORY = 2**42  #: Bytes that no GPU has.
 
 _TYPES = frozenset({"s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"})
 

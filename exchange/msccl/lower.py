@@ -17,8 +17,7 @@ from .operations import Shape, operations
 from .outcome import check_outcome
 from .program import Algorithm, Gpu
 
-#: Where data may be: output beside the input, in the same memory, or either.
-PLACEMENTS = ("out", "in", "both")
+PLACEMENTS = ("out", "in", "both")  #: Where data may be: output beside the input, in the same memory, or either.
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,8 @@ from .dialects import MAX_COUNT
 from .findings import Findings, place_text
 from .program import RECEIVES, SENDS, Block
 
-#: Places of an instruction: one for each of its chunks.
-UNITS = MAX_COUNT
-
-#: Instructions that all searches for an order together may look at, for each instruction of the program.
-SEARCHED = 64
+UNITS = MAX_COUNT  #: Places of an instruction: one for each of its chunks.
+SEARCHED = 64  #: Instructions that all searches for an order together may look at, for each instruction of the program.
 
 
 @dataclass(eq=False, slots=True)
@@ -101,8 +98,7 @@ class RunningBlock:
         return False
 
 
-#: An access: thread block and place in it, see :meth:`RunningBlock.place`.
-Access = tuple[RunningBlock, int]
+Access = tuple[RunningBlock, int]  #: An access: thread block and place in it, see :meth:`RunningBlock.place`.
 
 
 class Races:

@@ -19,11 +19,8 @@ from .dialects import BLOCKS_PER_CHANNEL
 from .flow import Flow, Hop
 from .meaning import Meaning
 
-#: Order of the last receiving among what belongs to one transfer.
-_LAST = 2**20
-
-#: A place: buffer and offset.
-Place = tuple[str, int]
+_LAST = 2**20  #: Order of the last receiving among what belongs to one transfer.
+Place = tuple[str, int]  #: A place: buffer and offset.
 
 _NO_HOP = Hop(0, -1)
 

@@ -18,8 +18,7 @@ from .meaning import ROOTED, Meaning
 
 _PRIME = 2**127 - 1
 
-#: Contributions of a value that are counted for a message.
-_MOST = 2**16
+_MOST = 2**16  #: Contributions of a value that are counted for a message.
 
 
 class Values:

@@ -17,8 +17,7 @@ SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
 REDUCES = frozenset({"rrs", "rrc", "rrcs"})
 
-#: Types that do two things at once.
-FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})
+FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})  #: Types that do two things at once.
 
 #: Types that read their source, and that write their destination.
 READS = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re", "ra"})

@@ -14,8 +14,7 @@ from ..msccl.blocks import DraftBlock, Scratch
 from ..msccl.operations import Operation
 from .plan import MAX_SEMAPHORES, MEMORY, PORT, Block, Buffer, Channel, Gpu, Op, Remote
 
-#: A place in a plan: buffer and chunk.
-Place = tuple[str, int]
+Place = tuple[str, int]  #: A place in a plan: buffer and chunk.
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ MAX_UNITS = 256
 MAX_ITERATIONS = 2**10
 MAX_MOVED = 2**18, 2**10
 
-#: Channel of a kind from one GPU to another one, by its number among those.
-Way = tuple[str, int, int, int]
+Way = tuple[str, int, int, int]  #: Channel of a kind from one GPU to another one, by its number among those.
 
 
 class Place(NamedTuple):

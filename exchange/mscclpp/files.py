@@ -20,8 +20,7 @@ MAX_KEYS = 64
 MAX_GPUS = 2**14
 MAX_NUMBER = 2**31
 
-#: Objects that are no operations and no buffers; each takes more memory than those.
-MAX_OBJECTS = 2**20
+MAX_OBJECTS = 2**20  #: Objects that are no operations and no buffers; each takes more memory than those.
 
 #: What is looked at of a file to see whether it is a plan.
 _BEGIN = 2**16

@@ -21,14 +21,9 @@ from .blocks import GpuBuilder, PlanVariant
 from .plan import MAX_OPERATIONS, MEMORY, PORT, RESIDENT, Gpu, Plan
 from .run import execute
 
-#: Chunks of one operation: as many as it takes.
-_LARGEST = 2**30
-
-#: Copies that a thread block does, each with what it waits for.
-_COPIES = 20
-
-#: A connection: GPU that sends, GPU that receives, channel.
-Link = tuple[int, int, int]
+_LARGEST = 2**30  #: Chunks of one operation: as many as it takes.
+_COPIES = 20  #: Copies that a thread block does, each with what it waits for.
+Link = tuple[int, int, int]  #: A connection: GPU that sends, GPU that receives, channel.
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,8 @@ from typing import NamedTuple
 
 from ..msccl.findings import Findings, Note
 
-#: Sources that all searches together may look at, for each event.
-SEARCHED = 64
-
-#: Races beyond which no more are looked for.
-ENOUGH = 32
+SEARCHED = 64  #: Sources that all searches together may look at, for each event.
+ENOUGH = 32  #: Races beyond which no more are looked for.
 
 
 class Access(NamedTuple):
@@ -30,8 +27,7 @@ class Access(NamedTuple):
     unit: int
 
 
-#: A part of an event that has ended: that with a packet.
-Part = Access
+Part = Access  #: A part of an event that has ended: that with a packet.
 
 
 class Source(NamedTuple):

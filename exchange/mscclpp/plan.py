@@ -30,11 +30,8 @@ MAX_SEMAPHORES = 16
 MAX_PIPELINE = 16
 MAX_THREADS = 1024
 
-#: Scratch memory where it is reused.
-SCRATCH_BYTES = 2**26
-
-#: Thread blocks that run at once on an H100, one on each multiprocessor.
-RESIDENT = 132
+SCRATCH_BYTES = 2**26  #: Scratch memory where it is reused.
+RESIDENT = 132  #: Thread blocks that run at once on an H100, one on each multiprocessor.
 
 
 class Buffer(NamedTuple):

@@ -23,8 +23,7 @@ from .player import Job, perform
 from .program import Program
 from .sockets import Address, ConnectionLost, DelayedTransport, SocketTransport, connect, listen
 
-#: Folder in which ``ip`` keeps the names of namespaces.
-NAMESPACES = "/var/run/netns"
+NAMESPACES = "/var/run/netns"  #: Folder in which ``ip`` keeps the names of namespaces.
 
 _CLONE_NEWNET = 0x40000000
 

@@ -36,11 +36,8 @@ from .sockets import Address
 #: Addresses of the namespaces, two for each link: the network that RFC 2544 reserves for benchmarks.
 SUBNET = IPv4Network("198.18.0.0/15")
 
-#: Port at which a namespace listens on each of its links.
-_PORT = 5000
-
-#: Bytes that pass a link at once after a pause, and bytes that may wait before it.
-_BURST, _QUEUE = "8kb", "400kb"
+_PORT = 5000  #: Port at which a namespace listens on each of its links.
+_BURST, _QUEUE = "8kb", "400kb"  #: Bytes that pass a link at once after a pause, and bytes that may wait before it.
 
 #: Slowest and fastest links that are emulated, in bytes per second.
 LEAST_RATE, MOST_RATE = Fraction(1000), Fraction(125_000_000)

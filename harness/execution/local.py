@@ -23,17 +23,13 @@ from .player import Job, Report, repetitions
 from .program import Program
 from .sockets import Address
 
-#: Memory of a process without data.
-_PROCESS_BYTES = 30 * 2**20
-
-#: Data of a program, what is kept aside, and buffers of sockets, in multiples of its memory.
-_TIMES = 2
+_PROCESS_BYTES = 30 * 2**20  #: Memory of a process without data.
+_TIMES = 2  #: Data of a program, what is kept aside, and buffers of sockets, in multiples of its memory.
 
 #: Seconds between the decision to begin and the common instant, and how often a waiting parent looks around.
 _LEAD_S, _TICK_S = 0.002, 0.2
 
-#: Seconds that processes have to end when nobody needs them any more.
-_END_S = 0.2
+_END_S = 0.2  #: Seconds that processes have to end when nobody needs them any more.
 
 
 def memory_shortage(programs: list[Program], itemsize: int) -> str:

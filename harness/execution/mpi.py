@@ -22,11 +22,8 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
 #: Seconds of the first and the longest pause between two looks at unfinished messages.
 _PAUSE_S, _LONGEST_S = 1e-6, 1e-4
 
-#: Seconds that the first process has to say why all end.
-_SAY_S = 1.0
-
-#: Seconds that the library has to end all processes.
-_ABORT_S = 5.0
+_SAY_S = 1.0  #: Seconds that the first process has to say why all end.
+_ABORT_S = 5.0  #: Seconds that the library has to end all processes.
 
 
 def is_started_by_mpi() -> bool:

@@ -16,11 +16,8 @@ from ...core.limits import report_progress
 from .program import Operation, Program
 from .values import Mismatch, compare, fill
 
-#: Seconds between two reports of progress.
-_REPORT_S = 1.0
-
-#: Number of a message where connections do not keep the order of the schedule.
-_NUMBER = struct.Struct("I")
+_REPORT_S = 1.0  #: Seconds between two reports of progress.
+_NUMBER = struct.Struct("I")  #: Number of a message where connections do not keep the order of the schedule.
 
 
 class Transport(Protocol):

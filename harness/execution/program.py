@@ -28,14 +28,12 @@ from ...schedules.verify.answers import Whole
 from ...schedules.verify.network import broken_paths, network_of
 from .values import Region
 
-#: Messages of the largest execution; each takes some 50 microseconds.
-MOST_MESSAGES = 4_000_000
+MOST_MESSAGES = 4_000_000  #: Messages of the largest execution; each takes some 50 microseconds.
 
 #: Elements of the largest execution: addresses of all messages, each of all elements, have 64 bits.
 MOST_ELEMENTS = 2**40
 
-#: Comes after all that forwards a message.
-_LAST = 2**20
+_LAST = 2**20  #: Comes after all that forwards a message.
 
 
 class Operation(NamedTuple):
@@ -64,8 +62,7 @@ class Program:
     after: list[Region]
 
 
-#: Messages by the other process.
-_Queues = dict[int, list[Operation]]
+_Queues = dict[int, list[Operation]]  #: Messages by the other process.
 
 
 class _Cells(NamedTuple):

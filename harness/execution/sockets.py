@@ -14,14 +14,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-#: Address of a process: the path of a Unix-domain socket, or host and port.
-Address = str | tuple[str, int]
-
-#: Bytes that a socket may buffer.
-_BUFFER_BYTES = 2**20
-
-#: Seconds in which all processes must be connected.
-_CONNECT_S = 60.0
+Address = str | tuple[str, int]  #: Address of a process: the path of a Unix-domain socket, or host and port.
+_BUFFER_BYTES = 2**20  #: Bytes that a socket may buffer.
+_CONNECT_S = 60.0  #: Seconds in which all processes must be connected.
 
 
 class ConnectionLost(Exception):

@@ -14,11 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Types of elements: integers are exact, floating-point numbers have a tolerance.
-DTYPES = ("int64", "float32")
-
-#: Elements whose values are computed at once; they fit into a cache.
-_BLOCK = 2**16
+DTYPES = ("int64", "float32")  #: Types of elements: integers are exact, floating-point numbers have a tolerance.
+_BLOCK = 2**16  #: Elements whose values are computed at once; they fit into a cache.
 
 _Words = NDArray[np.uint64]
 

@@ -142,14 +142,9 @@ class Levels:
 #: Links that sends take in one schedule that is played, and in all; pieces that are tried.
 PLAYED, _WORK, _PIECES = 400_000, 10_000_000, (1, 4, 16, 32, 64)
 
-#: Links that sends take in the one schedule of a search that is played although it is large.
-MOST_HOPS = 10_000_000
-
-#: Hierarchies that more than a first number of pieces is tried with, and that number.
-_HIERARCHIES, _FIRST = 2, 4
-
-#: How much slower alone algorithms may be that are tried together with the other phases.
-_NEAR = Fraction(5, 4)
+MOST_HOPS = 10_000_000  #: Links that sends take in the one schedule of a search that is played although it is large.
+_HIERARCHIES, _FIRST = 2, 4  #: Hierarchies that more than a first number of pieces is tried with, and that number.
+_NEAR = Fraction(5, 4)  #: How much slower alone algorithms may be that are tried together with the other phases.
 
 
 @dataclass(frozen=True, eq=False)

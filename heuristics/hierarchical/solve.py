@@ -27,8 +27,7 @@ from .method import HierarchicalOptions
 from .phases import AG, AR, BROADCAST, REDUCE, RS
 from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
 
-#: Blocks of a level whose cuts are tried.
-_BLOCKS = 32
+_BLOCKS = 32  #: Blocks of a level whose cuts are tried.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:
@@ -132,8 +131,7 @@ def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Sche
     return Schedule(instance.sha256, whole.chunks, whole.sends, start, end)
 
 
-#: What is run backwards.
-_FORWARDS = {RS: AG, REDUCE: BROADCAST, AR: AG}
+_FORWARDS = {RS: AG, REDUCE: BROADCAST, AR: AG}  #: What is run backwards.
 
 
 def mirror_problem(problem: GroupProblem) -> GroupProblem | None:

@@ -49,11 +49,8 @@ _GPU = re.compile(r"gpu[0-9]+\Z")
 
 Rates = Literal["auto", "nominal", "effective"]
 
-#: Ways of the same length between two nodes.
-Ways = tuple[tuple[int, ...], ...]
-
-#: More ways of the same length are not looked for.
-MAX_WAYS = 64
+Ways = tuple[tuple[int, ...], ...]  #: Ways of the same length between two nodes.
+MAX_WAYS = 64  #: More ways of the same length are not looked for.
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-#: A number for each protocol: LL, LL128, Simple; or for 1, 2 and more boxes.
-Triple = tuple[float, float, float]
+Triple = tuple[float, float, float]  #: A number for each protocol: LL, LL128, Simple; or for 1, 2 and more boxes.
 
 
 class Algorithm(Enum):

@@ -29,8 +29,7 @@ from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, table, without
 from .model import Table as CostTable
 from .search import Channel, Rings, graphs, rings
 
-#: Name of an exchange without an algorithm.
-SENDS = "send/recv"
+SENDS = "send/recv"  #: Name of an exchange without an algorithm.
 
 #: What a step of NCCL's buffers holds with Simple (4 MiB for 8 steps), and how many pieces of that size are told apart.
 PIECE_BYTES, MOST_PIECES = 2**19, 8

@@ -29,14 +29,9 @@ _HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 _COLLNET = (Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN)
 _OVER_SWITCHES = (Algorithm.NVLS, Algorithm.NVLS_TREE)
 
-#: Post of a message between boxes by processor, in us; three times that with Simple.
-_NET_OVERHEAD_US = {"amd": 2.0}
-
-#: Most ranks of a box with CollNet.
-_MOST_COLLNET_RANKS = 8
-
-#: Most ranks of a box with NVLS, but for an all-reduce.
-_MOST_NVLS_RANKS = 32
+_NET_OVERHEAD_US = {"amd": 2.0}  #: Post of a message between boxes by processor, in us; three times that with Simple.
+_MOST_COLLNET_RANKS = 8  #: Most ranks of a box with CollNet.
+_MOST_NVLS_RANKS = 32  #: Most ranks of a box with NVLS, but for an all-reduce.
 
 
 class Graph(NamedTuple):

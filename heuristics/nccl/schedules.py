@@ -152,8 +152,7 @@ def aggregated_trees(problem: GroupProblem, pieces: int) -> StepSchedule:
     return replace(made, step=made.step - int(made.step.min()))
 
 
-#: Ranks of a group at most.
-GROUP = 8
+GROUP = 8  #: Ranks of a group at most.
 
 
 def peers(sizes: list[int]) -> list[list[tuple[int, int]]]:

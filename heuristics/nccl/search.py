@@ -32,11 +32,8 @@ SPEEDS = {
     "blackwell": (_BLACKWELL_INTRA, _BLACKWELL_INTER),
 }
 
-#: Channels of a search at most; NCCL uses each of them twice.
-MAX_CHANNELS = 32
-
-#: GPUs that a search for one ring may visit, per GPU.
-_VISITS = 200
+MAX_CHANNELS = 32  #: Channels of a search at most; NCCL uses each of them twice.
+_VISITS = 200  #: GPUs that a search for one ring may visit, per GPU.
 
 _ROUNDING = 1e-6
 

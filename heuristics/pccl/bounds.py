@@ -21,8 +21,7 @@ from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .problem import TickedNetwork
 
-#: Collectives up to which each is bounded on its own, too.
-_ALONE = 64
+_ALONE = 64  #: Collectives up to which each is bounded on its own, too.
 
 
 def cheap_bound(instance: Instance, topology: Topology) -> Bound:

@@ -14,8 +14,7 @@ from ...core.kernel import kernel
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends
 
-#: Times that starts are computed again at most.
-_ROUNDS = 50
+_ROUNDS = 50  #: Times that starts are computed again at most.
 
 
 @dataclass(frozen=True, eq=False)

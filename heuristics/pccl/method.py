@@ -24,8 +24,7 @@ from ...core.topology import NodeKind, Topology
 from ...core.units import UnitKind as Quantity
 from ...core.units import parse
 
-#: Most conditions that are read.
-MAX_CONDITIONS = 100_000
+MAX_CONDITIONS = 100_000  #: Most conditions that are read.
 
 
 class PcclOptions(Strict):

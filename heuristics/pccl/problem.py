@@ -158,17 +158,13 @@ def _jobs(parts: list[CommodityGroup], sizes: tuple[Fraction, ...], nodes: Ints,
     return Jobs(chunk[keep], source[keep], size[keep], np.zeros(int(keep.sum()), dtype=np.int64), first, target)
 
 
-#: Most nodes, since all distances are kept.
-MAX_NODES = 5_000
-
-#: Links of an edge through switches that cannot store.
-MAX_LINKS = 7
+MAX_NODES = 5_000  #: Most nodes, since all distances are kept.
+MAX_LINKS = 7  #: Links of an edge through switches that cannot store.
 
 #: Ways that are followed at most, and that are kept from one link to one node: those with the fewest links.
 MAX_WAYS, ALIKE = 1_000_000, 8
 
-#: Ticks of the longest delay; finer times are rounded up to it.
-FINEST = 2**28
+FINEST = 2**28  #: Ticks of the longest delay; finer times are rounded up to it.
 
 
 @dataclass(frozen=True, eq=False)

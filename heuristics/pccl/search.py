@@ -29,8 +29,7 @@ from ...algorithms.paths.search import (
 from ...core.budget import Budget
 from ...core.schedule import Ints
 
-#: Edges that searches may pass between two looks at the budget: a fraction of a second.
-_EDGES = 2**22
+_EDGES = 2**22  #: Edges that searches may pass between two looks at the budget: a fraction of a second.
 
 
 @dataclass(eq=False)
@@ -211,11 +210,8 @@ def _copies(jobs: Jobs) -> int:
     return int(bool(same.any()))
 
 
-#: Part of the other jobs that is taken out beside the latest ones.
-_RUIN = 0.05
-
-#: Rounds of ruin and recreate without a better schedule after which it ends.
-_PATIENCE = 500
+_RUIN = 0.05  #: Part of the other jobs that is taken out beside the latest ones.
+_PATIENCE = 500  #: Rounds of ruin and recreate without a better schedule after which it ends.
 
 
 @dataclass

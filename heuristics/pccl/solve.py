@@ -36,14 +36,9 @@ from .method import PcclOptions
 from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, to_ticked_network
 from .search import SearchEffort, Stage, StageResult, best_of
 
-#: Chunks times receivers up to which other methods' schedules are tried.
-_MAX_COMPARED = 100_000
-
-#: Sources times links up to which the flow's linear program is solved without being asked for.
-AUTO_FLOWS = 20_000
-
-#: Schedules that are nearer to the bound than this have no flow computed for them.
-_CLOSE = 1.001
+_MAX_COMPARED = 100_000  #: Chunks times receivers up to which other methods' schedules are tried.
+AUTO_FLOWS = 20_000  #: Sources times links up to which the flow's linear program is solved without being asked for.
+_CLOSE = 1.001  #: Schedules that are nearer to the bound than this have no flow computed for them.
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,11 +267,8 @@ def _schedule(
     return schedule, last * ticked.tick_s if ticked.exact else None
 
 
-#: Methods that are tried, with their default options.
-_METHODS = (DIRECT, RHD, RING, BRUCK, DBT, KNOMIAL, TACOS)
-
-#: Times that a schedule is played at most until its links serve in the order of its starts.
-_ROUNDS = 20
+_METHODS = (DIRECT, RHD, RING, BRUCK, DBT, KNOMIAL, TACOS)  #: Methods that are tried, with their default options.
+_ROUNDS = 20  #: Times that a schedule is played at most until its links serve in the order of its starts.
 
 
 class _HalfClock(NoClock):

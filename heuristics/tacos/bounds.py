@@ -28,11 +28,8 @@ from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from .method import chunk_bytes, longest
 
-#: Ranks whose bound by distances is computed, those of the largest slot bounds first.
-_SINKS = 3
-
-#: Ranks up to which the worst set is looked for.
-_MAX_CUT = 512
+_SINKS = 3  #: Ranks whose bound by distances is computed, those of the largest slot bounds first.
+_MAX_CUT = 512  #: Ranks up to which the worst set is looked for.
 
 
 def entry_ticks(releases: Sequence[Ints], ticks: Ints, need: int) -> int:

@@ -25,8 +25,7 @@ from ...core.trees import TreeKind
 _SEARCHED_WORDS = 4
 _FEW_CHUNKS = 4096
 
-#: Blocks of a stream from one progress message to the next.
-_BLOCKS_PER_MESSAGE = 50
+_BLOCKS_PER_MESSAGE = 50  #: Blocks of a stream from one progress message to the next.
 
 #: With more chunks than this, the rarest chunk is sought in a sample (``RARE_OF_64``), not among all.
 _MAX_CHUNKS_FOR_RAREST = 1024
@@ -34,8 +33,7 @@ _MAX_CHUNKS_FOR_RAREST = 1024
 #: Attempts in steps with random chunks; later attempts prefer the rarest. Forms take turns of twice as many attempts.
 _RANDOM_ATTEMPTS = 3
 
-#: Larger than any tick.
-_NO_LIMIT = 2**62
+_NO_LIMIT = 2**62  #: Larger than any tick.
 
 
 def make_stream(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:

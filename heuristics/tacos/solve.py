@@ -119,17 +119,13 @@ def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:
     return equal_chunks(ranks, chunk_bytes(demand, instance.npus), held, needed, reduced=kind.sums)
 
 
-#: A schedule of more sends is given as trees where the network allows it.
-SENDS_UNASKED = 2**20
+SENDS_UNASKED = 2**20  #: A schedule of more sends is given as trees where the network allows it.
 
 #: A schedule of more sends is not written down: each takes some 60 bytes here and more in the verifier.
 MAX_SENDS = 2**24
 
-#: Degrees to which switches are unwound, next to keeping their ports.
-DEGREES = (1, 2, 3)
-
-#: Chunks of all ranks together; more would not fit into memory.
-MAX_CHUNKS = 2**22
+DEGREES = (1, 2, 3)  #: Degrees to which switches are unwound, next to keeping their ports.
+MAX_CHUNKS = 2**22  #: Chunks of all ranks together; more would not fit into memory.
 
 #: Sends up to which both halves of an all-reduce are tried at once, and what a tree's depth then weighs.
 _MAX_OVERLAPPED = 4_000_000

@@ -12,8 +12,7 @@ from ...algorithms.schedules.problem import GroupProblem
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
 
-#: Nodes that the search for a cycle may visit, per rank.
-_VISITS = 200
+_VISITS = 200  #: Nodes that the search for a cycle may visit, per rank.
 
 
 @dataclass(frozen=True)

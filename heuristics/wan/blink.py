@@ -31,8 +31,7 @@ from ...models.mtree.problem import WanProblem, wan_problem
 from .answer import bound_fields, tree_outcome
 from .method import BlinkWanOptions
 
-#: Heaviest trees of the packing that the integer programs are given.
-_FOR_UNITS, _FOR_TREES = 200, 60
+_FOR_UNITS, _FOR_TREES = 200, 60  #: Heaviest trees of the packing that the integer programs are given.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOptions) -> Outcome:

@@ -31,8 +31,7 @@ from ...models.mtree.problem import WanProblem, wan_problem
 from .answer import message_outcome
 from .method import PlinkOptions, PsldOptions
 
-#: A message: step, part, source, target, and whether the target adds it.
-Message = tuple[int, int, int, int, bool]
+Message = tuple[int, int, int, int, bool]  #: A message: step, part, source, target, and whether the target adds it.
 
 
 def schedule(
@@ -115,8 +114,7 @@ def leader_messages(groups: Sequence[Sequence[int]], leaders: Sequence[int], top
     return found
 
 
-#: Parts that the data is cut into; shares are rounded to these.
-_PARTS = 2**20
+_PARTS = 2**20  #: Parts that the data is cut into; shares are rounded to these.
 
 
 def run_psld(instance: Instance, solver: Solver, budget: Budget, options: PsldOptions) -> Outcome:

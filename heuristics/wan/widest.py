@@ -176,11 +176,8 @@ def _trees(around: Ints, places: list[tuple[Ints, Ints]], paths: list[Ints]) -> 
     return parent, child, np.concatenate([path.ravel() for path in paths]).astype(np.int64)
 
 
-#: Sites up to which every set of them is looked at.
-EXACT = 20
-
-#: Rotations of a path after which another start is tried, for each site.
-_ROTATIONS = 50
+EXACT = 20  #: Sites up to which every set of them is looked at.
+_ROTATIONS = 50  #: Rotations of a path after which another start is tried, for each site.
 
 
 def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:

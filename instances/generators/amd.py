@@ -22,8 +22,7 @@ INFINITY_FABRIC = wiring(
 )
 
 
-#: Eight MI300X: a link between every two.
-FULL_MESH = wiring({1: [(a, b) for b in range(8) for a in range(b)]})
+FULL_MESH = wiring({1: [(a, b) for b in range(8) for a in range(b)]})  #: Eight MI300X: a link between every two.
 
 
 def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:

@@ -8,8 +8,7 @@ from fractions import Fraction
 from ...core.topology import Link, Node, Topology
 from .building import Rate, Time, Wire, check_size, make_switch, read_wire
 
-#: Undirected pairs of GPUs, with the number of parallel links between them.
-Wiring = Mapping[tuple[int, int], int]
+Wiring = Mapping[tuple[int, int], int]  #: Undirected pairs of GPUs, with the number of parallel links between them.
 
 
 def wiring(bundles: Mapping[int, Iterable[tuple[int, int]]]) -> Wiring:

@@ -131,8 +131,7 @@ def _parent(node: int, n: int) -> int:
 
 #: A random regular graph of degree 3 or more is nearly always connected, and a pairing seldom gets stuck.
 ATTEMPTS = 1000
-#: Rounds without a new edge after which a pairing counts as stuck.
-PATIENCE = 50
+PATIENCE = 50  #: Rounds without a new edge after which a pairing counts as stuck.
 
 _Edges = set[tuple[int, int]]
 

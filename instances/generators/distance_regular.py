@@ -15,8 +15,7 @@ from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, ch
 
 _Edges = Iterator[tuple[int, int]]
 _Vector = tuple[int, ...]
-#: More digits than this make more nodes than there may be, even with two letters.
-_MAX_DIGITS = 20
+_MAX_DIGITS = 20  #: More digits than this make more nodes than there may be, even with two letters.
 
 
 def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:

@@ -17,8 +17,7 @@ from ...core.topology import Link, Node, Topology
 from ..schema import MAX_NODES
 from .building import NestedNetwork, check_range, check_size, rank_names
 
-#: Larger powers of two nodes are too large.
-MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
+MAX_DIMENSIONS = MAX_NODES.bit_length() - 1  #: Larger powers of two nodes are too large.
 
 
 def line_graph(network: NestedNetwork, times: int = 1) -> Topology:

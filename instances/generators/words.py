@@ -15,8 +15,7 @@ from ...core.topology import Topology
 from ..schema import MAX_NODES
 from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, make_graph, read_wire
 
-#: A longer word over two letters has more values than there may be nodes.
-MAX_LENGTH = MAX_NODES.bit_length()
+MAX_LENGTH = MAX_NODES.bit_length()  #: A longer word over two letters has more values than there may be nodes.
 
 
 def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:

@@ -27,8 +27,7 @@ from ...core.schedule import Bools
 from ...core.topology import Topology
 from .problem import ForestProblem
 
-#: Numbers of trees below that of proposition 3 that are tried for one that is as good.
-_TRIED = 128
+_TRIED = 128  #: Numbers of trees below that of proposition 3 that are tried for one that is as good.
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +109,12 @@ def smallest_room(rates: Counter[int], copies: int) -> Fraction:
     return U
 
 
-#: Distinct bandwidths at which the network is taken apart.
-_BANDWIDTH_THRESHOLDS = 32
+_BANDWIDTH_THRESHOLDS = 32  #: Distinct bandwidths at which the network is taken apart.
 
 Bound = tuple[Fraction, CutCertificate | PartitionCertificate]
 
-#: Lengths that differ by less, relative to the longest, are the same one.
-_SAME = 1e-6
-
-#: Thresholds that are tried, spread over all different lengths.
-_DUAL_THRESHOLDS = 24
+_SAME = 1e-6  #: Lengths that differ by less, relative to the longest, are the same one.
+_DUAL_THRESHOLDS = 24  #: Thresholds that are tried, spread over all different lengths.
 
 
 def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:

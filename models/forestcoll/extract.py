@@ -22,11 +22,8 @@ from ...core.solver import CompiledModel
 from .formulations.lp6_allreduce import unit
 from .problem import Pair, PairNetwork
 
-#: Links from one rank to another in their order, and the amount that they carry.
-Path = tuple[tuple[int, ...], int]
-
-#: Values that are this close to a multiple of 1/K are taken for it.
-_CLOSE = 1e-8
+Path = tuple[tuple[int, ...], int]  #: Links from one rank to another in their order, and the amount that they carry.
+_CLOSE = 1e-8  #: Values that are this close to a multiple of 1/K are taken for it.
 
 #: Denominators of single values, and of all together, that are looked for; and the one that is taken if there is none.
 _SMALL, _COMMON, _FINE = 1000, 10**6, 10**8

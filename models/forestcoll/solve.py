@@ -37,11 +37,8 @@ from .symmetric import busiest_of_orbits, orbit_forest, parts_of
 #: every rank.
 MAX_EDGES = 200_000_000
 
-#: Ranks from which on trees that stand for others are not written out.
-KEPT = 1024
-
-#: A tree may be used at most so often.
-MOST_COPIES = 2**63
+KEPT = 1024  #: Ranks from which on trees that stand for others are not written out.
+MOST_COPIES = 2**63  #: A tree may be used at most so often.
 
 #: Message of an all-reduce that is not proved best.
 IN_TURN = "a reduce-scatter and an all-gather in turn; forestcoll-allreduce may be faster"

@@ -32,8 +32,7 @@ from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from .method import BoundOptions, SinkOptions
 from .problem import ForestProblem, from_all_ranks, gather_problem
 
-#: Dual values that differ by less are the same one.
-_SAME = 1e-7
+_SAME = 1e-7  #: Dual values that differ by less are the same one.
 
 
 @dataclass(frozen=True)

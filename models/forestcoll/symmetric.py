@@ -15,8 +15,7 @@ from ...core.trees import TreeKind, TreeOrbits, TreePacking
 from .bounds import Optimum
 from .problem import ForestProblem
 
-#: Orbits of links and of ranks that are too many for a small linear program.
-MOST_ROWS = 120
+MOST_ROWS = 120  #: Orbits of links and of ranks that are too many for a small linear program.
 
 
 def orbit_forest(

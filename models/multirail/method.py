@@ -24,8 +24,7 @@ THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Sch
 
 COLLECTIVES = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER)
 
-#: Dimensions of which all orders can be listed: 7! = 5,040.
-MAX_DIMENSIONS = 7
+MAX_DIMENSIONS = 7  #: Dimensions of which all orders can be listed: 7! = 5,040.
 
 
 class FabricOptions(Strict):

@@ -26,8 +26,7 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.schedule import StepSchedule
 
-#: Seconds that a column takes to be built.
-COLUMN_S = 8e-6
+COLUMN_S = 8e-6  #: Seconds that a column takes to be built.
 
 
 @dataclass(frozen=True)

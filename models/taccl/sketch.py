@@ -26,11 +26,8 @@ from ...core.topology import Topology
 if TYPE_CHECKING:
     from .formulations.routing import Connections
 
-#: Length of a sketch.
-MAX_LENGTH = 10_000
-
-#: What ``switch_hyperedge_strategy`` says.
-STRATEGIES: Mapping[str, Connections] = {"uc-min": "min", "uc-max": "max"}
+MAX_LENGTH = 10_000  #: Length of a sketch.
+STRATEGIES: Mapping[str, Connections] = {"uc-min": "min", "uc-max": "max"}  #: What ``switch_hyperedge_strategy`` says.
 
 #: What looks like the name of a file, and what is expected in its place.
 _FILE = re.compile(r"^@|^\S*\.json$|^[^\s>]*/[^\s>]*$")

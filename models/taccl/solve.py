@@ -41,20 +41,14 @@ from .formulations.routing import Connections, RoutingProblem
 from .method import TacclOptions
 from .sketch import parse_sketch, ranks_of, shortest_ways
 
-#: A chunk and an edge.
-Send = tuple[int, int]
+Send = tuple[int, int]  #: A chunk and an edge.
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
 WIDEST = 10**6
 
-#: Part by which times may be longer than those of the routes that are known: more than rounding.
-SLACK = 1e-6
-
-#: Part of the time that is left that the routing may take where contiguity follows.
-ROUTING_SHARE = 0.5
-
-#: Seconds that a chunk on an edge takes to be built.
-COLUMN_S = 6e-5
+SLACK = 1e-6  #: Part by which times may be longer than those of the routes that are known: more than rounding.
+ROUTING_SHARE = 0.5  #: Part of the time that is left that the routing may take where contiguity follows.
+COLUMN_S = 6e-5  #: Seconds that a chunk on an edge takes to be built.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:

@@ -21,11 +21,8 @@ from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows
 #: Denominators that are tried: a corner of the program has small ones.
 DENOMINATORS = (2**7, 2**10, 2**13, 2**16, 2**20)
 
-#: Flows are rounded from floats that are off by at most this.
-ROUNDING = 1e-7
-
-#: Sums of whole numbers up to this fit into 64 bits with room to spare.
-SAFE = 2**50
+ROUNDING = 1e-7  #: Flows are rounded from floats that are off by at most this.
+SAFE = 2**50  #: Sums of whole numbers up to this fit into 64 bits with room to spare.
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from ...algorithms.epochs.problem import epoch_distances
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, Ints, refine
 from ...core.errors import InputError
 
-#: Links of a way through switches.
-MAX_SWITCHES = 4
+MAX_SWITCHES = 4  #: Links of a way through switches.
 
 
 #: Blocks of a length that divides all delays, in which a restriction loses nothing on the way, may be so many times as

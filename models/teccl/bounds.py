@@ -19,11 +19,8 @@ from ...core.kernel import kernel
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows
 from .problem import EpochProblem
 
-#: The largest price, as a whole number.
-_LARGEST = 2**24
-
-#: The price of what cannot be.
-_NEVER = 2**55
+_LARGEST = 2**24  #: The largest price, as a whole number.
+_NEVER = 2**55  #: The price of what cannot be.
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,10 @@ from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets
 from .problem import MAX_COMMODITIES, EpochProblem
 
-#: Parts of a chunk are multiples of this.
-GRAIN = 2**40
-
-#: Flow that is taken for a solver's dust.
-DUST = 1e-9
-
-#: A way from source to destination: links and epochs, in order.
-Way = tuple[tuple[int, int], ...]
-
-#: Source, link or node, epoch.
-Key = tuple[int, int, int]
+GRAIN = 2**40  #: Parts of a chunk are multiples of this.
+DUST = 1e-9  #: Flow that is taken for a solver's dust.
+Way = tuple[tuple[int, int], ...]  #: A way from source to destination: links and epochs, in order.
+Key = tuple[int, int, int]  #: Source, link or node, epoch.
 
 Rates = Mapping[Key, float]
 

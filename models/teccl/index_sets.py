@@ -11,11 +11,8 @@ from functools import cached_property
 from ...core.errors import InputError, Unsupported
 from .problem import EpochProblem
 
-#: Links of the longest way through switches.
-MAX_HOPS = 4
-
-#: Seconds that a send to choose from takes to be built, with all that comes with it.
-COLUMN_S = 1e-5
+MAX_HOPS = 4  #: Links of the longest way through switches.
+COLUMN_S = 1e-5  #: Seconds that a send to choose from takes to be built, with all that comes with it.
 
 
 @dataclass(frozen=True)

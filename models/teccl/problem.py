@@ -23,14 +23,9 @@ from .options import EpochOptions, ModelOptions, SearchOptions
 #: Latency of at most this part of an epoch is free in the published code (its ``alpha_threshold``).
 FREE_LATENCY = Fraction(1, 10)
 
-#: Epochs that a chunk may be on one link; a finer grid than this is a mistake.
-MAX_DELAY = 100_000
-
-#: Starts in a window that no schedule needs: a larger capacity is taken as this one.
-MAX_CAPACITY = 2**40
-
-#: Most chunks that are listed.
-MAX_COMMODITIES = 5_000_000
+MAX_DELAY = 100_000  #: Epochs that a chunk may be on one link; a finer grid than this is a mistake.
+MAX_CAPACITY = 2**40  #: Starts in a window that no schedule needs: a larger capacity is taken as this one.
+MAX_COMMODITIES = 5_000_000  #: Most chunks that are listed.
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from .problem import EpochProblem, epoch_problem, is_all_to_all
 #: What the metric ``proof`` says.
 PROOFS = {FarPair: "distance", StaticCut: "cut", ExpandedCut: "flow-over-time", WindowPrices: "prices"}
 
-#: Nodes of the solver's search in one model.
-NODE_LIMIT = 300
+NODE_LIMIT = 300  #: Nodes of the solver's search in one model.
 
 
 def certificate_of(proof: Proof) -> Certificate:

@@ -29,14 +29,9 @@ from .options import AllToAllOptions, BlockOptions, SearchOptions
 from .problem import EpochProblem, epoch_problem
 from .solve_lp import WHOLLY, epochs_of_model, needed_seconds
 
-#: A schedule with more sends than about this is not written out unless it is asked for.
-MAX_PIECES = 2_000_000
-
-#: Blocks of the first grid.
-FIRST_BLOCKS = 24
-
-#: Delivered parts that differ by less are the same to a solver.
-CLOSE = 1e-7
+MAX_PIECES = 2_000_000  #: A schedule with more sends than about this is not written out unless it is asked for.
+FIRST_BLOCKS = 24  #: Blocks of the first grid.
+CLOSE = 1e-7  #: Delivered parts that differ by less are the same to a solver.
 
 _DUALS = Capability.RESOLVE | Capability.DUALS
 

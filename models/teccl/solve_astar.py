@@ -22,11 +22,8 @@ from .problem import EpochProblem
 from .solve_lp import without_small_switches
 from .starts import SHORT, greedy_sends, initial_schedule
 
-#: Relative gap at which a round is good enough.
-GAP = 1e-3
-
-#: Nodes of the solver's search in a round that has sends to begin with.
-NODE_LIMIT = 1000
+GAP = 1e-3  #: Relative gap at which a round is good enough.
+NODE_LIMIT = 1000  #: Nodes of the solver's search in a round that has sends to begin with.
 
 
 @dataclass

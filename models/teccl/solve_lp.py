@@ -20,11 +20,8 @@ from .formulations.lp import LpIndexSets, build
 from .options import LpOptions
 from .problem import EpochProblem, epoch_problem
 
-#: A part of the demands that is this near to all of them is all of them.
-WHOLE = 1e-9
-
-#: A smaller part of the demands is less than all of them for certain.
-WHOLLY = 1 - 1e-6
+WHOLE = 1e-9  #: A part of the demands that is this near to all of them is all of them.
+WHOLLY = 1 - 1e-6  #: A smaller part of the demands is less than all of them for certain.
 
 
 @dataclass

@@ -25,11 +25,8 @@ from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
 from .starts import initial_schedule
 
-#: Epochs of the coarse grids that are tried for every time.
-COARSE = (4, 8, 12)
-
-#: Times that are tried: powers of two of the smallest that is possible.
-DOUBLINGS = 12
+COARSE = (4, 8, 12)  #: Epochs of the coarse grids that are tried for every time.
+DOUBLINGS = 12  #: Times that are tried: powers of two of the smallest that is possible.
 
 
 @dataclass

@@ -22,14 +22,9 @@ from .index_sets import MAX_HOPS, IndexSets
 from .problem import EpochProblem
 from .solve import network_of, sends_of
 
-#: Epochs of the shortest round that is taken without being asked for.
-SHORT = 4
-
-#: Arcs that constructions look at before they end.
-EFFORT = 20_000_000
-
-#: What it is worth to bring a chunk to somebody who lacks it, where being nearer to somebody is worth 1.
-THERE = 2
+SHORT = 4  #: Epochs of the shortest round that is taken without being asked for.
+EFFORT = 20_000_000  #: Arcs that constructions look at before they end.
+THERE = 2  #: What it is worth to bring a chunk to somebody who lacks it, where being nearer to somebody is worth 1.
 
 
 class GreedyRound:

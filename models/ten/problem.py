@@ -22,11 +22,8 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.topology import Topology
 
-#: Ticks of the longest schedule, so that times are exact as floats.
-MAX_TICKS = 2**44
-
-#: A distance that no horizon reaches.
-FAR = 2**60
+MAX_TICKS = 2**44  #: Ticks of the longest schedule, so that times are exact as floats.
+FAR = 2**60  #: A distance that no horizon reaches.
 
 #: Collectives of sums, and the copies that they are backwards; an all-reduce has both.
 BACKWARDS = {

@@ -35,14 +35,9 @@ from .problem import (
     to_copies,
 )
 
-#: Columns that are built.
-MAX_COLUMNS = 1_000_000
-
-#: Seconds that a start takes to be built.
-COLUMN_S = 3e-5
-
-#: A start: tick, chunk, edge.
-Start = tuple[int, int, int]
+MAX_COLUMNS = 1_000_000  #: Columns that are built.
+COLUMN_S = 3e-5  #: Seconds that a start takes to be built.
+Start = tuple[int, int, int]  #: A start: tick, chunk, edge.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions) -> Outcome:

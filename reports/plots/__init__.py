@@ -38,8 +38,7 @@ PLOTS: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-#: Plot formats by the suffix of the file.
-_FORMATS = (".svg", ".pdf", ".png")
+_FORMATS = (".svg", ".pdf", ".png")  #: Plot formats by the suffix of the file.
 
 
 def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:

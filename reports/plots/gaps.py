@@ -29,11 +29,8 @@ from .series import (
     write_omissions,
 )
 
-#: Gaps beyond this are mistakes, which the tables show.
-_WIDEST = 1e3
-
-#: A method in the plot: mean own time, mean gap, problems.
-_Point = tuple[float, float, int]
+_WIDEST = 1e3  #: Gaps beyond this are mistakes, which the tables show.
+_Point = tuple[float, float, int]  #: A method in the plot: mean own time, mean gap, problems.
 
 
 def draw_time(records: Sequence[RunRecord]) -> Figure:
@@ -96,11 +93,8 @@ def front(points: Sequence[_Point]) -> list[_Point]:
     return kept
 
 
-#: Problems and methods that fit a page: those with the most runs.
-_ROWS, _COLUMNS = 40, 14
-
-#: Rows that a plot has room for at least, so that its bar can be labelled.
-_LEAST = 6
+_ROWS, _COLUMNS = 40, 14  #: Problems and methods that fit a page: those with the most runs.
+_LEAST = 6  #: Rows that a plot has room for at least, so that its bar can be labelled.
 
 
 #: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with

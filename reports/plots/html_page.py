@@ -18,14 +18,12 @@ from .network_layout import places_of
 from .schedule_time import Bars, assign_lanes, busiest
 from .schedule_view import Traffic, loads
 
-#: Bars that a page has at most.
-HOPS = 50_000
+HOPS = 50_000  #: Bars that a page has at most.
 
 #: Ranks that are drawn one by one, beyond by boxes; nodes and links that a drawing has at most.
 _DRAWN_RANKS, _DRAWN_NODES, _DRAWN_LINKS = 256, 4096, 12_000
 
-#: Links and rows of the heat map that it has at most.
-LINKS, NODES = 2_000, 256
+LINKS, NODES = 2_000, 256  #: Links and rows of the heat map that it has at most.
 
 
 def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int = HOPS) -> bytes:

@@ -92,8 +92,7 @@ def _line(label: str, *, workload: int | None = None, network: int | None = None
 _BARS = ("EqualBW", PERF, PERF_PER_COST)
 _WIDTH = 0.8
 
-#: A panel: a network and a budget; its runs by workload and objective.
-_Panel = dict[str, dict[str, LibraRun]]
+_Panel = dict[str, dict[str, LibraRun]]  #: A panel: a network and a budget; its runs by workload and objective.
 
 
 def draw_allocation(records: Sequence[RunRecord]) -> Figure:

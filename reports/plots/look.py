@@ -16,8 +16,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from ...core.text import printable
 
-#: Width of a column of a two-column paper, in inches.
-COLUMN_IN = 3.4
+COLUMN_IN = 3.4  #: Width of a column of a two-column paper, in inches.
 
 #: Okabe and Ito's colours, distinguishable for colour-blind readers; the light yellow last.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#F0E442")

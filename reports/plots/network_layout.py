@@ -12,17 +12,13 @@ from ...core.network_views import fabric_of
 from ...core.schedule import Floats
 from ...core.topology import Topology
 
-#: Boxes of more nodes are drawn as circles.
-_MOST = 64
-
-#: Steps of the majorization, and starts that it is tried from.
-_STEPS, _STARTS = 300, 12
+_MOST = 64  #: Boxes of more nodes are drawn as circles.
+_STEPS, _STARTS = 300, 12  #: Steps of the majorization, and starts that it is tried from.
 
 #: Rounds in which nodes are pushed off links, the distance that they should have, and what a round does of the way.
 _PUSHES, _CLEAR, _SHARE = 200, 0.5, 0.15
 
-#: Space between boxes, in distances between neighbours.
-_BETWEEN = 1.6
+_BETWEEN = 1.6  #: Space between boxes, in distances between neighbours.
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,18 +146,14 @@ def _stress(shape: Floats, far: Floats) -> float:
     return round(float(((length - far) ** 2 / np.maximum(far, 1.0) ** 2).sum()), 6)
 
 
-#: Larger networks of links alone are read as no fabric, and larger boxes are drawn as circles.
-_MOST_OF_A_FABRIC = 256
+_MOST_OF_A_FABRIC = 256  #: Larger networks of links alone are read as no fabric, and larger boxes are drawn as circles.
 
 #: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
 #: distances between neighbours.
 _BETWEEN_BOXES, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
 
-#: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
-_IN_A_ROW = 17
-
-#: Boxes are so arranged that the plot is about so much wider than high.
-_ASPECT = 1.3
+_IN_A_ROW = 17  #: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
+_ASPECT = 1.3  #: Boxes are so arranged that the plot is about so much wider than high.
 
 
 def places_of(topology: Topology) -> Layout:

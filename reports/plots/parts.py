@@ -19,8 +19,7 @@ from .look import COLUMN_IN, look, new_figure, to_bytes
 #: Width and height of a panel, and of the sample of a legend's entry, in inches.
 _WIDTH, _HEIGHT, _SAMPLE = 2.9, 2.1, (0.34, 0.12)
 
-#: Letters of a series' identifier in a panel, before the number of its entry.
-SERIES = "series-"
+SERIES = "series-"  #: Letters of a series' identifier in a panel, before the number of its entry.
 
 
 @dataclass(frozen=True)

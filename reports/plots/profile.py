@@ -34,11 +34,8 @@ from .series import (
     write_omissions,
 )
 
-#: Value of every series on every problem.
-_Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]
-
-#: Panels of objectives, one a clock: those with the most problems.
-_CLOCKS = 2
+_Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]  #: Value of every series on every problem.
+_CLOCKS = 2  #: Panels of objectives, one a clock: those with the most problems.
 
 #: What is compared: own time, the completion time, or the objective by a clock.
 _OWN, _COMPLETION = "own time", "completion time"

@@ -15,17 +15,10 @@ from ...core.schedule import Floats
 from .look import new_figure, short
 from .schedule_view import SCALE, Loads, Traffic, bytes_unit, loads, sparse
 
-#: More nodes than this are labelled sparsely.
-_LABELS = 20
-
-#: Labels with more letters in all stand upright.
-_LETTERS = 44
-
-#: Rows that can still be seen.
-_ROWS = 256
-
-#: Cells of no more nodes than this are set apart by white lines.
-_GRID = 32
+_LABELS = 20  #: More nodes than this are labelled sparsely.
+_LETTERS = 44  #: Labels with more letters in all stand upright.
+_ROWS = 256  #: Rows that can still be seen.
+_GRID = 32  #: Cells of no more nodes than this are set apart by white lines.
 
 
 def draw(traffic: Traffic) -> Figure:

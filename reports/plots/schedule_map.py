@@ -18,20 +18,14 @@ from .look import COLOURS, HATCHES, bare, new_figure, short
 from .network_layout import layout
 from .schedule_trees import select_trees
 
-#: More sites, and more trees, cannot be distinguished.
-SITES, TREES = 80, 16
-
-#: Trees that are drawn if none are chosen.
-SHOWN = 8
+SITES, TREES = 80, 16  #: More sites, and more trees, cannot be distinguished.
+SHOWN = 8  #: Trees that are drawn if none are chosen.
 
 #: Width of the widest road and radius of a site, in distances between neighbours; inches of that distance.
 _ROAD, _RADIUS, _SPACING_IN = 0.3, 0.17, 0.78
 
-#: Roads are narrower where a site has more than this many links.
-_LINKS = 4
-
-#: Least and largest width of the map in inches.
-_LEAST_IN, _MOST_IN = 4.4, 7.0
+_LINKS = 4  #: Roads are narrower where a site has more than this many links.
+_LEAST_IN, _MOST_IN = 4.4, 7.0  #: Least and largest width of the map in inches.
 
 Places = Mapping[int, tuple[float, float]]
 

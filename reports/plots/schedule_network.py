@@ -22,17 +22,10 @@ from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, layout
 from .schedule_trees import select_trees, weight_of
 
-#: More ranks cannot be distinguished.
-RANKS = 160
-
-#: Inches between neighbours, and radius of a node.
-_SPACING_IN, _RADIUS_IN = 0.42, 0.095
-
-#: Distance at which arrows pass nodes, in distances between neighbours.
-_CLEAR = 1.25 * _RADIUS_IN / _SPACING_IN
-
-#: Least width of the plot; its titles need as much.
-_WIDTH_IN = 3.4
+RANKS = 160  #: More ranks cannot be distinguished.
+_SPACING_IN, _RADIUS_IN = 0.42, 0.095  #: Inches between neighbours, and radius of a node.
+_CLEAR = 1.25 * _RADIUS_IN / _SPACING_IN  #: Distance at which arrows pass nodes, in distances between neighbours.
+_WIDTH_IN = 3.4  #: Least width of the plot; its titles need as much.
 
 _PASSES = {TreeKind.IN: "reduction", TreeKind.OUT: "broadcast"}
 
@@ -180,11 +173,8 @@ def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None =
         axes.text(x, y, label[-3:], size=5, ha="center", va="center_baseline", color=ink, zorder=5)
 
 
-#: Inches between neighbours, and least width of the plot.
-_LINKS_SPACING_IN, _LINKS_WIDTH_IN = 0.5, 3.4
-
-#: Colours from no to the most effect, legible in black and white.
-_COLOURS = "cividis_r"
+_LINKS_SPACING_IN, _LINKS_WIDTH_IN = 0.5, 3.4  #: Inches between neighbours, and least width of the plot.
+_COLOURS = "cividis_r"  #: Colours from no to the most effect, legible in black and white.
 
 #: Links without effect.
 _NONE = "#D4D4D4"

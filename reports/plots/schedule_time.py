@@ -20,11 +20,8 @@ from ...core.trace import Trace
 from .look import COLOURS, new_figure, short
 from .schedule_view import FEW, SCALE, Traffic, seconds_unit
 
-#: Rows of a plot: more links cannot be read.
-ROWS = 40
-
-#: More bars than this are drawn as pixels, whatever the format.
-_VECTORS = 5_000
+ROWS = 40  #: Rows of a plot: more links cannot be read.
+_VECTORS = 5_000  #: More bars than this are drawn as pixels, whatever the format.
 
 #: Bars have edges where they are thicker than this part of a row, and no more than so many are side by side.
 _THIN, _EDGED = 0.2, 150

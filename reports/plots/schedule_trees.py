@@ -16,20 +16,11 @@ from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, new_figure, short
 from .schedule_view import bytes_unit
 
-#: Trees that are drawn if none are chosen.
-TREES = 4
-
-#: Least width of the plot; its title needs as much.
-_WIDTH_IN = 5.4
-
-#: Names are written into the nodes of trees that are no wider than this.
-_NAMED = 24
-
-#: Shares of the data with a smaller denominator are shown as they are.
-_EXACT = 10_000
-
-#: Longer names do not fit into nodes.
-_LETTERS = 4
+TREES = 4  #: Trees that are drawn if none are chosen.
+_WIDTH_IN = 5.4  #: Least width of the plot; its title needs as much.
+_NAMED = 24  #: Names are written into the nodes of trees that are no wider than this.
+_EXACT = 10_000  #: Shares of the data with a smaller denominator are shown as they are.
+_LETTERS = 4  #: Longer names do not fit into nodes.
 
 _WORDS = {
     TreeKind.OUT: "data flows down (broadcast)",
@@ -37,11 +28,8 @@ _WORDS = {
     TreeKind.BOTH: "data flows up (reduce), then down (broadcast)",
 }
 
-#: Arrow heads tell the two halves of in-out trees apart.
-_PASSES = {TreeKind.OUT: " \u2193", TreeKind.IN: " \u2191"}
-
-#: Edges of a tree: parent, child, and the number of links on the way.
-_Edges = list[tuple[int, int, int]]
+_PASSES = {TreeKind.OUT: " \u2193", TreeKind.IN: " \u2191"}  #: Arrow heads tell the two halves of in-out trees apart.
+_Edges = list[tuple[int, int, int]]  #: Edges of a tree: parent, child, and the number of links on the way.
 
 
 def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:

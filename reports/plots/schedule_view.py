@@ -11,8 +11,7 @@ import numpy as np
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
 
-#: A few steps or chunks get distinct colours; more get a colour scale.
-FEW = 8
+FEW = 8  #: A few steps or chunks get distinct colours; more get a colour scale.
 
 #: Colour map of everything that is a scale: colour-blind safe, light to dark; no colour in it is white.
 SCALE = "viridis_r"

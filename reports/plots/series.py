@@ -21,14 +21,9 @@ from .look import COLOURS, LINES, MARKERS, new_figure, short
 
 _T = TypeVar("_T", str, tuple[str, str, float])
 
-#: Series that a plot has at most, those with the most runs first: of more a reader can tell none.
-MOST = 16
-
-#: Decades of an axis below which its ticks are even, and below which they are at 1, 2 and 5.
-_DECADES = (0.7, 2.2)
-
-#: Letters of a name in the legend.
-LETTERS = 34
+MOST = 16  #: Series that a plot has at most, those with the most runs first: of more a reader can tell none.
+_DECADES = (0.7, 2.2)  #: Decades of an axis below which its ticks are even, and below which they are at 1, 2 and 5.
+LETTERS = 34  #: Letters of a name in the legend.
 
 
 def series_name(run: LedgerRun, solvers: bool) -> str:

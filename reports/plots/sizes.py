@@ -27,8 +27,7 @@ from .series import (
     write_omissions,
 )
 
-#: Sizes from which a power is fitted.
-_SIZES = 3
+_SIZES = 3  #: Sizes from which a power is fitted.
 
 
 def draw_time_size(records: Sequence[RunRecord]) -> Figure:
@@ -88,11 +87,8 @@ def _draw_times(
     return figure
 
 
-#: Panels at most: those with the most runs.
-_PANELS = 4
-
-#: A panel: instance and collective.
-_Panel = tuple[str, str]
+_PANELS = 4  #: Panels at most: those with the most runs.
+_Panel = tuple[str, str]  #: A panel: instance and collective.
 
 
 def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:

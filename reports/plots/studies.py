@@ -93,8 +93,7 @@ def size_ticks(axes: Any) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-#: Letters of a name in the legend.
-_LETTERS = 52
+_LETTERS = 52  #: Letters of a name in the legend.
 
 
 def draw_frontier(found: Mapping[str, Any]) -> Figure:
@@ -127,11 +126,8 @@ def draw_frontier(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
-#: More rows cannot be read, and more bars are not drawn.
-ROWS, BARS = 64, 50_000
-
-#: The largest unit of which a plot has one at least.
-_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+ROWS, BARS = 64, 50_000  #: More rows cannot be read, and more bars are not drawn.
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))  #: The largest unit of which a plot has one at least.
 
 
 @dataclass(frozen=True)

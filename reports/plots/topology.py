@@ -21,29 +21,17 @@ from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
 from .network_layout import Layout, places_of
 
-#: More nodes, or pairs of nodes with links, cannot be distinguished.
-NODES, PAIRS = 640, 6000
-
-#: Radius of a node at most, in inches and in distances between neighbours.
-_RADIUS_IN, _RADIUS = 0.095, 0.3
-
-#: Width of the fastest link and of the slowest one, in points.
-_WIDEST, _THINNEST = 2.6, 0.45
-
-#: Names are written from this size on, in points.
-_LEGIBLE = 3.4
-
-#: Size of names, in points.
-_SMALL = 4.5
+NODES, PAIRS = 640, 6000  #: More nodes, or pairs of nodes with links, cannot be distinguished.
+_RADIUS_IN, _RADIUS = 0.095, 0.3  #: Radius of a node at most, in inches and in distances between neighbours.
+_WIDEST, _THINNEST = 2.6, 0.45  #: Width of the fastest link and of the slowest one, in points.
+_LEGIBLE = 3.4  #: Names are written from this size on, in points.
+_SMALL = 4.5  #: Size of names, in points.
 
 #: What names are written on, since links pass them.
 _PLATE: Any = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 
-#: Arcs that a link may take so that it keeps off other nodes.
-_BENDS = (0.0, 0.12, -0.12, 0.25, -0.25)
-
-#: Rates that have a colour and a line in the legend each; others are grey.
-_CLASSES = 6
+_BENDS = (0.0, 0.12, -0.12, 0.25, -0.25)  #: Arcs that a link may take so that it keeps off other nodes.
+_CLASSES = 6  #: Rates that have a colour and a line in the legend each; others are grey.
 
 _ORDER = (0, 4, 2, 3, 1, 5)
 

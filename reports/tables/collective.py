@@ -47,8 +47,7 @@ QUESTION = Key("question", "Question", optional=True)
 #: How the bound is known that a run is held against; where it is the same everywhere, a remark says so.
 PROOF = Key("proof", "Bound", optional=True)
 
-#: The keys of a table with a row a method.
-KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF)
+KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF)  #: The keys of a table with a row a method.
 
 #: Rows compete that have these in common: by completion time all that ask for the same, by objective those that answer
 #: the same question.

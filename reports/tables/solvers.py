@@ -14,8 +14,7 @@ from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
 from .collective import SOLVER, fact
 
-#: Times that differ by less are a tie.
-TIE = 0.05
+TIE = 0.05  #: Times that differ by less are a tie.
 
 #: A task that every solver of a model was given: the same instance, options, seed and threads.
 _SolverTask = tuple[str, ...]

@@ -20,11 +20,8 @@ from ...core.errors import InputError
 from ...core.workload import Communication, Layer, Phase, Workload
 from .tasks import COMPUTE, Task, lower_bound, simulate, time_breakdown
 
-#: Layers that are simulated, each as often as it is repeated.
-MAX_LAYERS = 100_000
-
-#: More layers are not divided among stages.
-_MAX_DIVIDED = 2_000
+MAX_LAYERS = 100_000  #: Layers that are simulated, each as often as it is repeated.
+_MAX_DIVIDED = 2_000  #: More layers are not divided among stages.
 
 
 class Pipeline(Enum):
@@ -87,11 +84,8 @@ def order(pipeline: Pipeline, stage: int, stages: int, microbatches: int) -> lis
     return passes + [("backward", m) for m in range(microbatches - ahead, microbatches)]
 
 
-#: Seconds of a collective among the NPUs of its group.
-Cost = Callable[[Communication], Fraction]
-
-#: More tasks are not simulated.
-MAX_TASKS = 1_000_000
+Cost = Callable[[Communication], Fraction]  #: Seconds of a collective among the NPUs of its group.
+MAX_TASKS = 1_000_000  #: More tasks are not simulated.
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = "forward", "input gradient", "weight gradient"
 

@@ -12,14 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-#: The stream of computations of every stage.
-COMPUTE = "compute"
-
-#: What a stage does while it neither computes nor communicates.
-IDLE = "idle"
-
-#: Stage and name.
-Stream = tuple[int, str]
+COMPUTE = "compute"  #: The stream of computations of every stage.
+IDLE = "idle"  #: What a stage does while it neither computes nor communicates.
+Stream = tuple[int, str]  #: Stage and name.
 
 
 @dataclass(frozen=True)

@@ -224,8 +224,7 @@ class _Arrivals:
         self._gates.require_all_open()
 
 
-#: So many sends at a time are served by a compiled loop.
-COMPILED = 2**15
+COMPILED = 2**15  #: So many sends at a time are served by a compiled loop.
 
 
 class Queues:
@@ -286,8 +285,7 @@ def _take_in_order(
         free[on] = end[at] + held[on]
 
 
-#: Fewer sends than this per call of numpy are faster in the event loop.
-WORTHWHILE = 16
+WORTHWHILE = 16  #: Fewer sends than this per call of numpy are faster in the event loop.
 
 
 def level_starts(leaves: Ints) -> list[int]:
@@ -332,14 +330,12 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     return Timeline(end_s, hop_start, hop_end)
 
 
-#: A window is shorter than d by this part of it, so that rounded times stay out of it.
-MARGIN = 1e-6
+MARGIN = 1e-6  #: A window is shorter than d by this part of it, so that rounded times stay out of it.
 
 #: A window costs as much as so many hops in the event loop, and one more for every so many hops that are kept waiting.
 HOPS_PER_WINDOW, WAITING_PER_HOP = 32, 512
 
-#: Number of windows before the costs are compared.
-TRIAL = 64
+TRIAL = 64  #: Number of windows before the costs are compared.
 
 
 def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:

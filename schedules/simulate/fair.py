@@ -20,8 +20,7 @@ from .transfers import Transfers
 #: Sends whose ends differ by less than this part of the time end together: they differ by rounding only.
 SAME_TIME = 1e-12
 
-#: Stages of a send: waiting for its rank, leaving it, to be added, added.
-_READY, _SENT, _ARRIVED, _ADDED = range(4)
+_READY, _SENT, _ARRIVED, _ADDED = range(4)  #: Stages of a send: waiting for its rank, leaving it, to be added, added.
 
 
 def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:

@@ -138,8 +138,7 @@ class Timeline:
     hop_end_s: Floats
 
 
-#: Ticks that a float holds exactly.
-MOST_TICKS = 2**53
+MOST_TICKS = 2**53  #: Ticks that a float holds exactly.
 
 #: Largest number of hops for integers of any size, and largest table of durations (chunk sizes times link rates).
 MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000

@@ -154,11 +154,8 @@ def _front(
     return Front(tree[offset], offset, links, latency_s), heights
 
 
-#: Why trees have no times where a bandwidth varies.
-CONSTANT = "trees keep rates on links of constant bandwidth only"
-
-#: Sends of trees, chunk by chunk, that are simulated at most.
-MOST_SENDS = 5 * 10**6
+CONSTANT = "trees keep rates on links of constant bandwidth only"  #: Why trees have no times where a bandwidth varies.
+MOST_SENDS = 5 * 10**6  #: Sends of trees, chunk by chunk, that are simulated at most.
 
 
 def simulate_reserved(

@@ -22,8 +22,7 @@ from ...core.topology import Topology
 from ...core.trace import Routing, Trace
 from .transfers import Transfers
 
-#: Shortest paths between two nodes that are distinguished at most.
-MOST_PATHS = 4096
+MOST_PATHS = 4096  #: Shortest paths between two nodes that are distinguished at most.
 
 
 @dataclass(frozen=True, eq=False)

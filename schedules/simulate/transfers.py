@@ -27,8 +27,7 @@ from ..verify.answers import Whole, write_out
 #: Part of a given time that is taken for rounding, where the order of sends that start or end together is concerned.
 ROUNDING = 1e-14
 
-#: Binary digits of the first table of distinct times, and by how many more each next one has.
-_DIGITS, _MORE = 16, 4
+_DIGITS, _MORE = 16, 4  #: Binary digits of the first table of distinct times, and by how many more each next one has.
 
 
 def served_order(start_s: Floats, end_s: Floats) -> Any:
@@ -102,8 +101,7 @@ def _sort_by_place(order: Any, place: Any, count: int) -> Any:
     return found
 
 
-#: Given times that differ by less than this part of the schedule's length are the same.
-SAME_TIME = 1e-9
+SAME_TIME = 1e-9  #: Given times that differ by less than this part of the schedule's length are the same.
 
 
 @dataclass(frozen=True, eq=False)

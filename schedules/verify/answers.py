@@ -12,8 +12,7 @@ from ...core.trees import Forest, TreePacking
 from .network import Network
 from .report import Findings
 
-#: An answer that has all its sends or trees itself.
-Whole = StepSchedule | Schedule | TreePacking
+Whole = StepSchedule | Schedule | TreePacking  #: An answer that has all its sends or trees itself.
 
 
 @singledispatch

@@ -26,14 +26,9 @@ from .holdings import NOTHING, Block
 from .network import Network
 from .report import AtSend, Findings
 
-#: Relative excess over a limit that counts as rounding where chunks are split.
-ROUNDING = Fraction(1, 10**7)
-
-#: Node, chunk, and True for a contribution to its sum.
-ChunkAtRank = tuple[int, int, bool]
-
-#: Index of an epoch, and position of the send that arrives or starts at it.
-Event = tuple[int, int]
+ROUNDING = Fraction(1, 10**7)  #: Relative excess over a limit that counts as rounding where chunks are split.
+ChunkAtRank = tuple[int, int, bool]  #: Node, chunk, and True for a contribution to its sum.
+Event = tuple[int, int]  #: Index of an epoch, and position of the send that arrives or starts at it.
 
 
 def check_rank_buffers(

@@ -38,8 +38,7 @@ from .split_flows import check_uncopied
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
 OFF_GRID = 1e-9
 
-#: Largest x, so that the parts of links have a common denominator.
-SLOWEST = 64
+SLOWEST = 64  #: Largest x, so that the parts of links have a common denominator.
 
 
 def verify_circuits(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
@@ -167,8 +166,7 @@ def _distinct_hops(network: Network, schedule: Schedule, begin: Ints, end: Ints)
     return np.flatnonzero(keep)
 
 
-#: Overload of a link that is taken for rounding where chunks are split: what linear solvers leave.
-OVERLOAD = 1e-7
+OVERLOAD = 1e-7  #: Overload of a link that is taken for rounding where chunks are split: what linear solvers leave.
 
 
 def verify_epochs(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:

@@ -36,8 +36,7 @@ _KINDS = {
     Collective.ALL_REDUCE: TreeKind.BOTH,
 }
 
-#: An answer of more sends than this is not written out.
-MAX_SENDS = 2**26
+MAX_SENDS = 2**26  #: An answer of more sends than this is not written out.
 
 
 def demand_of_all(instance: Instance, kind: TreeKind) -> Demand | None:

@@ -20,8 +20,7 @@ from ...core.topology import Link, NodeKind, Topology
 from .report import Findings, Violation
 from .sizes import demanded_chunk
 
-#: TE-CCL's published code ignores latencies of up to this fraction of an epoch.
-TE_CCL_IGNORED = Fraction(1, 10)
+TE_CCL_IGNORED = Fraction(1, 10)  #: TE-CCL's published code ignores latencies of up to this fraction of an epoch.
 
 #: Largest delay or window of a link in epochs, so that sums along any path in memory fit into 64 bits.
 MAX_EPOCHS = 2**44
@@ -29,8 +28,7 @@ MAX_EPOCHS = 2**44
 #: Times from this index on are reported as off the grid, so that four times an index fits into 64 bits.
 INDEX_LIMIT = 2.0**58
 
-#: Capacities are capped here; no schedule has as many chunks.
-MAX_CAPACITY = 2**60
+MAX_CAPACITY = 2**60  #: Capacities are capped here; no schedule has as many chunks.
 
 #: Stands for more than :data:`MAX_EPOCHS` ticks on a grid of circuits; a send with this duration is a violation.
 TOO_LONG = 2 * MAX_EPOCHS

@@ -166,8 +166,7 @@ def needed_cells(block: Block, chunks: Chunks, members: Members) -> Ints:
     return rows * block.nodes + nodes
 
 
-#: Roots times nodes that are expanded together; bounds the memory.
-EXPANDED_CELLS = 2**22
+EXPANDED_CELLS = 2**22  #: Roots times nodes that are expanded together; bounds the memory.
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from .holdings import NOTHING, Block, Members, Sums, blocks, needed_cells
 from .network import Network
 from .report import KEPT, AtSend, Findings, Violation
 
-#: Relative difference between two times that is taken for rounding.
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  #: Relative difference between two times that is taken for rounding.
 
 
 def step_order(step: Ints) -> tuple[Ints, Ints]:
@@ -52,8 +51,7 @@ def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
     return ranks[len(end_s) :], ranks[: len(end_s)]
 
 
-#: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
-MAX_ORDER = 2**31
+MAX_ORDER = 2**31  #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 
 
 def replay(

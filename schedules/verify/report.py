@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from ...core.schedule import Bools, Ints
 
-#: Findings of one kind that are kept; all are counted.
-KEPT = 10
+KEPT = 10  #: Findings of one kind that are kept; all are counted.
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ class Violation:
         return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")
 
 
-#: Makes a violation of a kind and text, placed at a send.
-AtSend = Callable[[str, str, int], Violation]
+AtSend = Callable[[str, str, int], Violation]  #: Makes a violation of a kind and text, placed at a send.
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from .report import Findings, Violation
 #: For each node with a limit and index: the sends that leave there (-1) or arrive (1) of what takes room.
 Stored = dict[int, dict[int, list[tuple[int, float]]]]
 
-#: Ways times sends that are written as a linear program; beyond, the first try decides.
-MAX_FLOWS = 2_000_000
+MAX_FLOWS = 2_000_000  #: Ways times sends that are written as a linear program; beyond, the first try decides.
 
 
 def check_uncopied(

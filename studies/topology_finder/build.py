@@ -28,8 +28,7 @@ from . import expansions
 from .candidates import Candidate, Construction
 from .gather import Gather, check_size, from_shares, recut, schedule_of, without_sends
 
-#: Makes a base network from its expression.
-Generate = Callable[[str], Topology]
+Generate = Callable[[str], Topology]  #: Makes a base network from its expression.
 
 
 def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Gather:

@@ -26,8 +26,7 @@ from ...core.errors import InputError
 
 Offsets: TypeAlias = tuple[int, ...]
 
-#: Tries a set of offsets up to a diameter.
-Tried = Callable[[Offsets, int], tuple[int, int]]
+Tried = Callable[[Offsets, int], tuple[int, int]]  #: Tries a set of offsets up to a diameter.
 
 #: Sets of offsets up to which all are tried; of more, all with an offset of 1 if those are few, else those of a climb.
 ALL_SETS = 20_000
@@ -37,11 +36,8 @@ WITH_ONE = 4_000
 TRIALS = 20_000
 PATIENCE = 300
 
-#: How many steps more than the fewest are still of interest, as the bandwidth time may be less.
-FURTHER = 2
-
-#: Nodes times links of the networks of one diameter that are balanced.
-BALANCED = 400_000
+FURTHER = 2  #: How many steps more than the fewest are still of interest, as the bandwidth time may be less.
+BALANCED = 400_000  #: Nodes times links of the networks of one diameter that are balanced.
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,8 @@ from .candidates import (
     transpose_candidate,
 )
 
-#: Networks of equal values that are kept.
-TIES = 3
-
-#: Where a candidate of a size and degree stands.
-Cell = tuple[int, int]
+TIES = 3  #: Networks of equal values that are kept.
+Cell = tuple[int, int]  #: Where a candidate of a size and degree stands.
 
 #: Values of larger networks, and of nodes with more links, take more memory than a small machine has.
 MAX_NODES = 10_000

@@ -19,8 +19,7 @@ from ...core.limits import require_schedulable
 from ...core.ragged import ranges
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 
-#: More sends than this take more memory than a small machine has.
-MAX_SENDS = 30_000_000
+MAX_SENDS = 30_000_000  #: More sends than this take more memory than a small machine has.
 
 
 @dataclass(frozen=True, eq=False)

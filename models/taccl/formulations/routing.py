@@ -13,8 +13,7 @@ import pyomo.environ as pyo
 from ....algorithms.schedules.commodities import Commodity, RankEdge
 from ....core.topology import Topology
 
-#: How many edges through switches are to be used.
-Connections = Literal["any", "min", "max"]
+Connections = Literal["any", "min", "max"]  #: How many edges through switches are to be used.
 
 #: Weight of the number of sends, and of the edges in use, against the time: too small to trade time for them.
 LITTLE = 1e-4
