@@ -273,8 +273,9 @@ class Number(NDArrayOperatorsMixin):
             raise NotVectorizable
         return Number(result, reading.scope)
 
-    __bool__ = __len__ = __iter__ = __index__ = __hash__ = refuse
+    __bool__ = __len__ = __iter__ = __index__ = refuse
     __str__ = __repr__ = __format__ = __int__ = __float__ = __round__ = refuse
+    __hash__ = refuse  # pyright: ignore[reportAssignmentType] # the mixin says that there is none
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,9 +29,11 @@ class Clock(Protocol):
 
     def phase(self, name: str) -> AbstractContextManager[Lap]:
         """Time a phase; seconds of phases with the same name add up."""
+        ...
 
     def remaining_s(self) -> float | None:
         """Return the seconds until the time limit, never negative; None without a limit."""
+        ...
 
 
 class Progress(Protocol):

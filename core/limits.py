@@ -38,26 +38,32 @@ class Limits(Protocol):
     @property
     def stop(self) -> Event:
         """Event that is set when the user asks to stop."""
+        ...
 
     @property
     def is_exhausted(self) -> bool:
         """True if the time is up or the user has asked to stop."""
+        ...
 
     @property
     def why_exhausted(self) -> str:
         """Reason of exhaustion, as the beginning of a message."""
+        ...
 
     @property
     def progress(self) -> Callable[[str], None]:
         """Function that shows one short line."""
+        ...
 
     @property
     def spare_bytes(self) -> Callable[[], int | None]:
         """Function that returns the free memory of the machine in bytes; None if unknown."""
+        ...
 
     @property
     def reserve_seconds(self) -> Callable[[float], float | None]:
         """Function that reserves seconds for later steps and returns those left, these included, or None."""
+        ...
 
 
 _LIMITS: ContextVar[tuple[Limits, str] | None] = ContextVar("limits", default=None)

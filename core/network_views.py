@@ -35,10 +35,12 @@ class Supporter(Protocol):
     @property
     def networks(self) -> NetworkView:
         """Supported views of a network."""
+        ...
 
     @property
     def supports(self) -> Callable[[Instance], Refusal | None]:
         """Function that returns the reason against an instance; None if it is supported."""
+        ...
 
 
 def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:

@@ -124,16 +124,20 @@ class Solver(Protocol):
     @property
     def name(self) -> str:
         """Name on the command line."""
+        ...
 
     @property
     def capabilities(self) -> Capability:
         """All capabilities of the solver."""
+        ...
 
     def installation(self) -> Availability:
         """Check cheaply if the solver's library can be imported."""
+        ...
 
     def licence(self) -> Availability:
         """Check if the solver may be used, by trying its licence if it needs one."""
+        ...
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = ...) -> SolverResult:
         """Solve a Pyomo model and load the best point found into its variables.
@@ -142,6 +146,7 @@ class Solver(Protocol):
         Unsupported if the solver lacks a capability that the model needs; InputError for an unknown option in
         ``options.extra``.
         """
+        ...
 
 
 @runtime_checkable
@@ -150,6 +155,7 @@ class ResolvingSolver(Solver, Protocol):
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = ...) -> CompiledModel:
         """Transfer a linear Pyomo model once, for changes and warm solves."""
+        ...
 
 
 @runtime_checkable
@@ -158,6 +164,7 @@ class PoolingSolver(Solver, Protocol):
 
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
         """Yield up to about ``count`` solutions that differ in a binary variable, best first, each loaded."""
+        ...
 
 
 class CompiledModel(Protocol):
@@ -166,9 +173,11 @@ class CompiledModel(Protocol):
     @property
     def size(self) -> ModelSize:
         """Present size of the model."""
+        ...
 
     def solve(self, budget: Budget) -> SolverResult:
         """Solve from the last basis and load the values into the Pyomo variables."""
+        ...
 
     def add_constraint(self, constraint: Any) -> None:
         """Add a linear Pyomo constraint that was created after compiling."""
@@ -184,6 +193,7 @@ class CompiledModel(Protocol):
 
     def dual(self, constraint: Any) -> float:
         """Return the dual value after an optimal solve: change of the objective per unit of right-hand side."""
+        ...
 
 
 def pooling(solver: Solver) -> PoolingSolver:

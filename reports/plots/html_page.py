@@ -84,11 +84,11 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
         "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
         "DATA": _embed_json(data),
         "SCRIPT": "".join(
-            files(__package__).joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
+            files("cwb.reports.plots").joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
         ),
     }
     # In one pass, so that nothing filled in is taken for a mark.
-    frame = files(__package__).joinpath("schedule.html").read_text("utf-8")
+    frame = files("cwb.reports.plots").joinpath("schedule.html").read_text("utf-8")
     text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], frame)
     return text.encode("utf-8", "backslashreplace")
 
