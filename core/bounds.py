@@ -41,7 +41,7 @@ class SupportingLine(DisplayMixin):
     be recomputed by hand from the instance and these numbers.
     """
 
-    #: time_weight, cost_weight: weights of seconds and of dollars.
+    #: ``time_weight`` and ``cost_weight``: weights of seconds and of dollars.
     time_weight: float
     cost_weight: float
     #: ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases are
@@ -175,7 +175,7 @@ class TreePrices(_Certificate, name="tree-prices"):
     prices: tuple[int, ...]  #: w_e, one for every link of the topology, at least 0.
     tree_price_Bps: Fraction = Fraction(0)  #: p in bytes per second, at least 0.
     trees: int | None = None  #: Largest number of trees; None is any number.
-    #: height, height_unit: H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
+    #: ``height`` and ``height_unit``: H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
     height: int | None = None
     height_unit: str = "links"
     min_rate_Bps: Fraction = Fraction(0)  #: Smallest rate of a tree; 0 is any.
@@ -305,7 +305,8 @@ class EpochWindowPrices(_Certificate, name="epoch-window-prices"):
 
     epochs: int  #: Proved bound; K is one epoch less.
     sinks: tuple[int, ...]  #: Positions of one to three nodes.
-    #: links, starts, prices: windows with a price: the link, the first epoch, which may be before 0, and the price.
+    #: ``links``, ``starts`` and ``prices``: windows with a price: the link, the first epoch, which may be before 0, and
+    #: the price.
     links: tuple[int, ...]
     starts: tuple[int, ...]
     prices: tuple[int, ...]

@@ -17,8 +17,8 @@ class Pieces:
     """Columns of the equally large pieces of data that a collective moves."""
 
     groups: tuple[tuple[int, ...], ...]
-    #: held, needed: per piece, indices in ``groups`` of its holders before, or contributors to its sum, and of its
-    #: receivers.
+    #: ``held`` and ``needed``: per piece, indices in ``groups`` of its holders before, or contributors to its sum, and
+    #: of its receivers.
     held: Any
     needed: Any
 

@@ -36,8 +36,8 @@ class Conditions:
     """Kinds of data that a demand moves, by columns; all have the same size, and none occurs twice."""
 
     groups: tuple[tuple[int, ...], ...]  #: Sets of ranks, each sorted.
-    #: held, needed: shape (kinds,): the groups that hold the data at the start, and need it in the end. Data that
-    #: nobody lacks is left out.
+    #: ``held`` and ``needed``: shape (kinds,): the groups that hold the data at the start, and need it in the end. Data
+    #: that nobody lacks is left out.
     held: Any
     needed: Any
     reduced: bool

@@ -21,7 +21,7 @@ class Experts(DisplayMixin):
     """
 
     loads: tuple[tuple[Fraction, ...], ...]  #: Load of each expert in every layer, such as tokens.
-    #: gpus, slots: number of GPUs, and of slots per GPU and layer.
+    #: ``gpus`` and ``slots``: number of GPUs, and of slots per GPU and layer.
     gpus: int
     slots: int
     groups: int = 1  #: Number of equal groups of consecutive experts; all replicas of a group are on one node.

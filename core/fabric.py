@@ -82,7 +82,8 @@ class Fabric:
 class WiredFabric(Fabric):
     """Fabric with known bandwidths and latencies."""
 
-    #: bandwidth_Bps, latency_s: for each dimension, the bandwidth per NPU in each direction and the latency of a link.
+    #: ``bandwidth_Bps`` and ``latency_s``: for each dimension, the bandwidth per NPU in each direction and the latency
+    #: of a link.
     bandwidth_Bps: tuple[Fraction, ...]
     latency_s: tuple[Fraction, ...]
 

@@ -39,9 +39,8 @@ class Outcome:
 
     status: Status  #: ``optimal`` only with an answer and a bound that meet within the method's stated gap.
     answer: Answer | None = None
-    #: objective, bound: claimed value of the answer, and proved bound on the best possible one.
-    objective: float | None = None
-    bound: float | None = None
+    objective: float | None = None  #: Claimed value of the answer.
+    bound: float | None = None  #: Proved bound on the best possible value.
     certificate: Certificate | None = None
     message: str = ""  #: Reason why there is no answer, or a remark on it for the user.
     reports: tuple[SolverResult, ...] = ()

@@ -205,7 +205,7 @@ class PublishedRow(Strict):
     """One printed number."""
 
     table: str  #: Table, figure or section: ``Table 3``, ``Figure 7``, ``Section 6.2``.
-    #: row, column: place in the table, in the paper's words.
+    #: ``row`` and ``column``: place in the table, in the paper's words.
     row: str
     column: str = ""
     section: str

@@ -61,7 +61,7 @@ class Leaves:
 
     offset: Ints  #: Shape (trees,): first leaf of each tree.
     links: Ints
-    #: waits_s, pace_s: shape (leaves,): S and A of each path, in seconds.
+    #: ``waits_s`` and ``pace_s``: shape (leaves,): S and A of each path, in seconds.
     waits_s: Floats
     pace_s: Floats
 

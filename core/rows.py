@@ -175,7 +175,7 @@ class ArrayRows:
 
     keys: list[Any]
     terms: list[Terms]
-    #: lower, upper: lower and upper sides, less the constants of the bodies.
+    #: ``lower`` and ``upper``: lower and upper sides, less the constants of the bodies.
     lower: Array
     upper: Array
 

@@ -25,9 +25,9 @@ class Side:
     law: str  #: Law of the dependence, one of :data:`LAWS`.
     until_GBps: float | None  #: The bandwidth up to which, or down to which, the law holds; None if no end was found.
     seen_GBps: float  #: The farthest bandwidth at which the law was compared with a problem that was solved again.
-    #: check_GBps, check_s, expected_s: A bandwidth in between, the optimum of the problem solved again with it, and the
-    #: value of the law there; for a smooth dependence that of the curve through the other points. For a jump the
-    #: optimum beside it.
+    #: ``check_GBps``, ``check_s`` and ``expected_s``: A bandwidth in between, the optimum of the problem solved again
+    #: with it, and the value of the law there; for a smooth dependence that of the curve through the other points. For
+    #: a jump the optimum beside it.
     check_GBps: float | None = None
     check_s: float | None = None
     expected_s: float | None = None
@@ -43,7 +43,7 @@ class Entry:
     count: int = 1  #: Number of bandwidths changed together, each in the same proportion.
     alike: int = 1  #: Number of those that a symmetry of the network exchanges with this one.
     members: tuple[tuple[str, str], ...] = ()  #: Ends of all of those; empty unless they are links.
-    #: up, down: effects of more and of less; None if the changed problem could not be solved.
+    #: ``up`` and ``down``: effects of more and of less; None if the changed problem could not be solved.
     up: Side | None = None
     down: Side | None = None
 

@@ -86,10 +86,10 @@ class SolverResult:
     has_solution: bool  #: If the model's variables now hold a feasible point.
     objective: float | None = None
     bound: float | None = None  #: Proved bound on the optimum: from below when minimizing, from above when maximizing.
-    #: nodes, iterations: work done, if the solver counts it.
+    #: ``nodes`` and ``iterations``: work done, if the solver counts it.
     nodes: int | None = None
     iterations: int | None = None
-    #: transfer_s, solve_s: seconds to transfer the model and to solve it, by the clock of the budget.
+    #: ``transfer_s`` and ``solve_s``: seconds to transfer the model and to solve it, by the clock of the budget.
     transfer_s: float = 0.0
     solve_s: float = 0.0
     size: ModelSize = field(default_factory=ModelSize)

@@ -39,7 +39,7 @@ class BandwidthChange:
     """
 
     link: int
-    #: first, last: first epoch of the interval, and the first one after it.
+    #: ``first`` and ``last``: first epoch of the interval, and the first one after it.
     first: int
     last: int
     #: Bandwidth over the link's own; 0 is a link that is down. Factors of overlapping changes multiply.

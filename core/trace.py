@@ -66,11 +66,12 @@ class Trace(DisplayMixin):
     """Simulated schedule."""
 
     mode: SimulationMode
-    #: start_s, end_s: shape (sends,): times at which each send began on its first link and its last byte reached the
-    #: target.
+    #: ``start_s`` and ``end_s``: shape (sends,): times at which each send began on its first link and its last byte
+    #: reached the target.
     start_s: Floats
     end_s: Floats
-    #: hop_start_s, hop_end_s: shape (entries of path_links,): start and end of each send's occupation of each link.
+    #: ``hop_start_s`` and ``hop_end_s``: shape (entries of path_links,): start and end of each send's occupation of
+    #: each link.
     hop_start_s: Floats
     hop_end_s: Floats
     link_busy_s: Floats

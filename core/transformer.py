@@ -43,13 +43,13 @@ class Transformer:
     """Transformer with its training setup."""
 
     name: str
-    #: layers, hidden, sequence: number of layers, hidden size, sequence length in tokens.
+    #: ``layers``, ``hidden`` and ``sequence``: number of layers, hidden size, sequence length in tokens.
     layers: int
     hidden: int
     sequence: int
     batch: int  #: Sequences per iteration over all replicas.
     precision_bytes: int = 2
-    #: tensor_parallel, data_parallel: degrees of TP and DP; their product is the number of NPUs.
+    #: ``tensor_parallel`` and ``data_parallel``: degrees of TP and DP; their product is the number of NPUs.
     tensor_parallel: int = 1
     data_parallel: int = 1
     zero_stage: int = 2  #: Stage of ZeRO, from 0 (plain data parallelism) to 3.

@@ -88,7 +88,7 @@ class Layout:
     nics: tuple[str, ...] = ()  #: Names of NICs that may be used; empty means all.
     rails: bool = False  #: Whether NIC i of every box is on a switch of its own.
     pcie: bool = False
-    #: latency, nic_latency: latency between two GPUs, and between two NICs.
+    #: ``latency`` and ``nic_latency``: latency between two GPUs, and between two NICs.
     latency: str = LATENCY
     nic_latency: str = NIC_LATENCY
     nvls: bool | None = None  #: Whether NVSwitches copy and add; None: by the generation of the GPUs.

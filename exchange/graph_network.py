@@ -34,7 +34,7 @@ class Defaults:
     """Defaults for rates, latencies and kinds of nodes that the file lacks."""
 
     bandwidth: str | None = None  #: Rate of links without one, in each direction.
-    #: bandwidth_unit, latency_unit: units of numbers that have none, such as ``"Mb/s"`` and ``"us"``.
+    #: ``bandwidth_unit`` and ``latency_unit``: units of numbers that have none, such as ``"Mb/s"`` and ``"us"``.
     bandwidth_unit: str | None = None
     latency: str | None = None  #: Latency of links without one whose length is unknown or not used.
     latency_unit: str | None = None

@@ -184,6 +184,6 @@ class Rates:
     rating: Rating = Rating.EFFECTIVE
     generation: str | None = None  #: A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
     links: Times | None = None  #: NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
-    #: pcie_Bps, cpus_Bps: rate of a PCIe link, and between two CPUs.
+    #: ``pcie_Bps`` and ``cpus_Bps``: rate of a PCIe link, and between two CPUs.
     pcie_Bps: Fraction | None = None
     cpus_Bps: Fraction | None = None

@@ -34,7 +34,7 @@ class Cell:
 
     instance: str
     request: Request
-    #: collective, size, chunks: values that replace those of the instance.
+    #: ``collective``, ``size`` and ``chunks``: values that replace those of the instance.
     collective: str | None = None
     size: str | None = None
     chunks: int | None = None

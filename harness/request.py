@@ -26,7 +26,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     threads: int = 1
-    #: time_limit_s, gap: limits of the run; None for the method's own.
+    #: ``time_limit_s`` and ``gap``: limits of the run; None for the method's own.
     time_limit_s: float | None = None
     gap: float | None = None
     log_file: str | None = None

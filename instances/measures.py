@@ -31,7 +31,7 @@ Half = NDArray[np.bool_]
 class Bisection:
     """Bandwidth between two halves of the ranks, in the direction and for the halves where it is least."""
 
-    #: low_Bps, high_Bps: bounds; 0 is none. The upper one is that of a cut.
+    #: ``low_Bps`` and ``high_Bps``: bounds; 0 is none. The upper one is that of a cut.
     low_Bps: float
     high_Bps: float
     how: str  #: What makes them exact, or what is known.
@@ -49,7 +49,7 @@ class Measures:
     #: Largest hop distance between two ranks, None if one is unreachable; a lower bound if ranks were sampled.
     diameter: int | None
     all_sources: bool  #: Whether distances were computed from all ranks.
-    #: degrees, radixes: number of ranks, and of switches, by their number of outgoing links.
+    #: ``degrees`` and ``radixes``: number of ranks, and of switches, by their number of outgoing links.
     degrees: Counter[int]
     radixes: Counter[int]
     rates_Bps: Counter[Fraction]  #: Number of ranks by their outgoing bandwidth.

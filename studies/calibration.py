@@ -81,7 +81,7 @@ class Outlier:
 class Fit:
     """Result of a fit."""
 
-    #: latency_s, bandwidth_Bps: estimates of alpha and B in alpha + S / B.
+    #: ``latency_s`` and ``bandwidth_Bps``: estimates of alpha and B in alpha + S / B.
     latency_s: Estimate
     bandwidth_Bps: Estimate
     samples: int
@@ -214,7 +214,7 @@ class CalibratedMachine:
 
     data: dict[str, Any]
     fit: Fit
-    #: rate, latency: factors of the rates and latencies of links.
+    #: ``rate`` and ``latency``: factors of the rates and latencies of links.
     rate: float
     latency: float
     schedule: str  #: NCCL's schedule for the largest size.

@@ -45,7 +45,7 @@ class LibraryModel:
     constraints: int
     nonzeros: int
     sense: str
-    #: objective, bound: best known value and best proved bound.
+    #: ``objective`` and ``bound``: best known value and best proved bound.
     objective: float | None
     bound: float | None
     status: str

@@ -43,7 +43,8 @@ class RepairedSchedule:
     instance: Instance
     answer: StepSchedule | Schedule | TreePacking
     report: Report
-    #: transfers, lost: number of sends, or edges of trees, of the old schedule; and of those over a lost link or node.
+    #: ``transfers`` and ``lost``: number of sends, or edges of trees, of the old schedule; and of those over a lost
+    #: link or node.
     transfers: int
     lost: int
     lost_part: float  #: Share of lost transfers in all bytes on links.

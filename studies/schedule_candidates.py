@@ -72,13 +72,13 @@ class Choice:
 
     instance: Instance  #: The machine, and the group of a collective if it has one.
     kind: Collective
-    #: first, last: sizes in bytes as the runtimes count them: of the full buffer, of a gather and a scatter of one
-    #: rank's part.
+    #: ``first`` and ``last``: sizes in bytes as the runtimes count them: of the full buffer, of a gather and a scatter
+    #: of one rank's part.
     first: int
     last: int
     items: Sequence[Item]
     chunks: Sequence[int] = DEFAULT_CHUNKS  #: Numbers of equal chunks of each rank's part to try.
-    #: time_limit_s, each_s: time limit of all runs and of each, in seconds.
+    #: ``time_limit_s`` and ``each_s``: time limit of all runs and of each, in seconds.
     time_limit_s: float | None = None
     each_s: float | None = None
 

@@ -43,11 +43,12 @@ class TrainingRequest:
     workload: str | None = None
     #: A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
     groups: Mapping[str, str] = field(default_factory=dict)
-    #: methods, options: sources of the seconds of collectives, and options of the methods (:class:`CollectiveTimes`).
+    #: ``methods`` and ``options``: sources of the seconds of collectives, and options of the methods
+    #: (:class:`CollectiveTimes`).
     methods: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     chunks: int = 1
-    #: bandwidth_Bps, latency_s: bandwidths and latencies of the dimensions, in place of the instance's.
+    #: ``bandwidth_Bps`` and ``latency_s``: bandwidths and latencies of the dimensions, in place of the instance's.
     bandwidth_Bps: Sequence[Fraction] | None = None
     latency_s: Sequence[Fraction] | None = None
     #: Method that designs the bandwidths, such as ``libra``; its options are among ``options``.

@@ -27,8 +27,8 @@ class Node(NamedTuple):
     id: int
     type: int
     after: tuple[int, ...] = ()
-    #: peer, tag, size_bytes: other rank, tag and size of a send or receive; the tag distinguishes messages between two
-    #: ranks.
+    #: ``peer``, ``tag`` and ``size_bytes``: other rank, tag and size of a send or receive; the tag distinguishes
+    #: messages between two ranks.
     peer: int = 0
     tag: int = 0
     size_bytes: int = 0

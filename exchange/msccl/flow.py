@@ -48,8 +48,8 @@ class Transfer(NamedTuple):
     chunk: int
     way: tuple[int, ...]  #: GPUs on the path, from the first to the last; those between forward.
     reduce: bool
-    #: read, write: order of the reading at the first and the writing at the last GPU. If they are equal, as within a
-    #: step, all reading of the chunk comes before all writing of it.
+    #: ``read`` and ``write``: order of the reading at the first and the writing at the last GPU. If they are equal, as
+    #: within a step, all reading of the chunk comes before all writing of it.
     read: int
     write: int
     hops: tuple[Hop, ...] = ()  #: Messages from GPU to GPU; empty if not simulated.

@@ -29,7 +29,7 @@ class Target:
     proto: str = "Simple"
     instances: int = 1  #: Copies that each carry an equal part of the data, on channels of their own.
     placement: str = "out"
-    #: min_bytes, max_bytes: first and last size of the buffer that the file is for.
+    #: ``min_bytes`` and ``max_bytes``: first and last size of the buffer that the file is for.
     min_bytes: int = 0
     max_bytes: int = 2**30
     fused: bool | None = None  #: Whether steps may be fused; by default if the runtime has fused steps.

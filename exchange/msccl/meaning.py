@@ -32,7 +32,7 @@ class Meaning:
     """The buffers of a collective of so many ranks and grains."""
 
     kind: Collective | None  #: The collective; None where any movement of data is one.
-    #: ranks, grains: GPUs, and chunks that the data is cut into; of a gather and a scatter, one rank's part.
+    #: ``ranks`` and ``grains``: GPUs, and chunks that the data is cut into; of a gather and a scatter, one rank's part.
     ranks: int
     grains: int
 

@@ -34,7 +34,7 @@ class Operation:
     source: Place
     target: Place
     count: int
-    #: taken, given: GPU to receive from or send to, and the channel.
+    #: ``taken`` and ``given``: GPU to receive from or send to, and the channel.
     taken: tuple[int, int] | None = None
     given: tuple[int, int] | None = None
     home: tuple[int, int] | None = None  #: Of a copy or addition, the connection whose thread block executes it.

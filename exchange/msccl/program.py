@@ -31,14 +31,14 @@ class Step(NamedTuple):
     #: ``s`` send, ``r`` receive, ``cpy`` copy, ``re`` reduce, ``nop`` wait; ``rrc`` receives, reduces and stores,
     #: ``rrs`` receives, reduces and sends, ``rrcs`` does all of it, ``rcs`` receives, stores and sends.
     type: str
-    #: srcbuf, srcoff, dstbuf, dstoff: buffer (``i`` input, ``o`` output, ``s`` scratch) and offset of the source and
-    #: the destination.
+    #: ``srcbuf``, ``srcoff``, ``dstbuf`` and ``dstoff``: buffer (``i`` input, ``o`` output, ``s`` scratch) and offset
+    #: of the source and the destination.
     srcbuf: str
     srcoff: int
     dstbuf: str
     dstoff: int
     cnt: int
-    #: depid, deps: thread block and step that it waits for; ``depid`` is -1 without.
+    #: ``depid`` and ``deps``: thread block and step that it waits for; ``depid`` is -1 without.
     depid: int
     deps: int
     hasdep: int  #: 1 if another thread block waits for it.
@@ -126,8 +126,8 @@ class Algorithm:
     nchannels: int
     nchunksperloop: int
     ngpus: int
-    #: inplace, outofplace: whether it is for calls whose buffers are the same memory, or for others; None if the file
-    #: has no such attribute.
+    #: ``inplace`` and ``outofplace``: whether it is for calls whose buffers are the same memory, or for others; None if
+    #: the file has no such attribute.
     inplace: int | None
     outofplace: int | None
     min_bytes: int | None

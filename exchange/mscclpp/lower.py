@@ -36,7 +36,7 @@ class Target:
     box: int | None = None  #: GPUs of a box, with ports between boxes; None if all are in one.
     instances: int = 1  #: Copies that each carry an equal part of the data, on channels of their own.
     inplace: bool = False
-    #: min_bytes, max_bytes: first and last size of the input, of an all-gather of the output.
+    #: ``min_bytes`` and ``max_bytes``: first and last size of the input, of an all-gather of the output.
     min_bytes: int = 0
     max_bytes: int = 2**30
 

@@ -57,7 +57,7 @@ class Op(NamedTuple):
     barrier: int = -1
     blocks: int = 0
     semaphores: tuple[int, ...] = ()
-    #: unit_bytes, chunks: of a pipeline: the size of an iteration, and the total number of chunks.
+    #: ``unit_bytes`` and ``chunks``: of a pipeline: the size of an iteration, and the total number of chunks.
     unit_bytes: int = 0
     chunks: int = 0
     ops: tuple[Op, ...] = ()
@@ -119,7 +119,8 @@ class Gpu:
 class Plan:
     """A whole file."""
 
-    #: name, collective, protocol: as in the file; with protocol ``LL`` the scratch memory has room for packets.
+    #: ``name``, ``collective`` and ``protocol``: as in the file; with protocol ``LL`` the scratch memory has room for
+    #: packets.
     name: str
     collective: str
     protocol: str

@@ -42,7 +42,7 @@ class Operation(NamedTuple):
     address: int
     length: int
     cell: int
-    #: writes, reads: writes and reads of the cell that come before; a send waits for writes alone.
+    #: ``writes`` and ``reads``: writes and reads of the cell that come before; a send waits for writes alone.
     writes: int
     reads: int
     adds: bool
@@ -55,7 +55,7 @@ class Program:
     name: str
     elements: int
     cells: int
-    #: sends, receives: messages to and from every other process, in the order in which they are sent.
+    #: ``sends`` and ``receives``: messages to and from every other process, in the order in which they are sent.
     sends: dict[int, list[Operation]]
     receives: dict[int, list[Operation]]
     before: list[Region]
@@ -71,11 +71,12 @@ class _Cells(NamedTuple):
     #: Process times ``stride``, plus the place of the chunk, or the number of chunks plus that of the forwarding hop.
     codes: Ints
     stride: int
-    #: sizes, address, number: elements, first element and number of each cell in the memory of its process.
+    #: ``sizes``, ``address`` and ``number``: elements, first element and number of each cell in the memory of its
+    #: process.
     sizes: Ints
     address: Ints
     number: Ints
-    #: reads, writes: cells that the sender of every hop reads and its receiver writes.
+    #: ``reads`` and ``writes``: cells that the sender of every hop reads and its receiver writes.
     reads: Ints
     writes: Ints
     elements: list[int]

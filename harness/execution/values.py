@@ -35,7 +35,7 @@ class Mismatch:
     """First wrong element of a region, and the number of wrong elements in it."""
 
     first: int
-    #: found, expected: value in memory, and value that the definition of the collective asks for.
+    #: ``found`` and ``expected``: value in memory, and value that the definition of the collective asks for.
     found: float | int
     expected: float | int
     count: int

@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  #: Parts that multipliers are made smaller by at most, where r
 class Multipliers:
     """Dual values of the relaxation for one pair of weights."""
 
-    #: time_weight, cost_weight: weights of seconds and of dollars.
+    #: ``time_weight`` and ``cost_weight``: weights of seconds and of dollars.
     time_weight: float
     cost_weight: float
     shares: Sequence[Sequence[float]]  #: ``[term][dimension]``, each row sums to 1.

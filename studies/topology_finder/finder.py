@@ -188,7 +188,8 @@ class Choice:
     back: Candidate  #: The same network, with the all-gather on its transpose that a reduce-scatter reverses.
     steps: int  #: T_L in units of alpha.
     bandwidth: Fraction  #: T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
-    #: reduce_steps, reduce_bandwidth: the same of the reduce-scatter, a reversed all-gather of the transpose.
+    #: ``reduce_steps`` and ``reduce_bandwidth``: the same of the reduce-scatter, a reversed all-gather of the
+    #: transpose.
     reduce_steps: int
     reduce_bandwidth: Fraction
     diameter: int
