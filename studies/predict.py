@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from ..algorithms.bounds.schedule_bounds import best_bound
@@ -24,6 +23,10 @@ from .schedule_candidates import machine_and_collective, whole_size
 
 #: Origin of the numbers of a prediction.
 SOURCE = "NCCL's own cost model, with overheads fitted to published nccl-tests"
+
+#: Predictions and bounds of machines that were asked about, by digest, collective and options; as many are kept.
+_KNOWN: dict[tuple[str, str | None, str], tuple[Prediction, Fraction, Fraction]] = {}
+_MOST_KNOWN = 64
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,8 +83,14 @@ def predict(
     """
     size_bytes = whole_size(f"{size} B" if isinstance(size, int) else size, "--size")
     machine = load(instance)
-    with locate_errors(source=machine.name):
-        found, fixed_s, per_byte_s = _on_machine(machine, collective, json.dumps(dict(options or {}), sort_keys=True))
+    key = machine.sha256, collective, json.dumps(dict(options or {}), sort_keys=True, default=str)
+    if key not in _KNOWN:
+        with locate_errors(source=machine.name):
+            known = _on_machine(machine, collective, options or {})
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = known
+    found, fixed_s, per_byte_s = _KNOWN[key]
     pick = found.pick(size_bytes)
     if pick is None:
         raise InputError("NCCL has no algorithm for it with these options", source=machine.name)
@@ -103,14 +112,15 @@ def predict(
     )
 
 
-@lru_cache(maxsize=64)
-def _on_machine(machine: Instance, collective: str | None, options: str) -> tuple[Prediction, Fraction, Fraction]:
+def _on_machine(
+    machine: Instance, collective: str | None, options: Mapping[str, Any]
+) -> tuple[Prediction, Fraction, Fraction]:
     """Return NCCL's predictions for a machine, and lower bounds: in seconds, and in seconds per byte."""
     posed, kind = machine_and_collective(machine, collective)
     if kind not in COLLECTIVES:
         names = ", ".join(each.name for each in COLLECTIVES)
         raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
-    given = run_validation(lambda: NcclOptions.model_validate(json.loads(options)), NcclOptions.model_fields)
+    given = run_validation(lambda: NcclOptions.model_validate(dict(options)), NcclOptions.model_fields)
     ranks = None if posed.demand is None else posed.demand.ranks
     large, tiny = (posed.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
     if refusal := supports(large):

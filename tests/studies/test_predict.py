@@ -50,3 +50,5 @@ def test_what_nccl_does_not_predict_is_refused():
         cwb.predict("dgx_a100(boxes=2)", collective="all_reduce", options={"version": "new"})
     with pytest.raises(InputError, match="collective"):
         cwb.predict("dgx_a100(boxes=2)")
+    with pytest.raises(InputError, match="bandwidth design"):
+        cwb.predict("4d", collective="all_reduce")
