@@ -108,7 +108,7 @@ def seconds(
     if rate <= 0:
         return None
     algorithm, protocol = at
-    power = floor(log2(size / 64)) if size >= 64 else -1
+    power = floor(log2(size / 64)) if size >= 64 else 0 if tuning.version < (2, 23) else -1
     slow = algorithm is Algorithm.TREE or (
         algorithm is Algorithm.NVLS_TREE
         and tuning.version >= (2, 29)
@@ -116,7 +116,7 @@ def seconds(
         and machine.cpu in ("intel", "amd")
     )
     correction = TREE_CORRECTION[protocol]
-    if slow and 0 <= power < len(correction):
+    if slow and 0 <= power < len(correction) - (algorithm is Algorithm.TREE):  # the last one is not for trees
         rate *= correction[power]
     reduces = (Algorithm.TREE, Protocol.SIMPLE) in costs
     if at == (Algorithm.RING, Protocol.SIMPLE) and machine.nodes > 1 and reduces and _plateau(machine, tuning, size):
@@ -289,7 +289,7 @@ class _Model:
             return machine.collnet and machine.per_node <= _MOST_COLLNET_RANKS
         if algorithm is Algorithm.PAT:
             return self.tuning.pat > 0 and machine.nodes == machine.ranks
-        if not self.reduces and (machine.per_node > _MOST_NVLS_RANKS or machine.nodes > 1):
+        if not self.reduces and machine.per_node > _MOST_NVLS_RANKS:
             return False
         if algorithm is Algorithm.NVLS_TREE:
             return machine.nodes > 1

@@ -12,7 +12,7 @@ from cwb.core.collective import Demand, collective_named
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.heuristics.nccl.constants import TUNINGS, Algorithm, Protocol
 from cwb.heuristics.nccl.method import NcclOptions, prediction
-from cwb.heuristics.nccl.model import Graph, Machine, table
+from cwb.heuristics.nccl.model import COLLECTIVES, Graph, Machine, seconds, table
 from cwb.instances import load
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -140,3 +140,29 @@ def test_wrong_versions_are_refused():
     """A text that is no version is refused with an example."""
     with pytest.raises(ValueError, match=r"such as 2\.30\.7"):
         NcclOptions(version="newest")
+
+
+@pytest.mark.parametrize("version", TUNINGS)
+def test_all_times_are_those_of_nccls_own_code(version):
+    """Every algorithm and protocol has the time that NCCL's tuning.cc has, on 20 random machines of each version."""
+    cases = [row for row in rows("nccl_code.csv") if row["version"] == version]
+    assert len(cases) == 20
+    for case in cases:
+        words = [float(word) for word in case["case"].split()]
+        ranks, nodes, capability, amd, nvlink, near, collnet, through_one, net_us, call, size = words[:11]
+        graphs = {
+            algorithm: Graph(int(channels), intra, inter, bool(through_one))
+            for algorithm, (channels, intra, inter) in zip(
+                Algorithm, zip(*[iter(words[11:])] * 3, strict=True), strict=True
+            )
+            if channels
+        }
+        gpu = {70: "volta", 80: "ampere", 90: "hopper", 100: "blackwell"}[int(capability)]
+        cpu = "amd" if amd else "intel"
+        machine = Machine(int(ranks), int(nodes), gpu, graphs, cpu, bool(nvlink), bool(near), net_us, bool(collnet))
+        tuning = TUNINGS[version]
+        costs = table(machine, tuning, COLLECTIVES[int(call)])
+        cells = [(algorithm, protocol) for algorithm in Algorithm for protocol in Protocol]
+        for cell, time_us in zip(cells, map(float, case["times_us"].split()), strict=False):
+            time = seconds(machine, tuning, costs, cell, size) if cell in costs else None
+            assert (-1 if time is None else time * 1e6) == pytest.approx(time_us, rel=1e-5), (case, cell)
