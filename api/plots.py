@@ -309,7 +309,7 @@ def draw_plot(
     )
     from ..reports.plots.look import draw_as
     from ..schedules.collective import proof_of
-    from ..schedules.simulate.run import utilization
+    from ..schedules.simulate import utilization
     from ..schedules.verify.answers import write_out
 
     instance, answer = read.instance, read.answer

@@ -13,7 +13,7 @@ from ..core.fabric import network_price
 from ..core.instance import Instance
 from ..core.outcome import Verdict
 from .metrics import contradictions, question_of
-from .training import recomputed_bound, sweep_bound, weighted_time, workload_time
+from .training import Bandwidths, recomputed_bound, sweep_bound, weighted_time, workload_time
 
 TOLERANCE = 1e-7  #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
 ROUNDING = 1e-12  #: Relative rounding errors of the time and the cost of a plan, which are floats.
@@ -49,9 +49,8 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
     unit = "s" if design.objective is Objective.PERF else "s USD"
     if bound is not None and objective is not None and contradictions(objective, bound, ROUNDING, unit):
         # Better than the bound: perhaps by what the tolerance allows, which a bound at the limits that are kept to
-        # tells.
+        # tells; without one, what the tolerance allows of a homogeneous constraint is left.
         least = proved_bound(instance, certificate, [_excess(c, bandwidth) for c in constraints])
-        # Without one, what the tolerance allows of a homogeneous constraint is left.
         margin = ROUNDING if least is not None else 10 * TOLERANCE
         violations += contradictions(objective, bound if least is None else least, margin, unit)
     metrics = question_of(instance, plan) | _metrics(instance, bandwidth, prices, time, cost)
@@ -69,7 +68,7 @@ def proved_bound(instance: Instance, certificate: Certificate | None, missed: Se
     return sweep_bound(instance, certificate, missed) if isinstance(certificate, SweepCertificate) else None
 
 
-def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> Fraction:
+def _excess(constraint: LinearConstraint, bandwidth_Bps: Bandwidths) -> Fraction:
     """Return the signed violation of a linear constraint, 0 if it holds."""
     terms = (a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True))
     excess = sum(terms, Fraction(0)) - constraint.limit
@@ -77,36 +76,18 @@ def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> 
     return Fraction(0) if kept[constraint.comparison] else excess
 
 
-def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:
+def violation(constraint: LinearConstraint, bandwidth_Bps: Bandwidths) -> str | None:
     """Describe the violation of a linear constraint, None if it holds within the tolerance."""
-    terms = [a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True)]
-    excess = float(sum(terms) - constraint.limit)
-    slack = TOLERANCE * float(max(abs(constraint.limit), *map(abs, terms)))
-    match constraint.comparison:
-        case Comparison.AT_MOST:
-            missed = excess > slack
-        case Comparison.AT_LEAST:
-            missed = excess < -slack
-        case Comparison.EQUAL:
-            missed = abs(excess) > slack
-    return f"{constraint.label!r} is missed by {abs(excess):.6g}" if missed else None
+    terms = [abs(a * b) for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True)]
+    missed = abs(float(_excess(constraint, bandwidth_Bps)))
+    slack = TOLERANCE * float(max(abs(constraint.limit), *terms))
+    return f"{constraint.label!r} is missed by {missed:.6g}" if missed > slack else None
 
 
 def _metrics(
-    instance: Instance,
-    bandwidth_Bps: Sequence[Fraction],
-    prices: Sequence[Fraction] | None,
-    time: float,
-    cost: float | None,
+    instance: Instance, bandwidth_Bps: Bandwidths, prices: Sequence[Fraction] | None, time: float, cost: float | None
 ) -> dict[str, object]:
     count = len(bandwidth_Bps)
-    metrics: dict[str, object] = {
-        "iteration_time_s": time if time < inf else None,
-        "workload_time_s": {w.name: workload_time(instance, w, bandwidth_Bps) for w in instance.training()},
-        "network_cost_usd": cost,
-        "perf_per_cost": 1 / (time * cost) if cost and time else None,
-        "bandwidth_GBps": [float(b) / 1e9 for b in bandwidth_Bps],
-    }
     equal = (instance.design or Design()).equal_bandwidth_Bps(count, prices)
     speedup = gain = None
     if equal is not None and time:
@@ -114,9 +95,13 @@ def _metrics(
         speedup = equal_time / time
         if prices is not None and cost:
             gain = equal_time * float(equal * sum(prices)) / (time * cost)
-    metrics |= {
+    return {
+        "iteration_time_s": time if time < inf else None,
+        "workload_time_s": {w.name: workload_time(instance, w, bandwidth_Bps) for w in instance.training()},
+        "network_cost_usd": cost,
+        "perf_per_cost": 1 / (time * cost) if cost and time else None,
+        "bandwidth_GBps": [float(b) / 1e9 for b in bandwidth_Bps],
         "speedup": speedup,
         "perf_per_cost_gain": gain,
         "equal_bandwidth_GBps": None if equal is None else float(equal) / 1e9,
     }
-    return metrics

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,35 +24,22 @@ def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
     return (1, chunks) if 2 * together > min(len(sends), _SAMPLE) else (nodes, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Batches:
-    """Batches of chunks that share a table of cells; several where one table would be too large."""
+Layout = tuple[int, int, Ints, Ints]  #: Strides of chunk and node in a batch; its first chunk and its first send.
 
-    #: Strides of the chunk (counted from 0 in its batch) and of the node in the number of a cell.
-    per_chunk: int
-    per_node: int
-    cells: int  #: Number of cells of the largest batch.
-    #: First chunk of every batch, and its first place in ``order``; shape (batches + 1,).
-    chunk: Ints
-    send: Ints
-    order: Ints  #: Sends batch by batch; empty if they already are in this order.
 
-    @classmethod
-    def of(cls, sends: Sends, chunks: int, nodes: int) -> Batches:
-        """Divide the chunks into batches."""
-        order = np.zeros(0, dtype=np.int64)
-        if chunks * nodes <= _CELLS * len(sends):
-            whole = np.array([0, chunks]), np.array([0, len(sends)])
-            return cls(*strides(sends, chunks, nodes), chunks * nodes, *whole, order)
-        if (sends.chunk[1:] < sends.chunk[:-1]).any():
-            order = np.argsort(sends.chunk, kind="stable")
-        send = offsets(np.bincount(sends.chunk, minlength=chunks))
-        return cls(nodes, 1, nodes, np.arange(chunks + 1), send, order)
+def divide_into_batches(sends: Sends, chunks: int, nodes: int) -> tuple[Layout, int, Any]:
+    """Divide chunks into batches that share a table of cells, several where one table would be too large.
 
-    @property
-    def columns(self) -> tuple[int, int, Ints, Ints, Ints]:
-        """The fields as arguments of compiled loops."""
-        return self.per_chunk, self.per_node, self.chunk, self.send, self.order
+    Return the layout (strides count chunks from 0 in their batch; the other two columns have an end as well), the
+    number of cells of the largest batch, and the index of the sends batch by batch.
+    """
+    if chunks * nodes <= _CELLS * len(sends):
+        whole = np.array([0, chunks]), np.array([0, len(sends)])
+        return (*strides(sends, chunks, nodes), *whole), chunks * nodes, slice(None)
+    in_order = (sends.chunk[1:] >= sends.chunk[:-1]).all()
+    first_send = offsets(np.bincount(sends.chunk, minlength=chunks))
+    order = slice(None) if in_order else np.argsort(sends.chunk, kind="stable")
+    return (nodes, 1, np.arange(chunks + 1), first_send), nodes, order
 
 
 def numbered_slots(sends: Sends, chunks: int, nodes: int) -> tuple[Any, Any, int]:
@@ -63,32 +49,31 @@ def numbered_slots(sends: Sends, chunks: int, nodes: int) -> tuple[Any, Any, int
     target; and the count of numbered cells.
     """
     kind = np.int32 if len(sends) < 2**31 else np.int64
-    batches = Batches.of(sends, chunks, nodes)
+    layout, cells, order = divide_into_batches(sends, chunks, nodes)
     waits, feeds = np.empty(len(sends), dtype=kind), np.empty(len(sends), dtype=kind)
-    table = np.full(batches.cells, -1, dtype=kind)
-    count = _number(batches.columns, (sends.chunk, sends.source, sends.target), table, waits, feeds)
+    ends, table = (sends.chunk[order], sends.source[order], sends.target[order]), np.full(cells, -1, dtype=kind)
+    count = _number(layout, ends, table, waits, feeds)
+    if not isinstance(order, slice):
+        waits[order], feeds[order] = waits.copy(), feeds.copy()
     return waits, feeds, int(count)
 
 
 @kernel
-def _number(batches: Any, ends: Any, table: Any, waits: Any, feeds: Any) -> int:
+def _number(layout: Any, ends: Any, table: Any, waits: Any, feeds: Any) -> int:
     """Assign numbers to the written cells batch by batch; return their count."""
-    per_chunk, per_node, first_chunk, first_send, order = batches
+    per_chunk, per_node, first_chunk, first_send = layout
     chunk, source, target = ends
     count = 0
     for batch in range(len(first_chunk) - 1):
-        base, places = first_chunk[batch] * per_chunk, range(first_send[batch], first_send[batch + 1])
-        for place in places:
-            send = order[place] if len(order) else place
+        base, sends = first_chunk[batch] * per_chunk, range(first_send[batch], first_send[batch + 1])
+        for send in sends:
             cell = chunk[send] * per_chunk + target[send] * per_node - base
             if table[cell] < 0:
                 table[cell] = count
                 count += 1
             feeds[send] = table[cell]
-        for place in places:
-            send = order[place] if len(order) else place
+        for send in sends:
             waits[send] = table[chunk[send] * per_chunk + source[send] * per_node - base]
-        for place in places:
-            send = order[place] if len(order) else place
+        for send in sends:
             table[chunk[send] * per_chunk + target[send] * per_node - base] = -1
     return count

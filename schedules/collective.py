@@ -36,7 +36,7 @@ from .bandwidth import bandwidth_verdict
 from .completion import Completion, completion_if_any, completion_of
 from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written
-from .metrics import ATTESTED_TOLERANCE, contradictions, margin_of, question_of
+from .metrics import ATTESTED_TOLERANCE, contradictions, question_of
 from .multirail import evaluate, to_sends, weighted_bound_s
 from .network_bounds import (
     fault_of_chunks,
@@ -293,7 +293,7 @@ def compare_with_certificate(
         proved = bound_of(instance, answer, certificate)
     except InputError as error:
         return None, [f"certificate: {error}"]
-    return proved, contradictions(objective, proved, margin_of(objective))
+    return proved, contradictions(objective, proved)
 
 
 def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
@@ -364,12 +364,7 @@ def exact_bound(
         case PartitionCertificate():
             proved = recomputed_partition_bound(instance, certificate)
         case TreePrices():
-            fault = (
-                "speaks of trees, and the answer has none"
-                if trees is None
-                else fault_of_trees(instance, certificate, trees)
-            )
-            if fault is not None:
+            if (fault := fault_of_trees(instance, certificate, trees)) is not None:
                 raise InputError(fault, place="certificate")
             proved = recomputed_tree_bound(instance, certificate)
         case LengthCertificate():
@@ -423,7 +418,7 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
     except InputError as error:
         return Proof(None, flow_s), [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")
-    missed = [] if time is None or beside else contradictions(time, bound, margin_of(time))
+    missed = [] if time is None or beside else contradictions(time, bound)
     if bound is not None and claimed is not None and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
         missed.append(f"certificate: claimed bound {claimed!r} s, it proves {float(bound)!r} s")
     elif bound is None and claimed is not None and time is not None and claimed > time * (1 + ATTESTED_TOLERANCE):

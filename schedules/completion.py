@@ -10,7 +10,6 @@ arrives. Every completion time is computed here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
 
@@ -71,40 +70,23 @@ def completion_of(
     unaware: bool = False,
 ) -> Completion:
     """Compute when the last byte of a valid answer arrives, in pieces of trees that are chosen here by default."""
-    return _completion(answer, instance, pieces, line, unaware=unaware)
+    if isinstance(answer, TreePacking | TreeOrbits):
+        return _completion_of_trees(instance, answer, pieces, line)
+    if isinstance(answer, StreamedSteps):
+        return unplayed_completion(instance, f"{answer.sends:,} sends that are not kept are not simulated")
+    if isinstance(answer, TranslatedTrees):
+        if (found := simulate_translated(instance, answer)) is not None:
+            return Completion(*found, answer.sends)
+        if answer.sends > MAX_SENDS:
+            why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
+            return unplayed_completion(instance, why)
+        answer = write_out(answer, instance)
+    total = totals(instance, answer, mode_of(answer, instance.routing), unaware=unaware)
+    return Completion(*total[:3], unaware_s=total.unaware_s, routing=instance.routing)
 
 
-@singledispatch
-def _completion(
-    answer: Answer, instance: Instance, pieces: int | None, line: Pipeline | None, *, unaware: bool
-) -> Completion:
-    routing = instance.routing
-    total = totals(instance, answer, mode_of(answer, routing), unaware=unaware)
-    return Completion(total.completion_s, total.busy_s, total.sends, unaware_s=total.unaware_s, routing=routing)
-
-
-@_completion.register
-def _(
-    answer: TranslatedTrees, instance: Instance, pieces: int | None, line: Pipeline | None, *, unaware: bool
-) -> Completion:
-    if (found := simulate_translated(instance, answer)) is not None:
-        return Completion(*found, answer.sends)
-    if answer.sends > MAX_SENDS:
-        why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
-        return unplayed_completion(instance, why)
-    return _completion(write_out(answer, instance), instance, pieces, line, unaware=unaware)
-
-
-@_completion.register
-def _(
-    answer: StreamedSteps, instance: Instance, pieces: int | None, line: Pipeline | None, *, unaware: bool
-) -> Completion:
-    return unplayed_completion(instance, f"{answer.sends:,} sends that are not kept are not simulated")
-
-
-@_completion.register
-def _(
-    answer: TreePacking | TreeOrbits, instance: Instance, pieces: int | None, line: Pipeline | None, *, unaware: bool
+def _completion_of_trees(
+    instance: Instance, answer: TreePacking | TreeOrbits, pieces: int | None, line: Pipeline | None
 ) -> Completion:
     if instance.timing is not None and instance.timing.changes:
         return unplayed_completion(instance, CONSTANT)

@@ -30,6 +30,7 @@ from ..core.collective import Demand, collective_named
 from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
+from ..core.ragged import offsets
 from ..core.rank_costs import RankCosts
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
@@ -88,29 +89,23 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     return Instance(name, topology, demand, also, timing=timing, rank_costs=costs, routing=routing), topology
 
 
-def _offsets(lengths: Ints, total: int, place: str) -> Ints:
-    """Convert lengths to offsets; their sum must equal the number of entries."""
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    if int(offsets[-1]) != total:
-        raise InputError(f"adds up to {int(offsets[-1]):,}, but there are {total:,}", place=place)
-    return offsets
+def _read_offsets(file: Fields, name: str, low: int, total: int, count: int) -> Ints:
+    """Read lengths as offsets; their sum must equal the number of entries."""
+    found = offsets(file.integers(name, low, total + 1, count))
+    if int(found[-1]) != total:
+        raise InputError(f"adds up to {int(found[-1]):,}, but there are {total:,}", place=file.at(name))
+    return found
 
 
-def read_steps(file: Fields, instance: Instance, topology: Topology) -> StepSchedule:
-    """Read a schedule in steps."""
+def _read_schedule(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
     chunks, sends, columns = _read_sends(file, instance, topology)
-    step = columns.integers("step", 0, _MAX_STEP, len(sends))
-    columns.reject_unread()
-    _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
-    return StepSchedule(instance.sha256, chunks, sends, step)
-
-
-def read_times(file: Fields, instance: Instance, topology: Topology) -> Schedule:
-    """Read a schedule in time."""
-    chunks, sends, columns = _read_sends(file, instance, topology)
-    start, end = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
-    with locate_errors("sends"):
-        answer = Schedule(instance.sha256, chunks, sends, start, end)
+    answer: StepSchedule | Schedule
+    if timed:
+        times = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
+        with locate_errors("sends"):
+            answer = Schedule(instance.sha256, chunks, sends, *times)
+    else:
+        answer = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
     columns.reject_unread()
     _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
     return answer
@@ -120,13 +115,13 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[C
     part, columns = file.fields("chunks"), file.fields("sends")
     chunks = _read_chunks(part, len(topology.ranks))
     count, nodes, hops = columns.length("chunk"), len(topology.nodes), columns.length("path_links")
-    offsets = _offsets(columns.integers("hops", 1, hops + 1, count), hops, columns.at("hops"))
+    offset = _read_offsets(columns, "hops", 1, hops, count)
     sends = Sends(
         columns.integers("chunk", 0, len(chunks)),
         columns.integers("source", 0, nodes, count),
         columns.integers("target", 0, nodes, count),
         columns.flags("reduce", count),
-        offsets,
+        offset,
         columns.integers("path_links", 0, len(topology.links)),
     )
     part.reject_unread()
@@ -178,8 +173,7 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     return Chunks(units, unit, tuple(groups), held, needed, file.flags("reduced", len(units)))
 
 
-def read_trees(file: Fields, instance: Instance, topology: Topology) -> TreePacking:
-    """Read a tree packing."""
+def _read_packing(file: Fields, instance: Instance, topology: Topology) -> TreePacking:
     packing = _read_trees(file.fields("trees"), instance.sha256, topology)
     _raise_violation(partial(check_tree_sizes, instance, packing), "trees.units")
     return packing
@@ -201,7 +195,7 @@ def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     return packing
 
 
-def read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrbits:
+def _read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrbits:
     """Read the trees of some roots, and the translations that generate those of the others."""
     generators = file.fields("translations")
     orders = generators.integers("order", 2, len(topology.nodes) + 1)
@@ -212,7 +206,7 @@ def read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrb
     return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
 
 
-def read_translated(file: Fields, instance: Instance, topology: Topology) -> TranslatedTrees:
+def _read_translated(file: Fields, instance: Instance, topology: Topology) -> TranslatedTrees:
     """Read trees of one rank whose translations are those of all ranks."""
     file, ranks = file.fields("trees"), len(topology.ranks)
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
@@ -230,13 +224,24 @@ def read_translated(file: Fields, instance: Instance, topology: Topology) -> Tra
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     nodes, count, hops = len(topology.nodes), file.length("child"), file.length("path_links")
     return (
-        _offsets(file.integers("edges", 0, count + 1, trees), count, file.at("edges")),
+        _read_offsets(file, "edges", 0, count, trees),
         file.integers("parent", 0, nodes, count),
         file.integers("child", 0, nodes),
-        _offsets(file.integers("hops", 1, hops + 1, count), hops, file.at("hops")),
+        _read_offsets(file, "hops", 1, hops, count),
         file.integers("path_links", 0, len(topology.links)),
     )
 
+
+Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
+
+#: What reads an answer, by the name of its kind in a file.
+READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {
+    "step-schedule": partial(_read_schedule, timed=False),
+    "timed-schedule": partial(_read_schedule, timed=True),
+    "tree-packing": _read_packing,
+    "tree-orbits": _read_orbits,
+    "translated-trees": _read_translated,
+}
 
 #: Certificates by their names in files.
 CERTIFICATES: Mapping[str, type[Any]] = {
@@ -277,20 +282,16 @@ def read_certificate(file: Fields) -> Certificate:
             case "int | None":
                 values[name] = file.integer(name, least, _MAX_INTEGER) if file.has(name) else None
             case "tuple[tuple[int, ...], ...]" if field.default is MISSING or file.has(name):
-                values[name] = _read_integer_lists(file, name)
+                lists = enumerate(file.list_(name))
+                values[name] = tuple(_read_integers(part, f"{file.at(name)}[{index}]") for index, part in lists)
     file.reject_unread()
     certificate: Certificate = CERTIFICATES[kind](**values)
     return certificate
 
 
-def _read_integer_lists(file: Fields, name: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(_read_integers(part, f"{file.at(name)}[{index}]") for index, part in enumerate(file.list_(name)))
-
-
 def _read_costs(file: Fields) -> RankCosts:
-    rate, of_switches = (
-        file.fraction(key) if file.has(key) else None for key in ("reduce_rate_Bps", "switch_reduce_rate_Bps")
-    )
+    keys = "reduce_rate_Bps", "switch_reduce_rate_Bps"
+    rate, of_switches = (file.fraction(key) if file.has(key) else None for key in keys)
     receiving = bool(file.integer("while_receiving", 0, 2))
     with locate_errors(file.place):
         costs = RankCosts(file.fraction("overhead_s"), rate, of_switches, receiving)

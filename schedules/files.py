@@ -10,8 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatch
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from sys import float_info
@@ -30,15 +29,8 @@ from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.trees import Forest, TreeOrbits, TreePacking
-from .file_parts import (
-    read_certificate,
-    read_instance,
-    read_orbits,
-    read_steps,
-    read_times,
-    read_translated,
-    read_trees,
-)
+from .file_parts import READERS, read_certificate, read_instance
+from .file_parts import Written as Written
 from .strict import MAX_BYTES, Fields, read_columns, read_json, write_columns
 
 SCHEMA = "cwb-schedule/1"
@@ -46,18 +38,6 @@ SCHEMA = "cwb-schedule/1"
 _BEGIN = 1000  #: Bytes of a file that are looked at to see whether it is a schedule.
 ANSWER_SCHEMA = "cwb-answer/1"  #: Of files of answers that are no schedule.
 MOST_PIECES = 2**20  #: Pieces of a tree beyond this many are not read.
-
-
-Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
-
-#: What reads an answer, by the name of its kind in a file.
-READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {
-    "step-schedule": read_steps,
-    "timed-schedule": read_times,
-    "tree-packing": read_trees,
-    "tree-orbits": read_orbits,
-    "translated-trees": read_translated,
-}
 
 
 class ScheduleFile(NamedTuple):
@@ -210,40 +190,27 @@ def _demand_data(demand: Demand) -> dict[str, Any]:
     }
 
 
-@singledispatch
 def _content(answer: Written) -> dict[str, Any]:
-    raise InputError(f"{show_value(type(answer).__name__)}; expected a schedule or trees")
-
-
-@_content.register
-def _(answer: TreePacking) -> dict[str, Any]:
-    return {"answer": "tree-packing", **_tree_data(answer)}
-
-
-@_content.register
-def _(answer: TreeOrbits) -> dict[str, Any]:
-    moved = {
-        "order": [translation.order for translation in answer.translations],
-        "image": np.concatenate([translation.image for translation in answer.translations]),
-    }
-    return {"answer": "tree-orbits", **_tree_data(answer.trees), "translations": moved}
-
-
-@_content.register
-def _(answer: TranslatedTrees) -> dict[str, Any]:
-    columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}
-    return {"answer": "translated-trees", "trees": {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}}
-
-
-@_content.register
-def _(answer: StepSchedule) -> dict[str, Any]:
-    return {"answer": "step-schedule", **_send_data(answer.chunks, answer.sends, step=answer.step)}
-
-
-@_content.register
-def _(answer: Schedule) -> dict[str, Any]:
-    times = {"start_s": answer.start_s, "end_s": answer.end_s}
-    return {"answer": "timed-schedule", **_send_data(answer.chunks, answer.sends, **times)}
+    match answer:
+        case TreePacking():
+            return {"answer": "tree-packing", **_tree_data(answer)}
+        case TreeOrbits():
+            moved = {
+                "order": [translation.order for translation in answer.translations],
+                "image": np.concatenate([translation.image for translation in answer.translations]),
+            }
+            return {"answer": "tree-orbits", **_tree_data(answer.trees), "translations": moved}
+        case TranslatedTrees():
+            columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}
+            trees = {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}
+            return {"answer": "translated-trees", "trees": trees}
+        case StepSchedule():
+            return {"answer": "step-schedule", **_send_data(answer.chunks, answer.sends, step=answer.step)}
+        case Schedule():
+            times = {"start_s": answer.start_s, "end_s": answer.end_s}
+            return {"answer": "timed-schedule", **_send_data(answer.chunks, answer.sends, **times)}
+        case _:
+            raise InputError(f"{show_value(type(answer).__name__)}; expected a schedule or trees")
 
 
 def _send_data(chunks: Chunks, sends: Sends, **when: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import singledispatch
 
 from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders, Placement
 from ..core.design import Design, Objective
@@ -22,78 +21,44 @@ from ..core.units import TIMES, amount
 
 def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
     """Return the objective type of an answer: ``clock``, the time model, and ``question``, a description."""
-    clock, question = _clock_and_question(answer, instance)
+    clock, question = "simulated", "completion time"
+    whole = f"whole chunks, c = {', '.join(str(demand.chunks) for demand in instance.demands)}"
+    match answer:
+        case TreePacking() | TreeOrbits():
+            clock, question = "flow", "flow, latency left out"
+        case Schedule() | TranslatedTrees() | StreamedSteps() if (timing := instance.timing) is not None:
+            parts = "chunks may be split" if timing.fluid else whole
+            varies = ", bandwidth varies" if timing.changes else ""
+            clock = timing.semantics.value
+            question = f"epochs of {amount(timing.epoch_s, TIMES)} ({clock}), {parts}{varies}"
+        case ChunkOrders() if not isinstance(instance.network, Topology):
+            clock, question = "pipeline", f"dimensions of a fabric in turn, {whole}"
+        case BandwidthPlan():
+            cost = (instance.design or Design()).objective is Objective.PERF_PER_COST
+            clock, question = "iteration", "training iteration times cost" if cost else "training iteration"
+        case Placement():
+            clock, question = "load", "largest load of a GPU, added up over layers"
+        case BoundOnly():
+            clock, question = "bound", "a bound alone, no schedule"
     return {"clock": clock, "question": question}
-
-
-@singledispatch
-def _clock_and_question(answer: Answer, instance: Instance) -> tuple[str, str]:
-    return "simulated", "completion time"
-
-
-@_clock_and_question.register
-def _(answer: TreePacking | TreeOrbits, instance: Instance) -> tuple[str, str]:
-    return "flow", "flow, latency left out"
-
-
-@_clock_and_question.register
-def _(answer: Schedule | TranslatedTrees | StreamedSteps, instance: Instance) -> tuple[str, str]:
-    if (timing := instance.timing) is None:
-        return "simulated", "completion time"
-    parts = "chunks may be split" if timing.fluid else _whole(instance)
-    varies = ", bandwidth varies" if timing.changes else ""
-    clock = timing.semantics.value
-    return clock, f"epochs of {amount(timing.epoch_s, TIMES)} ({clock}), {parts}{varies}"
-
-
-@_clock_and_question.register
-def _(answer: ChunkOrders, instance: Instance) -> tuple[str, str]:
-    if isinstance(instance.network, Topology):
-        return "simulated", "completion time"
-    return "pipeline", f"dimensions of a fabric in turn, {_whole(instance)}"
-
-
-@_clock_and_question.register
-def _(answer: BandwidthPlan, instance: Instance) -> tuple[str, str]:
-    cost = (instance.design or Design()).objective is Objective.PERF_PER_COST
-    return "iteration", "training iteration times cost" if cost else "training iteration"
-
-
-@_clock_and_question.register
-def _(answer: Placement, instance: Instance) -> tuple[str, str]:
-    return "load", "largest load of a GPU, added up over layers"
-
-
-@_clock_and_question.register
-def _(answer: BoundOnly, instance: Instance) -> tuple[str, str]:
-    return "bound", "a bound alone, no schedule"
-
-
-def _whole(instance: Instance) -> str:
-    return f"whole chunks, c = {', '.join(str(demand.chunks) for demand in instance.demands)}"
 
 
 #: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to
 #: their own optimum no better than this.
 ATTESTED_TOLERANCE = 1e-6
-
-
 SIMULATED = 1e-9  #: Relative rounding errors of a simulated time.
 
 
-def margin_of(reached: Fraction | float) -> float:
-    """Return the relative margin of a time, 0 if it is exact."""
-    return 0.0 if isinstance(reached, Fraction) else SIMULATED
-
-
 def contradictions(
-    reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
+    reached: Fraction | float, proved: Fraction | float | None, margin: float | None = None, unit: str = "s"
 ) -> list[str]:
     """Report a contradiction between an answer and its certificate; empty if there is none.
 
-    The margin is the relative rounding error of the two numbers; 0 if both are exact, or exact and rounded to the
-    nearest float.
+    The margin is the relative rounding error of the two numbers: by default 0 for an exact value, which is compared
+    exactly, and that of simulated times for others.
     """
+    if margin is None:
+        margin = 0.0 if isinstance(reached, Fraction) else SIMULATED
     if proved is None or reached >= proved * (1 - Fraction(margin)):
         return []
     return [f"contradiction: it takes {float(reached)!r} {unit}, but its certificate proves {float(proved)!r} {unit}"]

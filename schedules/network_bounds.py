@@ -17,7 +17,7 @@ from ..core.conditions import conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
-from ..core.topology import NodeKind, Topology
+from ..core.topology import NodeKind
 from .verify.sizes import demanded_bytes
 
 
@@ -27,17 +27,17 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
     Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank
     outside to which one inside contributes: at least once, however it is merged and copied on either side.
     """
-    topology = _topology(instance)
+    topology = instance.topology
     for index, node in enumerate(certificate.nodes):
         if not 0 <= node < len(topology.nodes):
             raise InputError(f"node {node} of {len(topology.nodes)}", place=f"certificate.nodes[{index}]")
     inside = frozenset(certificate.nodes)
     ranks = frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside)
     crossing = sum((_leaving_bytes(demand, instance.npus, ranks) for demand in instance.demands), Fraction(0))
-    ends = zip(topology.links, topology.link_ends, strict=True)
-    leaving = [link for link, (a, b) in ends if a in inside and b not in inside]
     if not crossing:
         return Fraction(0)
+    ends = zip(topology.links, topology.link_ends, strict=True)
+    leaving = [link for link, (a, b) in ends if a in inside and b not in inside]
     if not any(link.bandwidth_Bps for link in leaving):
         raise InputError("data must leave these nodes, but no link does", place="certificate.nodes")
     if not certificate.latency:
@@ -53,11 +53,10 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
 
 def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:
     """Return the seconds of latency between two ranks, 0 if nothing must travel between them."""
-    topology = _topology(instance)
-    for name, rank in (("source", certificate.source), ("target", certificate.target)):
+    topology, source, target = instance.topology, certificate.source, certificate.target
+    for name, rank in (("source", source), ("target", target)):
         if not 0 <= rank < len(topology.ranks):
             raise InputError(f"rank {rank} of {len(topology.ranks)}", place=f"certificate.{name}")
-    source, target = certificate.source, certificate.target
     if source == target or not any(
         target in needed and (source in held if reduced else held == (source,))
         for held, needed, reduced in demanded_bytes(instance)
@@ -78,7 +77,7 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
     that have such a rank, and as many exits. It is p entries where a switch outside the sets may add contributions
     on the way, and p exits where one may copy.
     """
-    topology = _topology(instance)
+    topology = instance.topology
     part_of: dict[int, int] = {}
     for index, part in enumerate(certificate.parts):
         for node in part:
@@ -112,8 +111,7 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
     The bound is bytes times the shortest distance of their two ends, over bandwidth times length. Only data that
     one rank has and one rank needs is counted.
     """
-    topology = _topology(instance)
-    lengths = certificate.lengths
+    topology, lengths = instance.topology, certificate.lengths
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
@@ -130,12 +128,6 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
             travelled += size * far[node]
     room = sum((length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)), Fraction(0))
     return travelled / room
-
-
-def _topology(instance: Instance) -> Topology:
-    if not isinstance(instance.network, Topology):
-        raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
-    return instance.network
 
 
 def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fraction:
@@ -167,28 +159,27 @@ def shortest_distances(
 
 def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Fraction:
     """Return the seconds until every rank has a rank's last whole chunk, see :class:`~cwb.core.bounds.WholeChunks`."""
-    topology = _topology(instance)
-    if not 0 <= certificate.rank < len(topology.ranks):
-        raise InputError(f"rank {certificate.rank} of {len(topology.ranks)}", place="certificate.rank")
+    topology, rank = instance.topology, certificate.rank
+    if not 0 <= rank < len(topology.ranks):
+        raise InputError(f"rank {rank} of {len(topology.ranks)}", place="certificate.rank")
     if certificate.chunk_bytes <= 0:
         raise InputError(f"{certificate.chunk_bytes} bytes; expected more than 0", place="certificate.chunk_bytes")
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
         raise InputError("a switch copies chunks in transit", place="certificate")
-    rank = certificate.rank
     needs = {
-        (held, needed, reduced): size
+        (held, needed): size
         for (held, needed, reduced), size in demanded_bytes(instance).items()
-        if (rank in held if reduced else held == (rank,)) and any(other != rank for other in needed)
+        if (rank in held if reduced else held == (rank,)) and set(needed) - {rank}
     }
     if not needs:
         return Fraction(0)
     leaving = [Fraction(0)] * len(topology.nodes)
     for link, (tail, _) in zip(topology.links, topology.link_ends, strict=True):
         leaving[tail] += link.bandwidth_Bps
-    own, most = leaving[topology.rank_nodes[certificate.rank]], max(leaving[node] for node in topology.rank_nodes)
+    own, most = leaving[topology.rank_nodes[rank]], max(leaving[node] for node in topology.rank_nodes)
     if not own:
         raise InputError("data must leave the rank, but no link does", place="certificate.rank")
-    having = min(len({certificate.rank, *needed}) for _, needed, _ in needs)
+    having = min(len({rank, *needed}) for _, needed in needs)
     doublings = (having - 1).bit_length() - 1
     return sum(needs.values(), Fraction(0)) / own + doublings * certificate.chunk_bytes / most
 
@@ -198,9 +189,7 @@ def fault_of_chunks(certificate: WholeChunks, answer: Answer) -> str | None:
     if not isinstance(answer, StepSchedule | Schedule):
         return "speaks of whole chunks, and the answer is no schedule of chunks"
     chunks = answer.chunks
-    theirs = [certificate.rank in group for group in chunks.groups]
-    sizes = (int(u) for u, held in zip(chunks.units.tolist(), chunks.held_by.tolist(), strict=True) if theirs[held])
-    finest = min(sizes, default=None)
-    if finest is not None and finest * chunks.unit_bytes < certificate.chunk_bytes:
+    theirs = np.array([certificate.rank in group for group in chunks.groups])[chunks.held_by]
+    if theirs.any() and int(chunks.units[theirs].min()) * chunks.unit_bytes < certificate.chunk_bytes:
         return f"speaks of chunks of {certificate.chunk_bytes} bytes, and the answer has finer ones"
     return None

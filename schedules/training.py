@@ -24,51 +24,45 @@ from ..core.fabric import Block, Fabric, network_price
 from ..core.instance import Instance
 from ..core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 
+Bandwidths = Sequence[Fraction]  #: Bytes per second of every dimension.
 
-def weighted_time(instance: Instance, bandwidth_Bps: Sequence[Fraction]) -> float:
+
+def weighted_time(instance: Instance, bandwidth_Bps: Bandwidths) -> float:
     """Return the weighted iteration time of all workloads; infinite if traffic has no bandwidth."""
     return sum(float(w.weight) * workload_time(instance, w, bandwidth_Bps) for w in instance.training())
 
 
-def workload_time(instance: Instance, workload: Workload, bandwidth_Bps: Sequence[Fraction]) -> float:
+def workload_time(instance: Instance, workload: Workload, bandwidth_Bps: Bandwidths) -> float:
     """Return the seconds of an iteration: forward, then backward in the workload's loop (figure 4.4)."""
-    total = sum(layer.repeat * layer_time(instance, workload, layer, bandwidth_Bps) for layer in workload.layers)
-    return float(total)
+    return float(sum(each.repeat * layer_time(instance, workload, each, bandwidth_Bps) for each in workload.layers))
 
 
-def layer_time(
-    instance: Instance, workload: Workload, layer: Layer, bandwidth_Bps: Sequence[Fraction]
-) -> Fraction | float:
+def layer_time(instance: Instance, workload: Workload, layer: Layer, bandwidth_Bps: Bandwidths) -> Fraction | float:
     """Return the seconds of one layer, forward and backward."""
-    forward, tp, dp = (
-        phase_time(instance, workload, phase, bandwidth_Bps)
-        for phase in (layer.forward, layer.input_gradient, layer.weight_gradient)
-    )
+    phases = layer.forward, layer.input_gradient, layer.weight_gradient
+    forward, tp, dp = (phase_time(instance, workload, phase, bandwidth_Bps) for phase in phases)
     if workload.loop is TrainingLoop.TP_DP_OVERLAP:
         return sum(forward) + tp[0] + max(tp[1], sum(dp))
     return sum(forward) + sum(tp) + sum(dp)
 
 
 def phase_time(
-    instance: Instance, workload: Workload, phase: Phase, bandwidth_Bps: Sequence[Fraction]
+    instance: Instance, workload: Workload, phase: Phase, bandwidth_Bps: Bandwidths
 ) -> tuple[Fraction, Fraction | float]:
     """Return the seconds of computation and of communication of a phase."""
     communication_s: Fraction | float = Fraction(0)
     for communication in phase.communication:
-        communication_s += communication_time(
-            instance, communication, workload.groups[communication.group], bandwidth_Bps
-        )
+        span = workload.groups[communication.group]
+        communication_s += communication_time(instance, communication, span, bandwidth_Bps)
     return phase.compute_s, communication_s
 
 
 def communication_time(
-    instance: Instance, communication: Communication, span: Sequence[int], bandwidth_Bps: Sequence[Fraction]
+    instance: Instance, communication: Communication, span: Sequence[int], bandwidth_Bps: Bandwidths
 ) -> Fraction | float:
     """Return a collective's seconds on its busiest dimension; infinite if traffic has no bandwidth."""
-    moved = busy_bytes(instance, communication, span)
-    return max(
-        (m / b if b > 0 else inf for m, b in zip(moved, bandwidth_Bps, strict=True) if m > 0), default=Fraction(0)
-    )
+    rows = zip(busy_bytes(instance, communication, span), bandwidth_Bps, strict=True)
+    return max((moved / rate if rate > 0 else inf for moved, rate in rows if moved > 0), default=Fraction(0))
 
 
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
@@ -136,22 +130,19 @@ def recomputed_bound(
     the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w). Each limit of the design may be
     shifted by what is missed.
     """
-    design = instance.design or Design()
-    parts = _traffic(instance)
-    proved = [
-        line
-        for one in certificate.lines
-        if (line := proved_line(instance, parts, one, scale_free=certificate.scale_free, missed=missed)) is not None
-    ]
-    if certificate.scale_free:
-        bounds = [
-            line.value * max(line.value, Fraction(0)) / (4 * line.time_weight * line.cost_weight) for line in proved
-        ]
-        return _to_float(max(bounds, default=None))
-    if design.objective is Objective.PERF:
-        alone = [line.value / line.time_weight for line in proved if line.cost_weight == 0]
-        return _to_float(max(alone, default=None))
-    return _to_float(smallest_product(proved)) if proved else None
+    parts, free = _traffic(instance), certificate.scale_free
+    tried = (proved_line(instance, parts, line, scale_free=free, missed=missed) for line in certificate.lines)
+    proved = [line for line in tried if line is not None]
+    if free:
+        bound = max((v * max(v, Fraction(0)) / (4 * a * w) for a, w, v in proved), default=None)
+    elif (instance.design or Design()).objective is Objective.PERF:
+        bound = max((value / weight for weight, of_cost, value in proved if of_cost == 0), default=None)
+    else:
+        bound = smallest_product(proved) if proved else None
+    try:
+        return None if bound is None else float(bound)
+    except OverflowError:
+        return None
 
 
 def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Sequence[Fraction] = ()) -> float | None:
@@ -259,29 +250,20 @@ def _down(x: Fraction) -> Fraction:
     return Fraction(x.numerator * 2**shift // x.denominator, 2**shift) if shift > 0 else x
 
 
-def _to_float(x: Fraction | None) -> float | None:
-    try:
-        return None if x is None else float(x)
-    except OverflowError:
-        return None
-
-
 def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], count: int) -> bool:
     """Return whether shares are valid and multipliers have the signs of a proof."""
-    numbers = [line.time_weight, line.cost_weight, *line.multipliers]
-    numbers += [s for *_, shares in line.shares for s in shares] + [share for *_, share in line.overlaps]
-    weights = line.time_weight, line.cost_weight
+    weights, multipliers = (line.time_weight, line.cost_weight), line.multipliers
+    numbers = [*weights, *multipliers, *(s for *_, shares in line.shares for s in shares)]
+    numbers += [share for *_, share in line.overlaps]
     if not all(isfinite(x) for x in numbers) or min(weights) < 0 or max(weights) == 0:
         return False
-    if len(line.multipliers) != len(constraints):
+    if len(multipliers) != len(constraints):
         return False
-    for u, constraint in zip(line.multipliers, constraints, strict=True):
-        wrong_side = {Comparison.AT_MOST: u < 0, Comparison.AT_LEAST: u > 0, Comparison.EQUAL: False}
-        if wrong_side[constraint.comparison]:
-            return False
-    return all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + SUM_TOLERANCE for *_, s in line.shares) and all(
-        0 <= share <= 1 for *_, share in line.overlaps
-    )
+    signs = {Comparison.AT_MOST: 1, Comparison.AT_LEAST: -1, Comparison.EQUAL: 0}
+    if any(u * signs[c.comparison] < 0 for u, c in zip(multipliers, constraints, strict=True)):
+        return False
+    divided = all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + SUM_TOLERANCE for *_, s in line.shares)
+    return divided and all(0 <= share <= 1 for *_, share in line.overlaps)
 
 
 class _Traffic(NamedTuple):

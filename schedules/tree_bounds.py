@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import chain, combinations_with_replacement
+from itertools import accumulate, chain, combinations_with_replacement
 from math import ceil, comb, floor, gcd, lcm
 from typing import Any
 
@@ -78,12 +78,8 @@ def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fract
     scale = lcm(*(rate.denominator for rate in rates))
     whole = np.array([0, *(int(rate * scale) for rate in rates)], dtype=object)
     sums, counts = whole[choices].sum(axis=1), (choices > 0).sum(axis=1)
-    best = Fraction(0)
-    found: list[Fraction] = []
-    for count in range(1, trees + 1):
-        best = max(best, Fraction(max(sums[counts == count], default=0), scale))
-        found.append(best)
-    return found
+    best = (Fraction(max(sums[counts == count], default=0), scale) for count in range(1, trees + 1))
+    return list(accumulate(best, max))
 
 
 def _needed_links(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
@@ -110,8 +106,10 @@ def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int
     return min(limits, default=None)
 
 
-def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePacking) -> str | None:
+def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePacking | None) -> str | None:
     """Explain why the certificate does not cover these valid trees; None if it does."""
+    if packing is None:
+        return "speaks of trees, and the answer has none"
     topology, _ = _problem(instance)
     if certificate.trees is not None and len(packing) > certificate.trees:
         return f"speaks of at most {certificate.trees} trees, the answer has {len(packing)}"
@@ -123,10 +121,8 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
     if certificate.min_rate_Bps:
         smallest = int(packing.units.min()) * packing.unit_bytes / heaviest_load(instance, packing)
         if smallest < certificate.min_rate_Bps:
-            return (
-                f"speaks of trees of at least {float(certificate.min_rate_Bps)!r} B/s, the answer has one of "
-                f"{float(smallest)!r}"
-            )
+            least = float(certificate.min_rate_Bps)
+            return f"speaks of trees of at least {least!r} B/s, the answer has one of {float(smallest)!r}"
     return None
 
 
@@ -144,9 +140,8 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
     """Reject meaningless numbers, and sums beyond 64 bits."""
     prices = certificate.prices
     if len(prices) != len(topology.links) or min(prices, default=0) < 0 or sum(prices) >= _MOST:
-        raise InputError(
-            "expected a price for every link, at least 0, with a sum below 2^62", place="certificate.prices"
-        )
+        text = "expected a price for every link, at least 0, with a sum below 2^62"
+        raise InputError(text, place="certificate.prices")
     for name in ("tree_price_Bps", "min_rate_Bps"):
         if getattr(certificate, name) < 0:
             raise InputError("must not be negative", place=f"certificate.{name}")
@@ -202,13 +197,10 @@ def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[
     if certificate.height is None:
         span = _spanning(topology, certificate.prices, links)
         return None if span is None else 2 * span
-
     lengths = _lengths(topology, certificate)
     ends = np.array([topology.link_ends[link] for link in links], dtype=np.int64).reshape(-1, 2)
     tail, head = ends[:, 0].copy(), ends[:, 1].copy()
-    price, length = (
-        np.array([values[link] for link in links], dtype=np.int64) for values in (certificate.prices, lengths)
-    )
+    price, length = (np.array(values, dtype=np.int64)[list(links)] for values in (certificate.prices, lengths))
     most, nodes = min(certificate.height, sum(lengths)), len(topology.nodes)
     found: list[int] = []
     for root in range(nodes):
@@ -282,9 +274,15 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
             best = cheapest_into(here, group, tail, head, rest)
             if best < 0:
                 return -1
-            total += pay(here, group, head, rest, rest[best])
+            paid = rest[best]
+            total += paid
+            for a in range(len(head)):
+                if find(group, head[a]) == here:
+                    rest[a] -= paid
             before = find(group, tail[best])
-            again = 0 if before == find(group, root) else walk_position(walk, size, before)
+            again = 0
+            while before != find(group, root) and again < size and walk[again] != before:
+                again += 1
             if again == size:
                 walk[size] = before
                 size += 1
@@ -304,24 +302,6 @@ def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int
         if into and (best < 0 or rest[a] < rest[best]):
             best = a
     return best
-
-
-@kernel
-def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
-    """Subtract a price from all links into a contracted node; return the price."""
-    for a in range(len(head)):
-        if find(group, head[a]) == node:
-            rest[a] -= price
-    return price
-
-
-@kernel
-def walk_position(walk: Any, size: int, node: int) -> int:
-    """Return the position of a node on a walk, the walk's size if it is absent."""
-    for i in range(size):
-        if walk[i] == node:
-            return i
-    return size
 
 
 @kernel

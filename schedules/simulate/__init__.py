@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from ...core.trace import Routing, SimulationMode
-from .run import simulate, totals, utilization
+from .run import simulate, totals
+from .timelines import utilization
 
 __all__ = ["Routing", "SimulationMode", "simulate", "totals", "utilization"]

@@ -6,14 +6,15 @@ left. Rates change only when a send begins or ends; the simulation jumps from on
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.kernel import interpreted_form
 from ...core.ragged import ranges
 from ...core.schedule import Floats, Ints
-from .events import gates_of
+from .events import count_arrival, gates_of, start_sends
 from .network import Timeline, Wires
 from .transfers import Transfers
 
@@ -27,35 +28,35 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     """Simulate sends, in any order, as fluid flows."""
     if wires.varying:
         raise InputError("flows share links of constant bandwidth only", place="timing.changes")
-    sends = transfers.sends
-    count = len(sends)
+    sends, count = transfers.sends, len(transfers.sends)
     latency_s = wires.latency_s.copy()
     latency_s[wires.rank_links.senders :] = 0.0  # spent before a send begins
     delay = np.add.reduceat(latency_s[sends.path_links], sends.path_offset[:-1]) if count else np.zeros(0)
     left = transfers.chunk_bytes[sends.chunk]
     start_s, left_s = np.zeros(count), np.zeros(count)
-    gates = gates_of(transfers)
-    ranks = _Ranks(transfers, wires)
+    gates, ranks = gates_of(transfers), _Ranks(transfers, wires)
     first = _SENT if transfers.pays is None else _READY
-    coming = [(0.0, first, send) for send in gates.at_start().tolist()]
-    heapify(coming)
-    end_s = np.zeros(count)
+    # What is coming is (time, stage * count + send); what gates release comes in the first stage.
+    coming: list[tuple[float, int]] = []
+    released = gates, start_s, coming, range(first * count, (first + 1) * count), False
+    arrive = interpreted_form(count_arrival)
+    interpreted_form(start_sends)(*released)
+    end_s, now = np.zeros(count), 0.0
     active: Ints = np.zeros(0, dtype=np.int64)
-    now = 0.0
     while coming or len(active):
         if not len(active):
             now = coming[0][0]
         begun: list[int] = []
         while coming and coming[0][0] <= now * (1 + SAME_TIME):
-            time, stage, send = heappop(coming)
+            time, event = heappop(coming)
+            stage, send = divmod(event, count)
             if stage == _READY and (leaves := ranks.send(send, time)) > now * (1 + SAME_TIME):
-                heappush(coming, (leaves, _SENT, send))
+                heappush(coming, (leaves, _SENT * count + send))
             elif stage == _ARRIVED:
                 end_s[send] = ranks.add(send, time)
-                heappush(coming, (float(end_s[send]), _ADDED, send))
+                heappush(coming, (float(end_s[send]), _ADDED * count + send))
             elif stage == _ADDED:
-                for released, opens in zip(*gates.arrive(np.array([send]), np.array([time])), strict=True):
-                    heappush(coming, (float(opens), first, int(released)))
+                arrive(gates.fed_by[send], time, *released)
             else:
                 begun.append(send)
         start_s[begun] = now
@@ -70,10 +71,11 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         finished, active, now = active[ended], active[~ended], until
         left_s[finished] = now
         end_s[finished] = now + delay[finished]
-        finished = ranks.leave_out_later(finished, end_s, coming)
-        released, times = gates.arrive(finished, end_s[finished])
-        for opens, send in zip(times.tolist(), released.tolist(), strict=True):
-            heappush(coming, (opens, first, send))
+        for send in finished.tolist():
+            if ranks.adds_later[send]:
+                heappush(coming, (float(end_s[send]), _ARRIVED * count + send))
+            else:
+                arrive(gates.fed_by[send], float(end_s[send]), *released)
     gates.require_all_open()
     return Timeline(end_s, np.repeat(start_s, sends.hops), np.repeat(left_s, sends.hops))
 
@@ -86,14 +88,13 @@ class _Ranks:
         self._free: dict[int, float] = {}
         self._wires, self._sends, self._bytes = wires, sends, transfers.chunk_bytes
         self._pays = np.zeros(len(sends)) if transfers.pays is None else transfers.pays
-        self.bandwidth_Bps, self._later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
+        self.bandwidth_Bps, self.adds_later = wires.bandwidth_Bps, np.zeros(len(sends), dtype=np.bool_)
         ranks = wires.rank_links
         if not ranks.while_receiving and len(sends):
             last = sends.path_links[sends.path_offset[1:] - 1]
-            self._later = (last >= ranks.adders) & (last < ranks.senders)
+            self.adds_later = (last >= ranks.adders) & (last < ranks.senders)
             self.bandwidth_Bps = wires.bandwidth_Bps.copy()
             self.bandwidth_Bps[ranks.adders : ranks.senders] = np.inf
-        self._add_later = bool(self._later.any())
 
     def send(self, send: int, ready_s: float) -> float:
         """Return when a message leaves its rank."""
@@ -101,14 +102,6 @@ class _Ranks:
         if link < self._wires.rank_links.senders:
             return ready_s
         return self._serve(link, ready_s, float(self._wires.latency_s[link] * self._pays[send]))
-
-    def leave_out_later(self, sends: Ints, end_s: Floats, coming: list[tuple[float, int, int]]) -> Ints:
-        """Return sends without those that are added when they have arrived, which come as events."""
-        if not self._add_later:
-            return sends
-        for send in sends[self._later[sends]].tolist():
-            heappush(coming, (float(end_s[send]), _ARRIVED, send))
-        return sends[~self._later[sends]]
 
     def add(self, send: int, arrival_s: float) -> float:
         """Return when a contribution is added."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...core.answers import Answer
 from ...core.errors import InputError
@@ -17,8 +17,8 @@ from .compiled_runs import CompiledResult, compiled_in_order, compiled_levels
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .routing import route
-from .timelines import occupied_s, timeline_of, trace_of, utilization_over_time
-from .transfers import Transfers, columns_of, sends_of, transfers_of
+from .timelines import timeline_of, trace_of
+from .transfers import Transfers, columns_of, transfers_of
 
 
 def simulate(
@@ -96,8 +96,7 @@ def _timeline(
     return charged.on_network(timeline_of(charged.transfers, charged.wires, mode, hold_latency=hold_latency))
 
 
-@dataclass(frozen=True, eq=False)
-class Totals:
+class Totals(NamedTuple):
     """Totals of a trace."""
 
     completion_s: float
@@ -157,15 +156,3 @@ def _total(
     timeline = _timeline(instance, transfers, columns, mode)
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s, None
-
-
-def utilization(
-    instance: Instance, answer: Answer, trace: Trace, bins: int = 100, *, pieces: int = 1
-) -> tuple[Floats, Floats]:
-    """Return limits of equal intervals until completion, in seconds, and the utilization of every link in each."""
-    if bins < 1:
-        raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
-    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
-    columns = wires(instance.topology, instance.timing)
-    seconds = occupied_s(trace.mode, sends, chunk_bytes, columns, trace.hop_end_s - trace.hop_start_s)
-    return utilization_over_time(len(columns), sends.path_links, seconds, trace, bins)

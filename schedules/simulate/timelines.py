@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.answers import Answer
+from ...core.errors import InputError
+from ...core.instance import Instance
 from ...core.kernel import worth_compiling
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
 from .compiled_runs import compiled_levels
-from .events import simulate_by_events, simulate_by_levels, simulate_by_windows, simulate_in_order
+from .events import simulate_by_events, simulate_by_levels
 from .fair import simulate_flows
-from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks
-from .transfers import Transfers
+from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
+from .transfers import Transfers, sends_of
 
 
-def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, wires: Wires, held_s: Floats) -> Floats:
+def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, columns: Wires, held_s: Floats) -> Floats:
     """Return the seconds of its link that every hop occupies.
 
     That is as long as it holds the link; in modes where sends share a link, its seconds at full bandwidth.
     """
     if mode in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         return held_s
-    seconds: Floats = np.repeat(chunk_bytes[sends.chunk], sends.hops) / wires.bandwidth_Bps[sends.path_links]
+    seconds: Floats = np.repeat(chunk_bytes[sends.chunk], sends.hops) / columns.bandwidth_Bps[sends.path_links]
     return seconds
 
 
@@ -31,24 +34,27 @@ def link_totals(links: int, path_links: Ints, seconds: Floats) -> Floats:
     return np.bincount(path_links, seconds, minlength=links).astype(np.float64)
 
 
-def utilization_over_time(
-    links: int, path_links: Ints, seconds: Floats, trace: Trace, bins: int
+def utilization(
+    instance: Instance, answer: Answer, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
-    """Return limits of equal intervals in seconds, and the utilization of every link in each; shape (links, bins).
+    """Return limits of equal intervals until completion, in seconds, and the utilization of every link in each.
 
-    It is at most 1 with contention; more shows the congestion that a congestion-unaware simulation ignores. The given
-    seconds of every hop are spread evenly over its duration.
+    It is at most 1 with contention; more shows the congestion that a congestion-unaware simulation ignores. The
+    seconds of every hop are spread evenly over its duration. The shape is (links, bins).
     """
+    if bins < 1:
+        raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
+    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
+    columns, begin, end = wires(instance.topology, instance.timing), trace.hop_start_s, trace.hop_end_s
+    links, path_links = len(columns), sends.path_links
     edges = np.linspace(0.0, trace.completion_s, bins + 1)
     if not len(path_links) or trace.completion_s == 0:
         return edges, np.zeros((links, bins))
     width = trace.completion_s / bins
-    begin, end = trace.hop_start_s, trace.hop_end_s
-    density = seconds / (end - begin)
+    density = occupied_s(trace.mode, sends, chunk_bytes, columns, end - begin) / (end - begin)
     first = np.minimum((begin / width).astype(np.int64), bins - 1)
     last = np.minimum((end / width).astype(np.int64), bins - 1)
-    cells = links * (bins + 1)
-    at = path_links * (bins + 1)
+    cells, at = links * (bins + 1), path_links * (bins + 1)
     # A hop fills the bins between its first and its last one; at both ends, what is too much is taken away again.
     steps = np.bincount(at + first, density, cells) - np.bincount(at + last + 1, density, cells)
     full = np.cumsum(steps.reshape(links, bins + 1), axis=1) * width
@@ -64,30 +70,25 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
     for exact in (False, True):
-        wires = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=exact)
-        timeline = _simulate(transfers, wires, chosen)
-        if not isinstance(wires, TickWires):
+        counted = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=exact)
+        timeline = _simulate(transfers, counted, chosen)
+        if not isinstance(counted, TickWires):
             return timeline
-        if (found := wires.in_seconds(timeline)) is not None:
+        if (found := counted.in_seconds(timeline)) is not None:
             return found
     raise AssertionError("integers of any size hold all times")
 
 
 def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Simulate by the fastest suitable simulator; all suitable ones give the same times."""
-    exact = isinstance(columns, TickWires) and columns.exact
-    large = worth_compiling(len(transfers.sends)) and not columns.varying
-    one_by_one = simulate_by_events if chosen.contended else simulate_in_order
-    if transfers.fixed_order or exact or (transfers.pays is not None and not large):
-        return (simulate_in_order if transfers.fixed_order else one_by_one)(transfers, columns, chosen)
-    if large:
-        played = compiled_levels(transfers, columns, chosen, keep=True)
-        found = None if played is None else played.timeline
-    else:
-        found = simulate_by_levels(transfers, columns, chosen)
-    if found is None and chosen.contended and transfers.pays is None:
-        found = simulate_by_windows(transfers, columns, chosen)
-    return one_by_one(transfers, columns, chosen) if found is None else found
+    found: Timeline | None = None
+    if not (transfers.fixed_order or columns.varying or (isinstance(columns, TickWires) and columns.exact)):
+        if worth_compiling(len(transfers.sends)):
+            played = compiled_levels(transfers, columns, chosen, keep=True)
+            found = None if played is None else played.timeline
+        elif transfers.pays is None:
+            found = simulate_by_levels(transfers, columns, chosen)
+    return simulate_by_events(transfers, columns, chosen) if found is None else found
 
 
 def trace_of(
@@ -105,16 +106,9 @@ def trace_of(
     start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
     hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
     if place is not None:
-        hop_start_s = _in_answer_order(sends, place, hop_start_s)
-        hop_end_s = _in_answer_order(sends, place, hop_end_s)
-        back = np.argsort(place)
-        start_s, end_s = start_s[back], end_s[back]
+        hops, back = np.empty(len(sends), dtype=np.int64), np.argsort(place)
+        hops[place] = sends.hops
+        moved = np.empty((2, len(hop_start_s)))
+        moved[:, ranges(offsets(hops)[place], sends.hops)] = hop_start_s, hop_end_s
+        (hop_start_s, hop_end_s), start_s, end_s = moved, start_s[back], end_s[back]
     return Trace(mode, start_s, end_s, hop_start_s, hop_end_s, busy, float(end_s.max(initial=0.0)))
-
-
-def _in_answer_order(sends: Sends, place: Ints, column: Floats) -> Floats:
-    hops = np.empty(len(sends), dtype=np.int64)
-    hops[place] = sends.hops
-    placed = np.empty_like(column)
-    placed[ranges(offsets(hops)[place], sends.hops)] = column
-    return placed

@@ -24,7 +24,7 @@ from ...core.topology import NodeKind
 from .grid import Grid
 from .holdings import NOTHING, Block
 from .network import Network
-from .report import AtSend, Findings
+from .report import SendFindings
 
 ROUNDING = Fraction(1, 10**7)  #: Relative excess over a limit that counts as rounding where chunks are split.
 ChunkAtRank = tuple[int, int, bool]  #: Node, chunk, and True for a contribution to its sum.
@@ -32,7 +32,7 @@ Event = tuple[int, int]  #: Index of an epoch, and position of the send that arr
 
 
 def check_rank_buffers(
-    grid: Grid, network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
+    grid: Grid, network: Network, schedule: Schedule, start: Ints, end: Ints, at: SendFindings
 ) -> None:
     """Check the ranks that have a buffer limit, given the indices at which each send starts and arrives."""
     nodes = grid.topology.nodes
@@ -46,8 +46,7 @@ def check_rank_buffers(
     for key, sends in departures.items():
         if limits[key[0]] < grid.chunk_bytes:
             for send in _late_sends(network, schedule, key, sends, arrivals.get(key, [])):
-                text = f"{network.name(key[0])} has no room, and sends on later what it has received"
-                findings.add(at_send("buffer", text, send))
+                at.add("buffer", f"{network.name(key[0])} has no room, and sends on later what it has received", send)
     for node, limit in limits.items():
         if limit >= grid.chunk_bytes:
             holdings = [
@@ -58,8 +57,7 @@ def check_rank_buffers(
             ]
             full = _first_overfull(grid, network, schedule, node, limit, holdings)
             if full is not None:
-                text = f"{network.name(node)} holds more for others than its {float(limit):g} bytes"
-                findings.add(at_send("buffer", text, full))
+                at.add("buffer", f"{network.name(node)} holds more for others than its {float(limit):g} bytes", full)
 
 
 def _events_by_chunk(

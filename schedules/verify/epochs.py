@@ -16,6 +16,7 @@ unwound into x links to each rank (section 5.4.8).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
@@ -31,7 +32,7 @@ from .copies import is_copied_correctly
 from .grid import INDEX_LIMIT, TOO_LONG, Grid, check_whole_chunks, grid_of
 from .network import Network
 from .replay import replay
-from .report import AtSend, Findings, Violation
+from .report import Findings, SendFindings, Violation
 from .sends import check_capacity, check_shape, verify_times
 from .split_flows import check_uncopied
 
@@ -43,23 +44,23 @@ SLOWEST = 64  #: Largest x, so that the parts of links have a common denominator
 
 def verify_circuits(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
     """Check times, links and data of a schedule of circuits."""
-    at_send = check_shape(instance, network, schedule, findings)
-    if at_send is None or not _from_rank_to_rank(network, schedule, at_send, findings):
+    at = check_shape(instance, network, schedule, findings)
+    if at is None or not _from_rank_to_rank(network, schedule, at):
         return
     grid = grid_of(instance)
     check_whole_chunks(grid, schedule.chunks, findings)
-    start = _ticks(grid, schedule, at_send, findings)
+    start = _ticks(grid, schedule, at)
     if start is None:
         return
     begin, end, slowness = start
-    _check_links(network, schedule, begin, end, slowness, at_send, findings)
+    _check_links(network, schedule, begin, end, slowness, at)
     read, write = 2 * begin + 1, 2 * end  # what arrives at an instant can be sent on at that instant
-    network = replace(network, buffer_bytes={})
-    if not is_copied_correctly(network, schedule.chunks, schedule.sends, read, write):
-        replay(network, schedule.chunks, schedule.sends, read, write, at_send, findings)
+    at = at._replace(network=replace(network, buffer_bytes={}))
+    if not is_copied_correctly(at, read, write):
+        replay(at, read, write)
 
 
-def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, findings: Findings) -> bool:
+def _from_rank_to_rank(network: Network, schedule: Schedule, at: SendFindings) -> bool:
     sends = schedule.sends
     ends = np.flatnonzero((network.node_rank[sends.source] < 0) | (network.node_rank[sends.target] < 0))
     inner = np.ones(len(sends.path_links), dtype=np.bool_)
@@ -67,10 +68,10 @@ def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, fi
     passed = network.node_rank[network.link_target[sends.path_links]] >= 0
     wrong = np.union1d(ends, sends.hop_send[inner & passed])
     text = "a circuit leads from a rank to the next one, over switches alone"
-    return not findings.add_each("path", wrong.astype(np.int64), lambda send: at_send("path", text, send))
+    return not at.add_each("path", wrong.astype(np.int64), text)
 
 
-def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> tuple[Ints, Ints, Ints] | None:
+def _ticks(grid: Grid, schedule: Schedule, at: SendFindings) -> tuple[Ints, Ints, Ints] | None:
     """Return starts, ends and slowness x of all sends; None if some contradict their paths."""
     sends, tick = schedule.sends, float(grid.timing.epoch_s)
     times = schedule.start_s / tick, schedule.end_s / tick
@@ -78,8 +79,7 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     off = np.zeros(len(sends), dtype=np.bool_)
     for column, whole in zip(times, (begin, end), strict=True):
         off |= ~(np.abs(column - whole) <= OFF_GRID * np.maximum(1, column)) | (column >= INDEX_LIMIT)
-    text = f"starts or ends between two ticks of {tick:.9g} s"
-    bad = findings.add_each("grid", off, lambda send: at_send("grid", text, send))
+    bad = at.add_each("grid", off, f"starts or ends between two ticks of {tick:.9g} s")
     slowness = np.ones(len(sends), dtype=np.int64)
     single = sends.hops == 1
     wrong = single.copy()
@@ -87,11 +87,7 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     wrong[single] = ((end - begin)[single] != needed) | (needed >= TOO_LONG)
     slowness[~single] = _slownesses(grid, schedule, end - begin, np.flatnonzero(~single))
     wrong |= slowness == 0
-
-    def not_in_time(send: int) -> Violation:
-        return at_send("grid", f"takes {end[send] - begin[send]} ticks, which its path does not", send)
-
-    bad |= findings.add_each("grid", wrong, not_in_time)
+    bad |= at.add_each("grid", wrong, lambda send: f"takes {end[send] - begin[send]} ticks, which its path does not")
     return None if bad else (begin, end, slowness)
 
 
@@ -123,7 +119,7 @@ def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
 
 
 def _check_links(
-    network: Network, schedule: Schedule, begin: Ints, end: Ints, slowness: Ints, at_send: AtSend, findings: Findings
+    network: Network, schedule: Schedule, begin: Ints, end: Ints, slowness: Ints, at: SendFindings
 ) -> None:
     sends = schedule.sends
     hops = _distinct_hops(network, schedule, begin, end)
@@ -142,9 +138,9 @@ def _check_links(
     def overlap(index: int) -> Violation:
         ends = network.topology.links[int(link[index])]
         text = f"{ends.source} -> {ends.target} is still taken when it starts"
-        return replace(at_send("capacity", text, int(send[index])), link=int(link[index]))
+        return at.at("capacity", text, int(send[index]), int(link[index]))
 
-    findings.add_each("capacity", over, overlap)
+    at.findings.add_each("capacity", over, overlap)
 
 
 def _distinct_hops(network: Network, schedule: Schedule, begin: Ints, end: Ints) -> Ints:
@@ -171,12 +167,11 @@ OVERLOAD = 1e-7  #: Overload of a link that is taken for rounding where chunks a
 
 def verify_epochs(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
     """Check a schedule in epochs and in seconds."""
-    at_send = check_shape(instance, network, schedule, findings)
-    if at_send is None:
+    at = check_shape(instance, network, schedule, findings)
+    if at is None:
         return
-    grid = grid_of(instance)
-    sends = schedule.sends
-    start = _check_grid(grid, schedule, at_send, findings)
+    grid, sends = grid_of(instance), schedule.sends
+    start = _check_grid(grid, schedule, at)
     delay = grid.delay[sends.path_links]
     before = np.cumsum(delay) - delay
     first = before[sends.path_offset[:-1]] if len(sends) else before
@@ -188,19 +183,19 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
         check_whole_chunks(grid, schedule.chunks, findings)
         _check_windows(grid, network, schedule, hop_start, findings)
     if grid.timing.semantics is Semantics.STORE_AND_FORWARD:
-        check_capacity(_at_its_fastest(grid, network), schedule, findings)
+        check_capacity(_at_its_fastest(grid, network), schedule, at)
     end = start + np.add.reduceat(delay, sends.path_offset[:-1]) if len(sends) else start
-    _check_passing(network, schedule, start, end, at_send, findings)
-    check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
+    _check_passing(network, schedule, start, end, at)
+    check_rank_buffers(grid, network, schedule, start, end, at)
     # At one index, what takes time has arrived first; then switches pass on what takes none; then everybody else
     # starts.
     at_once = start == end
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
     read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
     gone = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
-    network = replace(network, buffer_bytes=stores)
-    if not is_copied_correctly(network, schedule.chunks, sends, read, write):
-        replay(network, schedule.chunks, sends, read, write, at_send, findings, gone)
+    at = at._replace(network=replace(network, buffer_bytes=stores))
+    if not is_copied_correctly(at, read, write):
+        replay(at, read, write, gone)
 
 
 def finish_epochs(instance: Instance, schedule: Schedule) -> int:
@@ -209,27 +204,22 @@ def finish_epochs(instance: Instance, schedule: Schedule) -> int:
     return round(float(schedule.end_s.max(initial=0.0)) / float(instance.timing.epoch_s))
 
 
-def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> Ints:
+def _check_grid(grid: Grid, schedule: Schedule, at: SendFindings) -> Ints:
     """Check that starts and ends are whole epochs, as far apart as the path's delays; return the starts."""
     sends, epoch = schedule.sends, float(grid.timing.epoch_s)
     begin, end = schedule.start_s / epoch, schedule.end_s / epoch
     start = np.rint(np.minimum(begin, INDEX_LIMIT)).astype(np.int64)
-
-    def off(place: str) -> str:
-        return f"{place} between two epochs of {epoch:.9g} s"
-
     wrong = ~(np.abs(begin - start) <= OFF_GRID * np.maximum(1, begin)) | (begin >= INDEX_LIMIT)
-    findings.add_each("grid", wrong, lambda send: at_send("grid", off("starts"), send))
+    at.add_each("grid", wrong, f"starts between two epochs of {epoch:.9g} s")
     if not len(sends):
         return start
     needed = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
     late = ~(np.abs(end - (start + needed)) <= OFF_GRID * np.maximum(1, end)) | (end >= INDEX_LIMIT)
 
-    def not_in_time(send: int) -> Violation:
-        text = f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"
-        return at_send("grid", text, send)
+    def not_in_time(send: int) -> str:
+        return f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"
 
-    findings.add_each("grid", late & ~wrong, not_in_time)
+    at.add_each("grid", late & ~wrong, not_in_time)
     return start
 
 
@@ -290,9 +280,7 @@ def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Find
         findings.add(Violation("capacity", f"{text} in epoch {epoch}", link=link))
 
 
-def _check_passing(
-    network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
-) -> None:
+def _check_passing(network: Network, schedule: Schedule, start: Ints, end: Ints, at: SendFindings) -> None:
     """Check that a switch without storage sends only data arriving at the same index.
 
     If it cannot copy, the data must arrive as often as it is sent.
@@ -304,21 +292,19 @@ def _check_passing(
     if not len(out):
         return
     into = np.flatnonzero(empty[sends.target])
-    came: dict[tuple[int, int, int], int] = {}
-    for key in zip(sends.target[into].tolist(), sends.chunk[into].tolist(), end[into].tolist(), strict=True):
-        came[key] = came.get(key, 0) + 1
-    went: dict[tuple[int, int, int], int] = {}
+    came = Counter(zip(sends.target[into].tolist(), sends.chunk[into].tolist(), end[into].tolist(), strict=True))
+    went: Counter[tuple[int, int, int]] = Counter()
     lost, again = [], []
     for send in out.tolist():
         key = int(sends.source[send]), int(sends.chunk[send]), int(start[send])
-        went[key] = went.get(key, 0) + 1
+        went[key] += 1
         if key not in came:
             lost.append(send)
         elif network.unicast[key[0]] and went[key] > came[key]:
             again.append(send)
 
     def report(kind: str, bad: Ints, does: str) -> None:
-        findings.add_each(kind, bad, lambda s: at_send(kind, f"switch {network.name(int(sends.source[s]))} {does}", s))
+        at.add_each(kind, bad, lambda send: f"switch {network.name(int(sends.source[send]))} {does}")
 
     report("buffer", out[sends.reduce[out]], "cannot store, and so cannot add; a sum passes it on a path")
     report("buffer", np.array(lost, dtype=np.int64), "cannot store, and nothing reaches it at that index")

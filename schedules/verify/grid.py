@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 from sys import float_info
 
@@ -60,9 +61,9 @@ def grid_of(instance: Instance, *, round_down: bool = False) -> Grid:
     With ``round_down``, ticks of circuits are rounded down, which bounds any schedule from below, on this grid or off
     it.
     """
-    topology, timing = instance.network, instance.timing
-    if not isinstance(topology, Topology) or timing is None:
-        raise InputError("expected a network of nodes and links, and a timing", place="timing")
+    topology, timing = instance.topology, instance.timing
+    if timing is None:
+        raise InputError("expected a timing", place="timing")
     chunk = demanded_chunk(instance)
     if not float_info.min <= timing.epoch_s <= float_info.max:
         raise InputError("expected an epoch within the range of floating-point numbers", place="timing.epoch_s")
@@ -73,17 +74,13 @@ def grid_of(instance: Instance, *, round_down: bool = False) -> Grid:
     cached: dict[tuple[int, int, bool, bool], tuple[int, int, int, Fraction]] = {}
     rows: list[tuple[int, int, int, Fraction]] = []
     switch = [node.kind is NodeKind.SWITCH for node in topology.nodes]
+    count = partial(_circuit_ticks, round_down=round_down) if circuits else _epochs
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
         key = id(link.bandwidth_Bps), id(link.latency_s), switch[a], switch[b]
         if key not in cached:
-            cached[key] = (
-                _circuit_ticks(link, timing, chunk, *key[2:], round_down)
-                if circuits
-                else _epochs(link, timing, chunk, *key[2:])
-            )
+            cached[key] = count(link, timing, chunk, *key[2:])
         rows.append(cached[key])
-    for link, (delay, window, *_) in zip(topology.links, rows, strict=True):
-        if not circuits and max(delay, window) > MAX_EPOCHS:  # sums would overflow
+        if not circuits and max(rows[-1][:2]) > MAX_EPOCHS:  # sums would overflow
             text = f"a chunk takes more than 2^44 epochs from {link.source} to {link.target}, which are not counted"
             raise InputError(text, place="timing.epoch_s")
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
@@ -120,9 +117,8 @@ def _circuit_ticks(
     transmission_s = chunk / link.bandwidth_Bps
     duration = (link.latency_s + transmission_s) / timing.epoch_s
     least = (link.latency_s + (0 if before_switch else transmission_s)) // timing.epoch_s
-    held, least = (
-        n if n <= MAX_EPOCHS else TOO_LONG for n in (floor(duration) if round_down else ceil(duration), least)
-    )
+    whole = floor(duration) if round_down else ceil(duration)
+    held, least = (number if number <= MAX_EPOCHS else TOO_LONG for number in (whole, least))
     return (least if after_switch or before_switch else held), held, 1, timing.epoch_s / transmission_s
 
 

@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Ints, Sends
 from .network import Network
 
@@ -40,17 +42,13 @@ class Members:
     @classmethod
     def of(cls, chunks: Chunks, network: Network) -> Members:
         """Convert the groups of the chunks."""
-        lengths = [len(group) for group in chunks.groups]
-        ranks = np.fromiter((rank for group in chunks.groups for rank in group), dtype=np.int64, count=sum(lengths))
-        return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), network.rank_node[ranks])
+        ranks = np.fromiter(chain.from_iterable(chunks.groups), dtype=np.int64)
+        return cls(offsets(list(map(len, chunks.groups))), network.rank_node[ranks])
 
     def pairs(self, groups: Ints) -> tuple[Ints, Ints]:
         """Return pairs (position in ``groups``, member node) for all members of the groups."""
         sizes = self.offset[groups + 1] - self.offset[groups]
-        rows = np.repeat(np.arange(len(groups)), sizes)
-        begin = np.cumsum(sizes) - sizes
-        within = np.arange(len(rows)) - np.repeat(begin, sizes)
-        return rows, self.nodes[np.repeat(self.offset[groups], sizes) + within]
+        return np.repeat(np.arange(len(groups)), sizes), self.nodes[ranges(self.offset[groups], sizes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +188,7 @@ class Sums:
         while len(unresolved):
             origin[unresolved] = jump = origin[origin[unresolved]]
             inside = (jump >= 0) & (jump < writes)
-            unresolved = unresolved[inside]
-            jump = jump[inside]
+            unresolved, jump = unresolved[inside], jump[inside]
             unresolved = unresolved[origin[jump] != jump]
         sums = cls(block, origin, payload, base_version)
         return cls(block, origin, sums.resolve(payload), sums.resolve(base_version))

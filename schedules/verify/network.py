@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import NodeKind, Topology
@@ -52,9 +51,7 @@ class Network:
 
 def network_of(instance: Instance) -> Network:
     """Return the arrays of an instance's network."""
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
+    topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     rank_node = np.array(topology.rank_nodes, dtype=np.int64)
     node_rank = np.full(len(topology.nodes), -1, dtype=np.int64)

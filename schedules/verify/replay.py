@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from ...core.schedule import Bools, Chunks, Floats, Ints, Sends
+from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import NodeKind
 from .buffers import copied_by_switches, overfull_switches, stays
 from .holdings import NOTHING, Block, Members, Sums, blocks, needed_cells
 from .network import Network
-from .report import KEPT, AtSend, Findings, Violation
+from .report import KEPT, SendFindings, Violation
 
 TOLERANCE = 1e-9  #: Relative difference between two times that is taken for rounding.
 
@@ -54,21 +54,13 @@ def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
 MAX_ORDER = 2**31  #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 
 
-def replay(
-    network: Network,
-    chunks: Chunks,
-    sends: Sends,
-    read: Ints,
-    write: Ints,
-    at_send: AtSend,
-    findings: Findings,
-    gone: Ints | None = None,
-) -> None:
+def replay(at: SendFindings, read: Ints, write: Ints, gone: Ints | None = None) -> None:
     """Check every send and the final content of every rank, block by block, by the orders of reads and writes.
 
     From the orders ``gone`` on, data sent out of a limited switch frees its room, and data that is not forwarded later
     takes none; by default room is freed after the read.
     """
+    network, findings, chunks, sends = at.network, at.findings, at.schedule.chunks, at.schedule.sends
     members = Members.of(chunks, network)
     held: list[Ints] = []
     if len(write) and int(write.max()) > MAX_ORDER:
@@ -79,39 +71,39 @@ def replay(
     for block in blocks(chunks, sends, read, write, network):
         needed = needed_cells(block, chunks, members)
         final = block.version(needed, block.end)
-        _check_reads(block, network, at_send, findings)
+        _check_reads(block, at)
         lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
         findings.add_each("missing", lacking, partial(_lacks, block, network, "it"))
         if block.reduced.any():
-            _check_sums(block, needed, final, network, at_send, findings)
+            _check_sums(block, needed, final, at)
         for index in copied_by_switches(block, network)[: KEPT + 1].tolist():
             send = int(block.send[index])
-            text = f"switch {network.name(int(sends.source[send]))} sends a chunk on twice, but has no multicast"
-            findings.add(at_send("multicast", text, send))
+            name = network.name(int(sends.source[send]))
+            at.add("multicast", f"switch {name} sends a chunk on twice, but has no multicast", send)
         if network.buffer_bytes:
             held.append(stays(block, network, chunks, gone))
-        _warn_useless(block, final, network, at_send, findings)
+        _warn_useless(block, final, at)
     for switch, send in overfull_switches(held, network, chunks).items():
         limit = network.buffer_bytes[switch]
-        text = f"switch {network.name(switch)} holds more than its {limit} bytes"
-        findings.add(at_send("buffer", text, send))
+        at.add("buffer", f"switch {network.name(switch)} holds more than its {limit} bytes", send)
 
 
-def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Findings) -> None:
+def _check_reads(block: Block, at: SendFindings) -> None:
+    network, findings = at.network, at.findings
+
     def not_held(index: int) -> Violation:
-        send = int(block.send[index])
-        return at_send("not-held", f"{network.name(int(block.source[index]) % block.nodes)} does not hold it yet", send)
-
-    missing = np.flatnonzero(block.payload == NOTHING)
+        text = f"{network.name(int(block.source[index]) % block.nodes)} does not hold it yet"
+        return at.at("not-held", text, int(block.send[index]))
 
     def cannot_add(index: int) -> Violation:
         name = network.name(int(block.cell[index]) % block.nodes)
-        return at_send("buffer", f"switch {name} cannot store, and so cannot add", int(block.send[index]))
+        return at.at("buffer", f"switch {name} cannot store, and so cannot add", int(block.send[index]))
 
+    missing = np.flatnonzero(block.payload == NOTHING)
     findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
     findings.add_each("buffer", (block.base_version != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)
-    text = "is reduced, though the chunk is data to be copied"
-    findings.add_each("not-a-sum", block.adds & ~block.sums, lambda i: at_send("not-a-sum", text, int(block.send[i])))
+    summed = block.send[block.adds & ~block.sums]
+    at.add_each("not-a-sum", summed, "is reduced, though the chunk is data to be copied")
 
 
 def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
@@ -120,9 +112,9 @@ def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
     return Violation("missing", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 
-def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
-    sums = Sums.of(block)
-    _check_instants(block, sums, at_send, findings)
+def _check_sums(block: Block, needed: Ints, final: Ints, at: SendFindings) -> None:
+    sums, findings = Sums.of(block), at.findings
+    _check_instants(block, sums, at)
     of_sums = block.reduced[needed // block.nodes]
     cells, roots = needed[of_sums], sums.resolve(final[of_sums])
     rows = cells // block.nodes
@@ -137,7 +129,7 @@ def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_se
     for index in bad[:KEPT].tolist():
         row = int(rows[index])
         wanted = np.flatnonzero(block.initial[row * block.nodes : (row + 1) * block.nodes]).tolist()
-        violation = _wrong_sum(block, sums, int(cells[index]), int(roots[index]), wanted, network)
+        violation = _wrong_sum(block, sums, int(cells[index]), int(roots[index]), wanted, at.network)
         if violation is not None:
             findings.add(violation)
     if len(bad) > KEPT:
@@ -159,7 +151,7 @@ def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int]
     return Violation("twice", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 
-def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Findings) -> None:
+def _check_instants(block: Block, sums: Sums, at: SendFindings) -> None:
     """Check that no copy to a sum coincides with another write of different content."""
     index = np.arange(block.writes)
     same: Bools = np.zeros(block.writes, dtype=np.bool_)
@@ -174,11 +166,10 @@ def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Finding
             or sums.contributions(int(sums.left[first])) == sums.contributions(int(sums.left[second]))
         ):
             continue
-        text = "overwrites a sum at the instant at which another send writes to it"
-        findings.add(at_send("order", text, int(block.send[second])))
+        at.add("order", "overwrites a sum at the instant at which another send writes to it", int(block.send[second]))
 
 
-def _warn_useless(block: Block, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
+def _warn_useless(block: Block, final: Ints, at: SendFindings) -> None:
     """Warn of sends of data already present, or neither needed nor forwarded.
 
     Ranks with a limited buffer are left out: they may receive a chunk again to forward it.
@@ -186,9 +177,7 @@ def _warn_useless(block: Block, final: Ints, network: Network, at_send: AtSend, 
     used = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.base_version, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True
-    limited = np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in network.topology.nodes])
-    findings.warn_each(
-        "useless",
-        np.flatnonzero(~used & ~limited[block.cell % block.nodes]),
-        lambda i: at_send("useless", "brings what is there already, or what nobody needs", int(block.send[i])),
-    )
+    limited = np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in at.network.topology.nodes])
+    useless = block.send[~used & ~limited[block.cell % block.nodes]]
+    text = "brings what is there already, or what nobody needs"
+    at.findings.warn_each("useless", useless, lambda send: at.at("useless", text, send))

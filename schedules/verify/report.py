@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, Schedule, StepSchedule
+from .network import Network
 
 KEPT = 10  #: Findings of one kind that are kept; all are counted.
 
@@ -32,9 +34,6 @@ class Violation:
         if self.time_s is not None:
             places.append(f"at {self.time_s:.9g} s")
         return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")
-
-
-AtSend = Callable[[str, str, int], Violation]  #: Makes a violation of a kind and text, placed at a send.
 
 
 @dataclass(frozen=True)
@@ -70,26 +69,50 @@ class Findings:
         index = found.nonzero()[0] if found.dtype == bool else found
         if not len(index):
             return False
-        for item in index[: max(0, KEPT - self.counts[kind])].tolist():
-            self.violations.append(make(item))
+        self.violations += map(make, index[: max(0, KEPT - self.counts[kind])].tolist())
         self.counts[kind] += len(index)
         return True
 
     def warn_each(self, kind: str, index: Ints, make: Callable[[int], Violation]) -> None:
         """Add a warning for every entry of an index."""
-        for item in index[: max(0, KEPT - self.counts[kind])].tolist():
-            self.warnings.append(make(item))
+        self.warnings += map(make, index[: max(0, KEPT - self.counts[kind])].tolist())
         if len(index):
             self.counts[kind] += len(index)
 
     def report(self) -> Report:
         """Return the findings, the earliest first; those without a time precede them."""
 
-        def when(violation: Violation) -> float:
-            return (
-                -1.0 if violation.time_s is None and violation.step is None else violation.time_s or violation.step or 0
-            )
+        def when(found: Violation) -> float:
+            return -1.0 if found.time_s is None and found.step is None else found.time_s or found.step or 0
 
-        return Report(
-            tuple(sorted(self.violations, key=when)), tuple(sorted(self.warnings, key=when)), dict(self.counts)
-        )
+        violations, warnings = (tuple(sorted(each, key=when)) for each in (self.violations, self.warnings))
+        return Report(violations, warnings, dict(self.counts))
+
+
+class SendFindings(NamedTuple):
+    """Findings at the sends of one schedule."""
+
+    network: Network
+    schedule: StepSchedule | Schedule
+    findings: Findings
+
+    def at(self, kind: str, text: str, send: int, link: int | None = None) -> Violation:
+        """Return a violation at a send, on the first link of its path by default."""
+        sends, schedule = self.schedule.sends, self.schedule
+        link = int(sends.path_links[sends.path_offset[send]]) if link is None else link
+        step = int(schedule.step[send]) if isinstance(schedule, StepSchedule) else None
+        time_s = float(schedule.start_s[send]) if isinstance(schedule, Schedule) else None
+        rank, chunk = self.network.rank(int(sends.source[send])), int(sends.chunk[send])
+        return Violation(kind, text, rank=rank, chunk=chunk, link=link, step=step, time_s=time_s)
+
+    def add(self, kind: str, text: str, send: int, link: int | None = None) -> None:
+        """Add a violation at a send."""
+        self.findings.add(self.at(kind, text, send, link))
+
+    def add_each(self, kind: str, found: Ints | Bools, text: str | Callable[[int], str]) -> bool:
+        """Add a violation for every send of an index or mask, with one text or its own; return whether there is one."""
+
+        def make(send: int) -> Violation:
+            return self.at(kind, text if isinstance(text, str) else text(send), send)
+
+        return self.findings.add_each(kind, found, make)

@@ -12,7 +12,6 @@ carries one chunk at a time is the special case of windows that are as short as 
 from __future__ import annotations
 
 import heapq
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,67 +24,46 @@ from .answers import check_answer
 from .copies import is_copied_correctly
 from .network import Network, broken_paths
 from .replay import TOLERANCE, replay, seen_s, step_order, time_order
-from .report import AtSend, Findings, Violation
+from .report import Findings, SendFindings, Violation
 from .sizes import check_sizes
 
 
 @check_answer.register
 def verify_steps(schedule: StepSchedule, instance: Instance, network: Network, findings: Findings) -> None:
     """Check a schedule in steps; skip checks that depend on numbers out of range."""
-    chunks, sends, step = schedule.chunks, schedule.sends, schedule.step
-    at_send = check_shape(instance, network, schedule, findings)
-    if at_send is not None and not is_copied_correctly(network, chunks, sends, step, step):
-        replay(network, chunks, sends, *step_order(step), at_send, findings)
+    at, step = check_shape(instance, network, schedule, findings), schedule.step
+    if at is not None and not is_copied_correctly(at, step, step):
+        replay(at, *step_order(step))
 
 
 def verify_times(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
     """Check a timed schedule without a grid; skip checks that depend on numbers out of range."""
-    chunks, sends, start_s, end_s = schedule.chunks, schedule.sends, schedule.start_s, schedule.end_s
-    at_send = check_shape(instance, network, schedule, findings)
-    if at_send is None or findings.add_each(
-        "capacity", end_s <= start_s, lambda send: at_send("capacity", "takes no time", send)
-    ):
+    start_s, end_s = schedule.start_s, schedule.end_s
+    at = check_shape(instance, network, schedule, findings)
+    if at is None or at.add_each("capacity", end_s <= start_s, "takes no time"):
         return
-    check_capacity(network, schedule, findings)
-    if not is_copied_correctly(network, chunks, sends, seen_s(start_s, end_s), end_s):
-        replay(network, chunks, sends, *time_order(start_s, end_s), at_send, findings)
+    check_capacity(network, schedule, at)
+    if not is_copied_correctly(at, seen_s(start_s, end_s), end_s):
+        replay(at, *time_order(start_s, end_s))
 
 
 def check_shape(
     instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings
-) -> AtSend | None:
-    """Check numbers, sizes and paths; return a maker of violations, None if a number is out of range."""
-    chunks, sends = schedule.chunks, schedule.sends
+) -> SendFindings | None:
+    """Check numbers, sizes and paths; return where to put findings at sends, None if a number is out of range."""
+    sends = schedule.sends
     if not _in_range(network, schedule, findings):
         return None
-    check_sizes(instance, chunks, findings)
-    at_send = _at_send(network, schedule)
+    check_sizes(instance, schedule.chunks, findings)
+    at = SendFindings(network, schedule, findings)
     broken, link = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
 
     def off_path(send: int) -> Violation:
         ends = f"{network.name(int(sends.source[send]))} to {network.name(int(sends.target[send]))}"
-        found = at_send("path", f"its path does not lead from {ends}", send)
-        return replace(found, link=int(link[send]))
+        return at.at("path", f"its path does not lead from {ends}", send, int(link[send]))
 
     findings.add_each("path", broken, off_path)
-    return at_send
-
-
-def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:
-    sends = schedule.sends
-
-    def make(kind: str, text: str, send: int) -> Violation:
-        return Violation(
-            kind,
-            text,
-            rank=network.rank(int(sends.source[send])),
-            chunk=int(sends.chunk[send]),
-            link=int(sends.path_links[sends.path_offset[send]]),
-            step=int(schedule.step[send]) if isinstance(schedule, StepSchedule) else None,
-            time_s=float(schedule.start_s[send]) if isinstance(schedule, Schedule) else None,
-        )
-
-    return make
+    return at
 
 
 def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Findings) -> bool:
@@ -118,7 +96,7 @@ def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Fin
     return ok
 
 
-def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> None:
+def check_capacity(network: Network, schedule: Schedule, at: SendFindings) -> None:
     """Report every link that would have to exceed its bandwidth."""
     sends = schedule.sends
     if not len(sends):
@@ -137,7 +115,7 @@ def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> 
     for link, hops in zip(used.tolist(), np.split(order, first[1:]), strict=True):
         late = _first_late(release[hops], needed[hops], allowed[hops])
         if late is not None:
-            _report(network, schedule, link, int(owner[hops[late]]), findings)
+            _report(network, schedule, link, int(owner[hops[late]]), at)
 
 
 def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
@@ -216,7 +194,7 @@ def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:
     return None
 
 
-def _report(network: Network, schedule: Schedule, link: int, send: int, findings: Findings) -> None:
+def _report(network: Network, schedule: Schedule, link: int, send: int, at: SendFindings) -> None:
     sends = schedule.sends
     begin, end = schedule.start_s[send], schedule.end_s[send]
     ends = network.topology.links[link]
@@ -227,4 +205,4 @@ def _report(network: Network, schedule: Schedule, link: int, send: int, findings
         text = f"takes {end - begin:.9g} s, but its path cannot do it in less than {least:.9g} s"
     else:
         text = f"{ends.source} -> {ends.target} is over its capacity until {end:.9g} s"
-    findings.add(replace(_at_send(network, schedule)("capacity", text, send), link=link))
+    at.add("capacity", text, send, link)

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,38 +38,32 @@ def check_uncopied(
     grid: Grid, network: Network, schedule: Schedule, start: Ints, hop_start: Ints, overload: float, findings: Findings
 ) -> None:
     """Check link loads and the contents of limited nodes with every target counted separately, up to rounding."""
-    sends, chunks = schedule.sends, schedule.chunks
+    sends = schedule.sends
     targets = _targets(network, schedule)
     if not any(len(nodes) > 1 for nodes in targets.values()) or not len(sends):
         return
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
     bounded = [(n, x.kind, x.buffer_bytes) for n, x in enumerate(grid.topology.nodes) if x.buffer_bytes is not None]
-    # Nodes without room: switches with a buffer of 0, and ranks with a limit below a chunk.
     small = (n for n, kind, limit in bounded if kind is NodeKind.COMPUTE and limit < grid.chunk_bytes)
     passing = frozenset([*small, *(n for n, _, limit in bounded if limit == 0)])
     limits = {n: float(limit / grid.chunk_bytes) for n, _, limit in bounded if n not in passing}
     parts: dict[int, list[int]] = defaultdict(list)
     for send in np.argsort(-start, kind="stable").tolist():
         parts[int(sends.chunk[send])].append(send)
+    flows = _Flows(network, schedule, targets, parts, start, end, passing, limits)
     times = np.ones(len(sends), dtype=np.float64)
     for chunk, mine in parts.items():
         if chunk in targets:
-            times[mine] = _first_try(schedule, mine, (start, end), targets[chunk], passing)
+            times[mine] = flows.first_try(mine, targets[chunk])
     slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
     room = np.array([float(grid.rate[e] * grid.timing.factor(e, k)) for e, k in slots.T.tolist()])
-    size = chunks.sizes_bytes[sends.chunk] / float(grid.chunk_bytes)
+    size = schedule.chunks.sizes_bytes[sends.chunk] / float(grid.chunk_bytes)
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
-    stored = _find_stored(network, schedule, (start, end), targets, limits)
-    kept = _first_overfull(stored, limits, size * times, overload)
+    kept = flows.first_overfull(size * times, overload)
     # A send over a link that is down is wrong however the ways are.
-    if (not len(full) and kept is None) or (
-        room.all()
-        and _some_ways_fit(
-            network, schedule, parts, targets, (start, end), passing, size, where, room, stored, limits, overload
-        )
-    ):
+    if (not len(full) and kept is None) or (room.all() and flows.fit(size, where, room, overload)):
         return
     if len(full):
         link, epoch = slots[:, full[0]].tolist()
@@ -96,157 +92,137 @@ def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
     return found
 
 
-def _find_stored(
-    network: Network,
-    schedule: Schedule,
-    times: tuple[Ints, Ints],
-    targets: Mapping[int, frozenset[int]],
-    limits: Mapping[int, float],
-) -> Stored:
-    """Find arrivals and departures at limited nodes, except a rank's own data and its needs."""
-    sends, chunks, (start, end) = schedule.sends, schedule.chunks, times
-    found: Stored = defaultdict(lambda: defaultdict(list))
-    for nodes, indices, sign in ((sends.source, start, -1.0), (sends.target, end, 1.0)):
-        for send in np.flatnonzero(np.isin(nodes, list(limits))).tolist():
-            chunk, node = int(sends.chunk[send]), int(nodes[send])
-            groups = (chunks.groups[int(group[chunk])] for group in (chunks.held_by, chunks.needed_by))
-            if chunk in targets and not any(network.rank(node) in group for group in groups):
-                found[node][int(indices[send])].append((send, sign))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Flows:
+    """Flows of all parts to their targets."""
 
+    network: Network
+    schedule: Schedule
+    targets: Mapping[int, frozenset[int]]
+    parts: Mapping[int, list[int]]  #: Sends of every chunk, from the last to the first.
+    start: Ints
+    end: Ints
+    passing: frozenset[int]  #: Nodes without room: switches with a buffer of 0, and ranks with a limit below a chunk.
+    limits: Mapping[int, float]  #: Room of all other nodes with a limit, in chunks.
 
-def _first_overfull(
-    stored: Stored, limits: Mapping[int, float], amounts: Floats, overload: float
-) -> tuple[int, int, float] | None:
-    """Return the first overfull node for given amounts of sends, with index and content."""
-    for node, changes in stored.items():
-        now = 0.0
-        for index in sorted(changes):
-            now += sum(sign * float(amounts[send]) for send, sign in changes[index])
-            if now > limits[node] * (1 + overload):
-                return node, index, now
-    return None
+    @cached_property
+    def stored(self) -> Stored:
+        """Arrivals and departures at limited nodes, except a rank's own data and its needs."""
+        sends, chunks = self.schedule.sends, self.schedule.chunks
+        found: Stored = defaultdict(lambda: defaultdict(list))
+        for nodes, indices, sign in ((sends.source, self.start, -1.0), (sends.target, self.end, 1.0)):
+            for send in np.flatnonzero(np.isin(nodes, list(self.limits))).tolist():
+                chunk, node = int(sends.chunk[send]), int(nodes[send])
+                groups = (chunks.groups[int(group[chunk])] for group in (chunks.held_by, chunks.needed_by))
+                if chunk in self.targets and not any(self.network.rank(node) in group for group in groups):
+                    found[node][int(indices[send])].append((send, sign))
+        return found
 
+    def first_overfull(self, amounts: Floats, overload: float) -> tuple[int, int, float] | None:
+        """Return the first overfull node for given amounts of sends, with index and content."""
+        for node, changes in self.stored.items():
+            now = 0.0
+            for index in sorted(changes):
+                now += sum(sign * float(amounts[send]) for send, sign in changes[index])
+                if now > self.limits[node] * (1 + overload):
+                    return node, index, now
+        return None
 
-def _first_try(
-    schedule: Schedule, mine: list[int], times: tuple[Ints, Ints], targets: frozenset[int], passing: frozenset[int]
-) -> list[float]:
-    """Return the number of targets of each send of a part, from the last send to the first."""
-    sends, (start, end) = schedule.sends, times
-    into: dict[int, list[int]] = defaultdict(list)
-    for send in mine:
-        into[int(sends.target[send])].append(int(end[send]))
-    # What leaves each node, and when; what stays leaves after all else.
-    leaving: dict[int, list[list[int]]] = defaultdict(list)
-    stays = int(end[mine].max()) + 1
-    for node in targets:
-        leaving[node].append([stays, 1])
-    found: list[float] = []
-    for send in mine:
-        node, arrives = int(sends.target[send]), int(end[send])
-        into[node].remove(arrives)
-        served = sorted((way for way in leaving[node] if way[0] >= arrives and way[1]), reverse=True)
-        before = any(other <= arrives for other in into[node])
-        if node in passing:
-            served = [way for way in served if way[0] in (arrives, stays)]
-            before = arrives in into[node]
-        wanted = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
-        found.append(float(wanted))
-        leaving[int(sends.source[send])].append([int(start[send]), wanted])
-        for way in served:
-            taken = min(way[1], wanted)
-            way[1] -= taken
-            wanted -= taken
-    return found
+    def first_try(self, mine: list[int], targets: frozenset[int]) -> list[float]:
+        """Return the number of targets of each send of a part, from the last send to the first."""
+        sends, start, end = self.schedule.sends, self.start, self.end
+        into: dict[int, list[int]] = defaultdict(list)
+        for send in mine:
+            into[int(sends.target[send])].append(int(end[send]))
+        # What leaves each node, and when; what stays leaves after all else.
+        leaving: dict[int, list[list[int]]] = defaultdict(list)
+        stays = int(end[mine].max()) + 1
+        for node in targets:
+            leaving[node].append([stays, 1])
+        found: list[float] = []
+        for send in mine:
+            node, arrives = int(sends.target[send]), int(end[send])
+            into[node].remove(arrives)
+            served = sorted((way for way in leaving[node] if way[0] >= arrives and way[1]), reverse=True)
+            before = any(other <= arrives for other in into[node])
+            if node in self.passing:
+                served = [way for way in served if way[0] in (arrives, stays)]
+                before = arrives in into[node]
+            wanted = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
+            found.append(float(wanted))
+            leaving[int(sends.source[send])].append([int(start[send]), wanted])
+            for way in served:
+                taken = min(way[1], wanted)
+                way[1] -= taken
+                wanted -= taken
+        return found
 
+    def fit(self, size: Floats, where: Ints, room: Floats, overload: float) -> bool:
+        """Return whether a linear program finds flows to all targets within link and node limits."""
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array
 
-def _some_ways_fit(
-    network: Network,
-    schedule: Schedule,
-    parts: dict[int, list[int]],
-    targets: dict[int, frozenset[int]],
-    times: tuple[Ints, Ints],
-    passing: frozenset[int],
-    size: Floats,
-    where: Ints,
-    room: Floats,
-    stored: Stored,
-    limits: Mapping[int, float],
-    overload: float,
-) -> bool:
-    """Return whether a linear program finds flows to all targets within link and node limits."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
+        parts, targets, chunks = self.parts, self.targets, self.schedule.chunks
+        if sum(len(mine) * len(targets.get(chunk, ())) for chunk, mine in parts.items()) > MAX_FLOWS:
+            return False
+        offset, slots = self.schedule.sends.path_offset.tolist(), where.tolist()
+        # The first column is by how much links and nodes are overloaded at most; rows are links in epochs, then what
+        # nodes have and keep.
+        entries: list[tuple[int, int, float]] = [(row, 0, -1.0) for row in range(len(room))]
+        bounds, columns = [1.0] * len(room), 1
+        flows: dict[int, list[int]] = defaultdict(list)
+        for chunk, mine in parts.items():
+            holders = set(self.network.rank_node[list(chunks.groups[int(chunks.held_by[chunk])])].tolist())
+            for target in targets.get(chunk, ()):
+                for column, send in enumerate(mine, start=columns):
+                    flows[send].append(column)
+                    entries += [(row, column, size[send] / room[row]) for row in slots[offset[send] : offset[send + 1]]]
+                for row, bound in self._rows(mine, columns, holders, target):
+                    entries += [(len(bounds), column, sign) for column, sign in row]
+                    bounds.append(bound)
+                columns += len(mine)
+            if chunk not in targets:
+                for send in mine:
+                    for row in slots[offset[send] : offset[send + 1]]:
+                        bounds[row] -= size[send] / room[row]
+        for node, changes in self.stored.items():
+            # A column for each index: the part of the limit that is kept from then on, which is what was kept and has
+            # come and not left.
+            for step, index in enumerate(sorted(changes)):
+                entries += [(len(bounds), columns, 1.0), (len(bounds), 0, -1.0), (len(bounds) + 1, columns, -1.0)]
+                entries += [(len(bounds) + 1, columns - 1, 1.0)] if step else []
+                for send, sign in changes[index]:
+                    amount = sign * float(size[send]) / self.limits[node]
+                    entries += [(len(bounds) + 1, column, amount) for column in flows[send]]
+                bounds += [1.0, 0.0]
+                columns += 1
+        rows, cols, values = (np.array(column) for column in zip(*entries, strict=True))
+        matrix: Any = coo_array((values, (rows, cols)), shape=(len(bounds), columns)).tocsr()
+        cost = np.zeros(columns)
+        cost[0] = 1.0
+        found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
+        return bool(found.status == 0 and found.fun <= overload)
 
-    if sum(len(mine) * len(targets.get(chunk, ())) for chunk, mine in parts.items()) > MAX_FLOWS:
-        return False
-    offset, slots = schedule.sends.path_offset.tolist(), where.tolist()
-    # The first column is by how much links and nodes are overloaded at most; rows are links in epochs, then what nodes
-    # have and keep.
-    entries: list[tuple[int, int, float]] = [(row, 0, -1.0) for row in range(len(room))]
-    bounds, columns = [1.0] * len(room), 1
-    flows: dict[int, list[int]] = defaultdict(list)
-    for chunk, mine in parts.items():
-        holders = set(network.rank_node[list(schedule.chunks.groups[int(schedule.chunks.held_by[chunk])])].tolist())
-        for target in targets.get(chunk, ()):
-            for column, send in enumerate(mine, start=columns):
-                flows[send].append(column)
-                entries += [(row, column, size[send] / room[row]) for row in slots[offset[send] : offset[send + 1]]]
-            for row, bound in _flow_rows(schedule, mine, columns, times, passing, holders, target):
-                entries += [(len(bounds), column, sign) for column, sign in row]
-                bounds.append(bound)
-            columns += len(mine)
-        if chunk not in targets:
-            for send in mine:
-                for row in slots[offset[send] : offset[send + 1]]:
-                    bounds[row] -= size[send] / room[row]
-    for node, changes in stored.items():
-        # A column for each index: the part of the limit that is kept from then on, which is what was kept and has come
-        # and not left.
-        for step, index in enumerate(sorted(changes)):
-            entries += [(len(bounds), columns, 1.0), (len(bounds), 0, -1.0), (len(bounds) + 1, columns, -1.0)]
-            entries += [(len(bounds) + 1, columns - 1, 1.0)] if step else []
-            entries += [
-                (len(bounds) + 1, column, sign * float(size[send]) / limits[node])
-                for send, sign in changes[index]
-                for column in flows[send]
-            ]
-            bounds += [1.0, 0.0]
-            columns += 1
-    rows, cols, values = (np.array(column) for column in zip(*entries, strict=True))
-    matrix: Any = coo_array((values, (rows, cols)), shape=(len(bounds), columns)).tocsr()
-    cost = np.zeros(columns)
-    cost[0] = 1.0
-    found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
-    return bool(found.status == 0 and found.fun <= overload)
+    def _rows(
+        self, mine: list[int], columns: int, holders: set[int], target: int
+    ) -> Iterator[tuple[list[tuple[int, float]], float]]:
+        """Yield constraints of one target's flow: departures never exceed arrivals, one unit remains there.
 
-
-def _flow_rows(
-    schedule: Schedule,
-    mine: list[int],
-    columns: int,
-    times: tuple[Ints, Ints],
-    passing: frozenset[int],
-    holders: set[int],
-    target: int,
-) -> Iterator[tuple[list[tuple[int, float]], float]]:
-    """Yield constraints of one target's flow: departures never exceed arrivals, one unit remains there.
-
-    Data leaving a node that has room for nothing arrives there at the same index.
-    """
-    sends, (start, end) = schedule.sends, times
-    events: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for column, send in enumerate(mine, start=columns):
-        events[int(sends.source[send])].append((int(start[send]), 1, column))
-        events[int(sends.target[send])].append((int(end[send]), 0, column))
-    for node in events.keys() - holders:
-        row: list[tuple[int, float]] = []
-        since, first = -1, 0
-        for index, leaves, column in sorted(events[node]):
-            if node in passing and index > since:
-                since, first = index, len(row)
-            row.append((column, 1.0 if leaves else -1.0))
-            if leaves:
-                yield row[first:], 0.0
-        if node == target:
-            yield row, -1.0
+        Data leaving a node that has room for nothing arrives there at the same index.
+        """
+        sends = self.schedule.sends
+        events: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for column, send in enumerate(mine, start=columns):
+            events[int(sends.source[send])].append((int(self.start[send]), 1, column))
+            events[int(sends.target[send])].append((int(self.end[send]), 0, column))
+        for node in events.keys() - holders:
+            row: list[tuple[int, float]] = []
+            since, first = -1, 0
+            for index, leaves, column in sorted(events[node]):
+                if node in self.passing and index > since:
+                    since, first = index, len(row)
+                row.append((column, 1.0 if leaves else -1.0))
+                if leaves:
+                    yield row[first:], 0.0
+            if node == target:
+                yield row, -1.0
