@@ -232,10 +232,8 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
     )
 
 
-Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
-
 #: What reads an answer, by the name of its kind in a file.
-READERS: dict[str, Callable[[Fields, Instance, Topology], Written]] = {
+READERS: Mapping[str, Callable[[Fields, Instance, Topology], Any]] = {
     "step-schedule": partial(_read_schedule, timed=False),
     "timed-schedule": partial(_read_schedule, timed=True),
     "tree-packing": _read_packing,

@@ -30,10 +30,10 @@ from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.trees import Forest, TreeOrbits, TreePacking
 from .file_parts import READERS, read_certificate, read_instance
-from .file_parts import Written as Written
 from .strict import MAX_BYTES, Fields, read_columns, read_json, write_columns
 
 SCHEMA = "cwb-schedule/1"
+Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
 
 _BEGIN = 1000  #: Bytes of a file that are looked at to see whether it is a schedule.
 ANSWER_SCHEMA = "cwb-answer/1"  #: Of files of answers that are no schedule.
