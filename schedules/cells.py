@@ -15,11 +15,7 @@ _CELLS = 4  #: Cells for every send up to which one table of all cells is smalle
 
 
 def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
-    """Return the strides of chunk and node in the number of a cell.
-
-    The cells of a node are adjacent if sends are sorted by target, otherwise those of a chunk: tables of all cells
-    exceed processor caches.
-    """
+    """Return strides of chunk and node in a cell's number: cells that sends visit in turn should be adjacent."""
     together = np.count_nonzero(np.diff(sends.target[:_SAMPLE]) == 0)
     return (1, chunks) if 2 * together > min(len(sends), _SAMPLE) else (nodes, 1)
 

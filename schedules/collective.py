@@ -149,10 +149,7 @@ def _epochs_verdict(
     measured: dict[str, object],
     epochs: int,
 ) -> Verdict:
-    """Measure a schedule on a grid of epochs.
-
-    The objective is the time of all epochs up to the last arrival, whatever the time model leaves out.
-    """
+    """Measure a schedule on a grid; the objective is the time of all epochs up to the last arrival."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
     epoch_s, time = instance.timing.epoch_s, epochs * instance.timing.epoch_s
     algbw, busbw = _bandwidths(instance, float(time))
@@ -284,11 +281,7 @@ def _verdict_with_metrics(
 def compare_with_certificate(
     instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
 ) -> tuple[Fraction | None, list[str]]:
-    """Compare an objective, exact or simulated, with the certificate's bound.
-
-    Return the proved bound and the errors: references to parts that do not exist, and a contradiction between bound and
-    answer.
-    """
+    """Return the bound that a certificate proves, and errors: its own, or a contradiction to the objective."""
     try:
         proved = bound_of(instance, answer, certificate)
     except InputError as error:
@@ -399,10 +392,7 @@ class Proof:
 
 
 def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> tuple[Proof, list[str]]:
-    """Recompute bound and time of a file, whose answer may be measured if it is right.
-
-    Also return its claims beyond the proof, and contradictions between answer and bound.
-    """
+    """Recompute bound and time of a file, measured if it is right; also return false claims and contradictions."""
     instance, answer, certificate = read.instance, read.answer, read.certificate
     trees = isinstance(answer, TreePacking | TreeOrbits)
     time = objective_of(instance, answer, completion_s) if right else None

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, permutations, takewhile
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -161,8 +162,7 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
 MAX_SENDS = 5_000_000  #: More sends are not written.
 
 
-@dataclass(frozen=True, eq=False)
-class _Gather:
+class _Gather(NamedTuple):
     """Sends that gather the blocks of one chunk in a dimension: source, target, block and step of each."""
 
     source: Ints
@@ -173,6 +173,9 @@ class _Gather:
     @property
     def steps(self) -> int:
         return int(self.step.max()) + 1
+
+
+_Row = tuple[_Gather, int, bool, list[Fraction]]  #: Sends of a stage, chunk, true if backwards, times of its steps.
 
 
 def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> tuple[Instance, StepSchedule]:
@@ -191,10 +194,9 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
     total = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
     if total > most:
         raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
-    topology = mesh or links_of(fabric)
-    posed = instance if mesh else instance.with_changes(network=topology)
+    posed = instance if mesh else instance.with_changes(network=links_of(fabric))
     known: dict[tuple[int, frozenset[int]], _Gather] = {}
-    rows: list[tuple[_Gather, int, bool, list[Fraction]]] = []
+    rows: list[_Row] = []
     for chunk, order in enumerate(answer.orders):
         route = stages(fabric, demand, order)
         scatters = len(order) if demand.collective.sums else 0
@@ -206,17 +208,11 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
             steps = known[key].steps
             times = [starts[chunk][k] + stage.seconds * step / steps for step in range(steps)]
             rows.append((known[key], chunk, k < scatters, times))
-    return posed, _schedule(posed, topology, fabric, demand, rows, halves)
+    return posed, _schedule(posed, fabric, demand, rows, halves)
 
 
-def _schedule(
-    posed: Instance,
-    topology: Topology,
-    fabric: WiredFabric,
-    demand: Demand,
-    rows: list[tuple[_Gather, int, bool, list[Fraction]]],
-    halves: int,
-) -> StepSchedule:
+def _schedule(posed: Instance, fabric: WiredFabric, demand: Demand, rows: list[_Row], halves: int) -> StepSchedule:
+    topology = posed.topology
     at = {time: step for step, time in enumerate(sorted({time for *_, times in rows for time in times}))}
     per_chunk = fabric.npus * halves
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
@@ -258,9 +254,8 @@ def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Int
             via = next(node for node in onward[a] if (node, b) in between)
             found.append([between[a, via], between[via, b]])
     hops = np.array([len(path) for path in found], dtype=np.int64)[which]
-    offset = offsets(hops)
     links = np.array([link for index in which.tolist() for link in found[index]], dtype=np.int64)
-    return offset, links
+    return offsets(hops), links
 
 
 def _is_ring(dimension: Dimension) -> bool:
@@ -268,10 +263,7 @@ def _is_ring(dimension: Dimension) -> bool:
 
 
 def _gather(fabric: WiredFabric, d: int, done: frozenset[int], halves: int) -> _Gather:
-    """Gather in dimension d after the dimensions in ``done``.
-
-    Block b belongs to NPU b; half h of it is ``2 b + h``.
-    """
+    """Gather in dimension d after those in ``done``; block b belongs to NPU b, half h of it is ``2 b + h``."""
     sizes = fabric.sizes
     stride = [prod(sizes[:k]) for k in range(len(sizes))]
     numbers = np.arange(fabric.npus)

@@ -1,19 +1,27 @@
-"""Exact verification of placements of experts and of their certificates, independent of the method."""
+"""Placements of experts: exact verification of them and of their certificates, and their files.
+
+A file has experts, slots, placement and certificate in one JSON object.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from math import comb, lcm
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..core.answers import Placement
-from ..core.bounds import Certificate, LeastLoads, PairPrices
+from ..core.bounds import Certificate, LeastLoads, PairPrices, SolverBound
+from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.instance import Instance
 from ..core.outcome import Verdict
+from .files import begins_with, to_lists, write_data
 from .metrics import contradictions, question_of
+from .strict import Fields, fraction, integers, is_list, read_json
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
@@ -57,11 +65,8 @@ def violations_of(experts: Experts, answer: Placement) -> list[str]:
     """List the violations of a placement, one line per layer and kind."""
     if len(answer.experts) != len(experts.loads):
         return [f"{len(answer.experts):,} layers; expected {len(experts.loads):,}"]
-    return [
-        f"layer {layer}: {wrong}"
-        for layer, gpus in enumerate(answer.experts)
-        for wrong in _wrong_in_layer(experts, gpus)
-    ]
+    layers = enumerate(answer.experts)
+    return [f"layer {layer}: {wrong}" for layer, gpus in layers for wrong in _wrong_in_layer(experts, gpus)]
 
 
 def _wrong_in_layer(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str]:
@@ -122,14 +127,11 @@ class _TooManyError(Exception):
     """The limit on enumeration is exceeded; nothing is proved."""
 
 
-class _SearchAllowance:
-    def __init__(self) -> None:
-        self.left = {"divisions": MOST_DIVISIONS, "numbers": MOST_NUMBERS, "steps": MOST_STEPS}
-
+class _SearchAllowance(Counter[str]):
     def spend(self, what: str, amount: int = 1) -> None:
         """Subtract an amount; raise :class:`_TooManyError` when none remains."""
-        self.left[what] -= amount
-        if self.left[what] < 0:
+        self[what] -= amount
+        if self[what] < 0:
             raise _TooManyError
 
 
@@ -137,7 +139,7 @@ def proved_loads(experts: Experts, certificate: LeastLoads) -> list[Fraction] | 
     """Return the proved load of every layer, at most the claimed one; None if layers differ."""
     if not len(certificate.loads) == len(certificate.prices) == len(experts.loads):
         return None
-    spent = _SearchAllowance()
+    spent = _SearchAllowance(divisions=MOST_DIVISIONS, numbers=MOST_NUMBERS, steps=MOST_STEPS)
     return [
         _proved_load(experts.layer(layer), load, prices, spent)
         for layer, (load, prices) in enumerate(zip(certificate.loads, certificate.prices, strict=True))
@@ -235,10 +237,7 @@ def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Itera
 
 
 def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _SearchAllowance) -> bool:
-    """Return whether replicas fill the slots of GPUs that all are below a limit.
-
-    Some GPU has the heaviest replica; all sets of others beside it are tried.
-    """
+    """Return whether replicas fill the slots of GPUs that all are below a limit; one has the heaviest replica."""
     spent.spend("steps")
     if slots == 1:
         return replicas[0] < limit
@@ -257,3 +256,112 @@ def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _Search
         if _fill([load for place, load in enumerate(rest) if place not in places], gpus - 1, slots, limit, spent):
             return True
     return False
+
+
+SCHEMA = "cwb-placement/1"
+
+_MANY = 2**40
+
+
+class PlacementFile(NamedTuple):
+    """Contents of a placement file."""
+
+    name: str
+    instance_sha256: str
+    experts: Experts
+    answer: Placement
+    certificate: Certificate | None
+    extra: Mapping[str, Any]
+
+
+def write_placement(
+    path: Path,
+    instance: Instance,
+    answer: Placement,
+    certificate: Certificate | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> str:
+    """Write a placement with its experts atomically, compressed if named ``.gz``; return its SHA-256."""
+    experts = instance.experts
+    if experts is None:
+        raise InputError("expected an instance with experts", source=str(path))
+    if path.suffix == ".npz":
+        problem = "placements have no binary columns; expected a name such as p.json or p.json.gz"
+        raise InputError(problem, source=str(path))
+    numbers = {name: getattr(experts, name) for name in ("gpus", "slots", "groups", "nodes")}
+    data = {
+        "schema": SCHEMA,
+        "instance": instance.name,
+        "instance_sha256": instance.sha256,
+        "experts": {**numbers, "loads": [[str(load) for load in loads] for loads in experts.loads]},
+        "placement": [[list(gpu) for gpu in layer] for layer in answer.experts],
+        "certificate": None if certificate is None else certificate.to_json(),
+        "extra": dict(extra or {}),
+    }
+    return write_data(path, data)
+
+
+def is_placement(path: Path) -> bool:
+    """Return whether a file is a placement, by its first characters."""
+    return begins_with(path, SCHEMA)
+
+
+def read_placement(path: Path) -> PlacementFile:
+    """Read a placement file."""
+    with locate_errors(source=str(path)):
+        file = Fields(read_json(path))
+        file.word("schema", [SCHEMA])
+        name, sha256 = file.word("instance"), file.word("instance_sha256")
+        experts = _read_experts(file.fields("experts"))
+        layers = tuple(
+            tuple(tuple(integers(gpu, 0, _MANY, place).tolist()) for place, gpu in _lists(gpus, place))
+            for place, gpus in _lists(file.list_("placement"), "placement")
+        )
+        certificate = _read_certificate(file.fields("certificate")) if file.has("certificate") else None
+        extra = to_lists(file.take("extra")) if file.has("extra") else {}
+        Fields(extra, "extra")
+        file.reject_unread()
+        return PlacementFile(name, sha256, experts, Placement(layers), certificate, extra)
+
+
+def _read_experts(file: Fields) -> Experts:
+    loads = tuple(
+        tuple(fraction(load, f"{place}[{e}]") for e, load in enumerate(row))
+        for place, row in _lists(file.list_("loads"), file.at("loads"))
+    )
+    numbers = [file.integer(name, 1, _MANY) for name in ("gpus", "slots", "groups", "nodes")]
+    file.reject_unread()
+    with locate_errors("experts"):
+        return Experts(loads, *numbers)
+
+
+def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
+    for index, value in enumerate(values):
+        if not is_list(value):
+            raise InputError("expected a list", place=f"{place}[{index}]")
+    return [(f"{place}[{index}]", value) for index, value in enumerate(values)]
+
+
+def _read_certificate(file: Fields) -> Certificate:
+    if file.word("certificate", ["least-loads", "solver"]) == "solver":
+        found: Certificate = SolverBound(file.word("solver"), file.word("version"))
+    else:
+        loads = tuple(file.fractions("loads", len(file.list_("loads"))))
+        prices = enumerate(file.list_("prices", len(loads)))
+        found = LeastLoads(loads, tuple(_read_prices(each, f"{file.at('prices')}[{i}]") for i, each in prices))
+    file.reject_unread()
+    return found
+
+
+def _read_prices(data: Any, place: str) -> PairPrices | None:
+    if data is None:
+        return None
+    file = Fields(data, place)
+    light: list[tuple[Any, Any]] = []
+    for at, pair in _lists(file.list_("light"), file.at("light")):
+        if len(pair) != 2:
+            raise InputError("expected a load and its weight", place=at)
+        light.append((fraction(pair[0], f"{at}[0]"), fraction(pair[1], f"{at}[1]")))
+    found = PairPrices(file.fraction("replica"), tuple(light))
+    file.reject_unread()
+    return found

@@ -66,11 +66,7 @@ def communication_time(
 
 
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
-    """Return the bytes that keep each dimension busy at its full bandwidth.
-
-    If a group may use only the links between its members (``direct-links``), a fully connected dimension is busy
-    longer than its bytes take.
-    """
+    """Return the bytes that keep each dimension busy: more where a group has only its direct links."""
     fabric = instance.fabric
     moved = stages(communication, span, fabric)
     if instance.design is None or instance.design.partial_use is PartialUse.FULL:

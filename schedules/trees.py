@@ -25,10 +25,7 @@ def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """Return the edge that first reaches each rank in each tree of a block; shape (end - begin, ranks).
-
-    It is -1 for the root, and the total number of edges for unreached ranks.
-    """
+    """Return the first edge to each rank in each tree of a block: -1 for the root, the edge count if unreached."""
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
     edge = np.full((end - begin, ranks), len(packing.child), dtype=np.int64)
@@ -68,10 +65,7 @@ def edge_depths(packing: TreePacking) -> Ints:
 
 
 def from_root(above: Ints, adds: Numbers) -> tuple[Ints, Numbers]:
-    """Sum the values of edges along the path from the root.
-
-    Return the number of edges from the root to the end of each edge, and the sums.
-    """
+    """Return the number of edges from the root to the end of each edge, and the sums of their values."""
     count, total = np.ones(len(above), dtype=np.int64), adds.copy()
     for number, level in enumerate(levels(above), start=1):
         count[level] = number

@@ -22,8 +22,15 @@ from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
 from ..schedules.metrics import contradictions, question_of
-from ..schedules.placement import bound_of, loads_of, violations_of
-from ..schedules.placement_file import SCHEMA, PlacementFile, is_placement, read_placement
+from ..schedules.placement import (
+    SCHEMA,
+    PlacementFile,
+    bound_of,
+    is_placement,
+    loads_of,
+    read_placement,
+    violations_of,
+)
 from ..schedules.verify import Report, verify
 from .check_programs import Check, check_chakra, check_msccl, check_mscclpp
 from .inputs import Spec, load, network_of, seconds_or_none

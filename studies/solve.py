@@ -19,7 +19,7 @@ from ..core.schedule import Schedule, StepSchedule
 from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..schedules.files import ANSWER_SCHEMA, Written, forest_data, write_schedule
 from ..schedules.multirail import to_sends
-from ..schedules.placement_file import write_placement
+from ..schedules.placement import write_placement
 
 if TYPE_CHECKING:
     from ..core.explanation import Explanation

@@ -138,11 +138,7 @@ def lower_bound(tasks: Sequence[Task]) -> tuple[Fraction, Fraction]:
 
 
 def time_breakdown(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int) -> dict[str, Fraction]:
-    """Break down a stage's time; the seconds sum to the time of all tasks.
-
-    Computation counts first; else the earliest started of the running collectives, as exposed communication; else
-    :data:`IDLE`.
-    """
+    """Break down the time of a stage: computation first, then the earliest running collective, then :data:`IDLE`."""
     total = max((start + task.seconds for task, start in zip(tasks, starts, strict=True)), default=Fraction(0))
     events: list[tuple[Fraction, int, int]] = []
     for index, task in enumerate(tasks):

@@ -298,10 +298,7 @@ def _fill_times(
 
 @kernel
 def _last(slot: int, start: float, counted: Any, following: Any, end: Any, same: float, came: Any) -> Any:
-    """Count the arrivals that a send waits for at its slot; return the last of them.
-
-    A number beyond the sends if there is none; -2 if some are not simulated yet, or rounding has changed the order.
-    """
+    """Count arrivals awaited at a slot; return the last: none if beyond the sends, -2 if some are not simulated."""
     last, sends = counted[slot], len(came)
     if last < sends and end[last] - same > start:
         return -2

@@ -157,10 +157,7 @@ def level_starts(leaves: Ints) -> list[int]:
 
 
 def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
-    """Simulate level by level sends that all arrive for the next level.
-
-    None if sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
-    """
+    """Simulate level by level; None if sends overtake earlier levels, levels are small, or a bandwidth varies."""
     sends, links = transfers.sends, len(wires)
     starts = level_starts(transfers.leaves)
     if wires.varying or not len(sends) or len(sends) < WORTHWHILE * len(starts):

@@ -116,11 +116,7 @@ class Rules:
 
 
 def rules(mode: SimulationMode, *, hold_latency: bool = False) -> Rules:
-    """Return the rules of a mode in which chunks pass links one by one.
-
-    Without contention a path takes the sum of its latencies plus the size over its smallest bandwidth, the
-    alpha-beta model.
-    """
+    """Return the rules of a mode in which chunks pass links one by one; without contention the alpha-beta model."""
     return Rules(
         streaming=mode is not SimulationMode.CONGESTION_AWARE,
         contended=mode is not SimulationMode.ALPHA_BETA,
@@ -177,10 +173,7 @@ class TickWires(Wires):
 
 
 def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> TickWires | Wires:
-    """Count durations in a common unit; return the given links unless rates and sizes are known exactly.
-
-    If exact, count by integers of any size, because floats cannot hold the times.
-    """
+    """Count durations in a common unit, as integers of any size if exact; keep links without exact numbers."""
     if sized.units is None or not wires.links:
         return wires
     rates, rate_of = _classes([link.bandwidth_Bps for link in wires.links])
@@ -220,10 +213,7 @@ def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
-    """Return the distinct values and each number's position among them.
-
-    Links share their numbers, and fractions are slow to compare.
-    """
+    """Return distinct values and where each number is among them; by identity first, as fractions compare slowly."""
     place: dict[Fraction, int] = {}
     known = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
     return list(place), np.array([known[id(value)] for value in values], dtype=np.int64)

@@ -45,10 +45,7 @@ from .transfers import Transfers, transfers_of
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The leaves of every tree that can be last for some flow time.
-
-    They are the leaves that no other one exceeds in both links and latency.
-    """
+    """The leaves of every tree that can be last for some flow time: none exceeds them in both links and latency."""
 
     #: Trees that have edges, and the position of the first leaf of each; shape (trees,).
     tree: Ints

@@ -19,10 +19,7 @@ from .transfers import Transfers, sends_of
 
 
 def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, columns: Wires, held_s: Floats) -> Floats:
-    """Return the seconds of its link that every hop occupies.
-
-    That is as long as it holds the link; in modes where sends share a link, its seconds at full bandwidth.
-    """
+    """Return how long every hop holds its link; where sends share links, its seconds at full bandwidth."""
     if mode in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         return held_s
     seconds: Floats = np.repeat(chunk_bytes[sends.chunk], sends.hops) / columns.bandwidth_Bps[sends.path_links]

@@ -52,10 +52,7 @@ def _places(values: Floats, where: Ints) -> Any:
 
 
 def _number_times(times_s: Floats) -> tuple[Floats, Any]:
-    """Return times in order and the number of each given one among them, by hashing, since few are distinct.
-
-    Some may be there twice.
-    """
+    """Return times in order (some perhaps twice) and the number of each given one, by hashing, as few differ."""
     number = np.empty(len(times_s), dtype=np.int32 if len(times_s) < 2**31 else np.int64)
     digits = _DIGITS
     while True:
@@ -173,10 +170,7 @@ class Transfers:
 
 
 def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
-    """Return the sends of an answer in the order of its trace, and the bytes of every chunk.
-
-    The sends of the first piece of every tree come first, then those of the second, and so on.
-    """
+    """Return the sends of an answer in the order of its trace, piece by piece, and the bytes of every chunk."""
     sends, chunk_bytes, _ = columns_of(instance, write_out(answer, instance), pieces)
     return sends, chunk_bytes
 
@@ -236,10 +230,7 @@ def columns_of(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tup
 
 
 def _rank_times(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
-    """Return the ranks of starts and ends, and the order of the starts.
-
-    A send that ends when another one starts has arrived in time for it.
-    """
+    """Return the ranks of starts and ends, and the order of the starts; a send that ends at a start is in time."""
     length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
     times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)

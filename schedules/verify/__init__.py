@@ -24,10 +24,7 @@ __all__ = ["Report", "Violation", "heaviest_load", "verify"]
 
 
 def verify(instance: Instance, answer: Answer) -> Report:
-    """Check a schedule against its instance; report the first violations and warnings of each kind.
-
-    An :class:`InputError` if the instance has no explicit network or no collective, or the answer is no schedule.
-    """
+    """Check a schedule against its instance, on an explicit network; report the first findings of each kind."""
     findings = Findings()
     network = network_of(instance)
     made_for = getattr(answer, "instance_sha256", instance.sha256)  # what is no schedule has none

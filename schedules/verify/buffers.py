@@ -80,10 +80,7 @@ def _is_in_group(network: Network, schedule: Schedule, node: int, chunk: int, gr
 def _late_sends(
     network: Network, schedule: Schedule, key: ChunkAtRank, departures: list[Event], arrivals: list[Event]
 ) -> list[int]:
-    """Find sends of data that the rank received at an earlier index.
-
-    For contributions, those that have waited; for other data, all but the rank's own.
-    """
+    """Find sends of data received at an earlier index: contributions that waited, or data not the rank's own."""
     node, chunk, reduced = key
     came, left = [at for at, _ in arrivals], [at for at, _ in departures]
     if reduced:

@@ -144,10 +144,7 @@ def _check_links(
 
 
 def _distinct_hops(network: Network, schedule: Schedule, begin: Ints, end: Ints) -> Ints:
-    """Return the hops without duplicates towards a switch with multicast.
-
-    A chunk from one source is sent to it once for all sends that start and end at the same times.
-    """
+    """Return the hops; to a switch with multicast, one for all sends of a chunk at the same times from a source."""
     sends, copies = schedule.sends, np.zeros(network.nodes, dtype=np.bool_)
     copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
     shared = np.flatnonzero(copies[network.link_target[sends.path_links]])
@@ -281,10 +278,7 @@ def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Find
 
 
 def _check_passing(network: Network, schedule: Schedule, start: Ints, end: Ints, at: SendFindings) -> None:
-    """Check that a switch without storage sends only data arriving at the same index.
-
-    If it cannot copy, the data must arrive as often as it is sent.
-    """
+    """Check that a switch without storage sends only what arrives at that index, as often unless it can copy."""
     sends = schedule.sends
     empty = np.zeros(network.nodes, dtype=np.bool_)
     empty[[node for node, limit in network.buffer_bytes.items() if limit == 0]] = True

@@ -49,10 +49,7 @@ def demand_of_all(instance: Instance, kind: TreeKind) -> Demand | None:
 
 @check_answer.register
 def verify_translated(answer: TranslatedTrees, instance: Instance, network: Network, findings: Findings) -> None:
-    """Check the edges of rank 0.
-
-    They must be trees over links that all ranks have, and use no generator twice in a step.
-    """
+    """Check the edges of rank 0: trees over links that all ranks have, no generator twice in a step."""
     if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
         findings.add(Violation("tree", "steps of equal length need a timing of circuits"))
         return

@@ -93,10 +93,7 @@ def grid_of(instance: Instance, *, round_down: bool = False) -> Grid:
 def _epochs(
     link: Link, timing: Timing, chunk: Fraction, after_switch: bool, before_switch: bool
 ) -> tuple[int, int, int, Fraction]:
-    """Return the delay, window and capacity of a link, and chunks per epoch.
-
-    TE-CCL counts the transmission time from a switch to a rank before the switch.
-    """
+    """Return delay, window, capacity and chunks per epoch; TE-CCL counts a transmission from a switch before it."""
     transmission_s, latency = chunk / link.bandwidth_Bps, link.latency_s / timing.epoch_s
     busy = ceil(transmission_s / timing.epoch_s)
     if timing.semantics is not Semantics.STORE_AND_FORWARD and latency <= TE_CCL_IGNORED:

@@ -251,10 +251,7 @@ class Sums:
         return found
 
     def _expansion_key(self, version: int) -> tuple[int, int]:
-        """Return a sort key by which a version comes after all versions that are made of it.
-
-        Versions written at the same order are in reverse order of their numbers.
-        """
+        """Return a sort key by which a version comes after all that are made of it: later writes come first."""
         if version >= self.block.writes:
             return (1, version)
         return (-int(self.block.order[version]) * (self.block.writes + 1) - version, version)

@@ -170,10 +170,7 @@ def _check_instants(block: Block, sums: Sums, at: SendFindings) -> None:
 
 
 def _warn_useless(block: Block, final: Ints, at: SendFindings) -> None:
-    """Warn of sends of data already present, or neither needed nor forwarded.
-
-    Ranks with a limited buffer are left out: they may receive a chunk again to forward it.
-    """
+    """Warn of sends of data present already, or neither needed nor forwarded, except to ranks with a buffer limit."""
     used = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.base_version, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True

@@ -89,10 +89,7 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
 
 
 def _as_asked(instance: Instance, chunks: Chunks) -> bool:
-    """Return whether the chunks are exactly the kinds of data of one demand, each of its size.
-
-    Columns are compared, since an all-to-all of a thousand ranks has a million kinds.
-    """
+    """Return whether chunks are exactly one demand's kinds of data; by columns, since kinds may be millions."""
     place = {group: index for index, group in enumerate(chunks.groups)}
     if len(instance.demands) != 1 or len(place) < len(chunks.groups) or not len(chunks):
         return False

@@ -105,10 +105,7 @@ def _of(part: TreePacking, packing: TreePacking) -> str:
 
 
 def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> Wanted | None:
-    """Return, for each root, the ranks that its trees must span and the bytes that they carry.
-
-    The single key is None if the root is free.
-    """
+    """Return, by root (None if free), the ranks that its trees must span and the bytes that they carry."""
     found: Wanted = {}
     for (held, needed, reduced), size in demanded_bytes(instance).items():
         root, span = None, None
@@ -169,10 +166,7 @@ def _check_switches(network: Network, packing: TreePacking, findings: Findings) 
 
 
 def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
-    """Check that every rank is reached once, by an edge whose parent was reached before.
-
-    Together these make each a tree that spans its group.
-    """
+    """Check that a tree spans its group: each rank reached once, by an edge whose parent was reached before."""
     nodes = network.nodes
     members: dict[int | None, Bools] = {}
     for root, (span, _) in wanted.items():

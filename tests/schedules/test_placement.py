@@ -17,8 +17,13 @@ from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
 from cwb.schedules import verdict_of
-from cwb.schedules.placement import is_refuted_by_prices, proved_loads
-from cwb.schedules.placement_file import is_placement, read_placement, write_placement
+from cwb.schedules.placement import (
+    is_placement,
+    is_refuted_by_prices,
+    proved_loads,
+    read_placement,
+    write_placement,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -14,7 +14,7 @@ from cwb.core.trees import TreeKind
 from cwb.instances import load
 from cwb.schedules import verdict_of
 from cwb.schedules.files import read_schedule, write_schedule
-from cwb.schedules.placement_file import read_placement, write_placement
+from cwb.schedules.placement import read_placement, write_placement
 
 WRITTEN = Path(__file__).parent / "written"
 VERDICTS = json.loads((WRITTEN / "verdicts.json").read_text())
