@@ -298,7 +298,7 @@ def _fill_times(
 
 @kernel
 def _last(slot: int, start: float, counted: Any, following: Any, end: Any, same: float, came: Any) -> Any:
-    """Count arrivals awaited at a slot; return the last: none if beyond the sends, -2 if some are not simulated."""
+    """Count the arrivals awaited at a slot; return the last: beyond the sends if none, -2 if some are missing."""
     last, sends = counted[slot], len(came)
     if last < sends and end[last] - same > start:
         return -2

@@ -213,7 +213,7 @@ def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
-    """Return distinct values and where each number is among them; by identity first, as fractions compare slowly."""
+    """Return the distinct values and the place of each among them; links share numbers, fractions compare slowly."""
     place: dict[Fraction, int] = {}
     known = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
     return list(place), np.array([known[id(value)] for value in values], dtype=np.int64)

@@ -44,12 +44,7 @@ class RoutedTransfers:
 def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedTransfers:
     """Move sends to other shortest paths of the network.
 
-    Raises
-    ------
-    InputError
-        If more than :data:`MOST_PATHS` shortest paths join two nodes among which data is to be sprayed.
-    OutOfTime
-        If the parts of sends need more memory or time than is left.
+    An :class:`InputError` if more than :data:`MOST_PATHS` join two nodes among which data is to be sprayed.
     """
     sends, network = transfers.sends, _Distances(topology)
     ways: list[Sequence[Sequence[int]]] = []

@@ -52,7 +52,7 @@ def _places(values: Floats, where: Ints) -> Any:
 
 
 def _number_times(times_s: Floats) -> tuple[Floats, Any]:
-    """Return times in order (some perhaps twice) and the number of each given one, by hashing, as few differ."""
+    """Return distinct times in order (some perhaps twice) and the number of each given one, by hashing."""
     number = np.empty(len(times_s), dtype=np.int32 if len(times_s) < 2**31 else np.int64)
     digits = _DIGITS
     while True:
@@ -230,7 +230,7 @@ def columns_of(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tup
 
 
 def _rank_times(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
-    """Return the ranks of starts and ends, and the order of the starts; a send that ends at a start is in time."""
+    """Return the ranks of starts and ends, and the order of the starts; what ends at a start is in time for it."""
     length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
     times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
