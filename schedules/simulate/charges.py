@@ -8,30 +8,27 @@ link are one message, whose first send pays. Times of these links do not appear 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.instance import Instance
 from ...core.ragged import offsets
-from ...core.schedule import Floats, Sends
+from ...core.schedule import Bools, Floats, Sends
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trees import TreePacking
 from .network import RankLinks, Timeline, Wires
 from .transfers import Transfers
 
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-
-@dataclass(frozen=True, eq=False)
-class ChargedTransfers:
+class ChargedTransfers(NamedTuple):
     """Transfers over the links of ranks as well."""
 
     transfers: Transfers
     wires: Wires
-    real: Bools
+    real: Bools | slice = slice(None)  #: Entries of paths that are links of the network.
 
     def on_network(self, timeline: Timeline) -> Timeline:
         """Return the times of the hops over links of the network."""
@@ -39,9 +36,9 @@ class ChargedTransfers:
 
 
 def charge(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTransfers:
-    """Add the links of ranks to the paths of an instance with costs."""
-    costs = instance.rank_costs
-    assert costs is not None  # noqa: S101 (asked for instances with costs only)
+    """Add the links of ranks to the paths if ranks have costs."""
+    if (costs := instance.rank_costs) is None:
+        return ChargedTransfers(transfers, wires)
     sends, nodes, links = transfers.sends, instance.topology.nodes, len(wires)
     rates = [costs.reduce_rate(node.kind) for node in nodes]
     adds = sends.reduce & np.array([rate is not None for rate in rates], dtype=np.bool_)[sends.target]
@@ -69,7 +66,7 @@ def shared_charges(instance: Instance, transfers: Transfers, wires: Wires) -> Ch
     """
     sends, costs, links = transfers.sends, instance.rank_costs, len(wires)
     if costs is None:
-        return ChargedTransfers(transfers, wires, np.ones(len(sends.path_links), dtype=np.bool_))
+        return ChargedTransfers(transfers, wires)
     nodes = instance.topology.nodes
     rates = [None if costs.while_receiving else costs.reduce_rate(node.kind) for node in nodes]
     adds = sends.reduce & np.array([rate is not None for rate in rates], dtype=np.bool_)[sends.target]

@@ -100,10 +100,9 @@ def _level(
                 clear, clear_tail = start + late, max(start + seconds, clear_tail) + late
             alone[send - first] = clear_tail
     for hop in range(most):
-        asks = head if streaming else tail
-        if adders < len(latency):
-            asks = _asks(asks, head if while_receiving else tail, first, hop, offset, links, adders)
-        for send in _in_turn(first, last, hop, offset, links, asks, contended, asked, asked_by):
+        asks = (head if streaming else tail).copy()
+        asking = asks, head if while_receiving else tail, adders
+        for send in _in_turn(first, last, hop, (offset, links), asking, contended, (asked, asked_by)):
             entry = offset[send] + hop
             link = links[entry]
             at = begin = asks[send - first]
@@ -134,20 +133,9 @@ def _level(
 
 
 @kernel
-def _asks(asks: Any, of_adders: Any, first: int, hop: int, offset: Any, links: Any, adders: int) -> Any:
-    """Return when sends ask for a hop's link, with the times of adders where it is one."""
-    found = asks.copy()
-    for send in range(first, first + len(asks)):
-        if offset[send] + hop < offset[send + 1] and links[offset[send] + hop] >= adders:
-            found[send - first] = of_adders[send - first]
-    return found
-
-
-@kernel
-def _in_turn(
-    first: int, last: int, hop: int, offset: Any, links: Any, asks: Any, contended: bool, asked: Any, asked_by: Any
-) -> Any:
-    """Order sends with a hop such that every link's are by request time, then by number."""
+def _in_turn(first: int, last: int, hop: int, paths: Any, asking: Any, contended: bool, before: Any) -> Any:
+    """Order sends with a hop such that every link's are by request time, that of adders here, then by number."""
+    (offset, links), (asks, of_adders, adders), (asked, asked_by) = paths, asking, before
     moving = np.empty(last - first, dtype=np.int64)
     latest, latest_by = asked.copy(), asked_by.copy()
     count, sorted_ = 0, True
@@ -155,8 +143,11 @@ def _in_turn(
         if offset[send] + hop < offset[send + 1]:
             moving[count] = send
             count += 1
+            link = links[offset[send] + hop]
+            if link >= adders:
+                asks[send - first] = of_adders[send - first]
             if contended and sorted_:
-                link, at = links[offset[send] + hop], asks[send - first]
+                at = asks[send - first]
                 sorted_ = at > latest[link] or (at == latest[link] and send > latest_by[link])
                 latest[link], latest_by[link] = at, send
     moving = moving[:count]

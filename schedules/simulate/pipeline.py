@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -43,8 +43,7 @@ from .timelines import link_totals, timeline_of, trace_of
 from .transfers import Transfers, transfers_of
 
 
-@dataclass(frozen=True, eq=False)
-class Front:
+class Front(NamedTuple):
     """The leaves of every tree that can be last for some flow time: none exceeds them in both links and latency."""
 
     #: Trees that have edges, and the position of the first leaf of each; shape (trees,).
@@ -97,16 +96,15 @@ def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None)
         raise InputError("expected a collective", place="collective")
     latency_s = wires(instance.topology).latency_s
     flow_s = heaviest_load(instance, forest) if flow_s is None else flow_s
-    costs = instance.rank_costs
-    packing = forest.trees if costs is None else cast(TreePacking, write_out(forest, instance))
-    messages_s = 0.0
-    if costs is not None:
+    packing, messages_s = forest.trees, 0.0
+    if (costs := instance.rank_costs) is not None:
+        packing = cast(TreePacking, write_out(forest, instance))
         sends, _, _ = tree_sends(instance.topology, packing, 1)
         messages_s = float(costs.overhead_s * most_messages(instance.topology, sends))
         flow_s = max(flow_s, longest_adding(instance, sends, packing))
     fronts, heights = [], np.zeros(len(packing), dtype=np.int64)
     for part in packing.passes:
-        front, edges = _front(part, latency_s, *_costs_of_edges(instance, part))
+        front, edges = _front(instance, part, latency_s)
         fronts.append(front)
         heights = np.maximum(heights, edges)
     return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts), messages_s)
@@ -123,18 +121,16 @@ def _costs_of_edges(instance: Instance, part: TreePacking) -> tuple[Ints, Floats
     return adds, np.where(sources < len(topology.ranks), float(costs.overhead_s), 0.0)
 
 
-def _front(
-    packing: TreePacking, link_latency_s: Floats, more_links: Ints, more_latency_s: Floats
-) -> tuple[Front, Ints]:
+def _front(instance: Instance, packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
     """Find the leaves of every tree that can be last, and the height of every tree in edges."""
+    more_links, more_latency_s = _costs_of_edges(instance, packing)
     above, hops = edges_above(packing), np.diff(packing.path_offset)
     way = np.zeros((len(hops), 2))
     if len(hops):
         way[:, 0] = hops + more_links
         way[:, 1] = np.add.reduceat(link_latency_s[packing.path_links], packing.path_offset[:-1]) + more_latency_s
     edges, total = from_root(above, way)
-    tree = packing.edge_tree
-    heights = np.zeros(len(packing), dtype=np.int64)
+    tree, heights = packing.edge_tree, np.zeros(len(packing), dtype=np.int64)
     np.maximum.at(heights, tree, edges)
     leaf = np.ones(len(above), dtype=np.bool_)
     leaf[above[above >= 0]] = False
@@ -225,7 +221,5 @@ def _dedicate_links(
     rate[own] = plan.rates_Bps[(sends.chunk % trees)[sends.hop_send]]
     virtual = Wires(rate, columns.latency_s[keys % links])
     extra = overhead_s * plan.rates_Bps[np.arange(len(transfers.chunk_bytes)) % trees]
-    alone = replace(
-        transfers, sends=replace(sends, path_links=own.astype(np.int64)), chunk_bytes=transfers.chunk_bytes + extra
-    )
-    return alone, virtual
+    moved = replace(sends, path_links=own.astype(np.int64))
+    return replace(transfers, sends=moved, chunk_bytes=transfers.chunk_bytes + extra), virtual

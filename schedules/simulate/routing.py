@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import lcm
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.limits import require_schedulable
 from ...core.ragged import offsets
-from ...core.schedule import Floats, Ints, Sends
+from ...core.schedule import Ints, Sends
 from ...core.topology import Topology
 from ...core.trace import Routing, Trace
 from .transfers import Transfers
@@ -25,8 +26,7 @@ from .transfers import Transfers
 MOST_PATHS = 4096  #: Shortest paths between two nodes that are distinguished at most.
 
 
-@dataclass(frozen=True, eq=False)
-class RoutedTransfers:
+class RoutedTransfers(NamedTuple):
     """Transfers over other paths."""
 
     transfers: Transfers
@@ -51,7 +51,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
     known: dict[tuple[int, int], Sequence[Sequence[int]]] = {}
     for send, ends in enumerate(zip(sends.source.tolist(), sends.target.tolist(), strict=True)):
         own = sends.path(send)
-        if len(own) > network.hops(*ends):
+        if len(own) > network.distance(ends[1])[ends[0]]:
             ways.append((own,))
             continue
         if ends not in known:
@@ -76,12 +76,11 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
         offsets(np.array([len(path) for path in paths], dtype=np.int64)),
         np.array([link for path in paths for link in path], dtype=np.int64),
     )
-    sizes: Floats = transfers.chunk_bytes[pairs[0]] / pairs[1]
     place = part_of if transfers.place is None else transfers.place[part_of]
     moved = replace(
         transfers,
         sends=routed,
-        chunk_bytes=sizes,
+        chunk_bytes=transfers.chunk_bytes[pairs[0]] / pairs[1],
         leaves=transfers.leaves[part_of],
         arrives=transfers.arrives[part_of],
         place=None,
@@ -108,7 +107,8 @@ class _Distances:
             before[target].append(source)
         return leaving, before
 
-    def _distance(self, target: int) -> list[int]:
+    def distance(self, target: int) -> list[int]:
+        """Return the fewest links from every node to one."""
         if target not in self._to:
             _, before = self._links
             far = len(before)
@@ -124,13 +124,9 @@ class _Distances:
             self._to[target] = found
         return self._to[target]
 
-    def hops(self, source: int, target: int) -> int:
-        """Return the fewest links from one node to another."""
-        return self._distance(target)[source]
-
     def _onward(self, node: int, target: int) -> list[tuple[int, int]]:
         """Return links from a node that come nearer to the target, with their ends."""
-        distance, (leaving, _) = self._distance(target), self._links
+        distance, (leaving, _) = self.distance(target), self._links
         return [(link, other) for link, other in leaving[node] if distance[other] < distance[node]]
 
     def paths(self, source: int, target: int) -> list[list[int]]:

@@ -14,7 +14,7 @@ from ...core.trees import TreePacking
 from ..verify.answers import write_out
 from .charges import charge
 from .compiled_runs import CompiledResult, compiled_in_order, compiled_levels
-from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
+from .network import Rules, TickWires, Wires, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .routing import route
 from .timelines import timeline_of, trace_of
@@ -82,18 +82,10 @@ def simulate(
     routed = None if routing is Routing.FIXED else route(instance.topology, transfers, routing)
     if routed is not None:
         transfers = routed.transfers
-    timeline = _timeline(instance, transfers, columns, mode, hold_latency=hold_latency)
+    charged = charge(instance, transfers, columns)
+    timeline = charged.on_network(timeline_of(charged.transfers, charged.wires, mode, hold_latency=hold_latency))
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace if routed is None else routed.of_answer(trace)
-
-
-def _timeline(
-    instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool = False
-) -> Timeline:
-    if instance.rank_costs is None:
-        return timeline_of(transfers, columns, mode, hold_latency=hold_latency)
-    charged = charge(instance, transfers, columns)
-    return charged.on_network(timeline_of(charged.transfers, charged.wires, mode, hold_latency=hold_latency))
 
 
 class Totals(NamedTuple):
@@ -143,16 +135,13 @@ def _total(
     instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
 ) -> tuple[float, Floats, float | None]:
     """Return last arrival, busy seconds of links, and optionally the last arrival without congestion."""
+    played, own, _ = charged = charge(instance, transfers, columns)
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
-        played, own = transfers, columns
-        if instance.rank_costs is not None:
-            charged = charge(instance, transfers, columns)
-            played, own = charged.transfers, charged.wires
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         if not (isinstance(links, TickWires) and links.exact):
             found = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
             if found is not None and (found := found.in_seconds(links)) is not None:
                 return found.latest, found.busy[: len(columns)], found.alone if unaware else None
-    timeline = _timeline(instance, transfers, columns, mode)
+    timeline = charged.on_network(timeline_of(played, own, mode, hold_latency=False))
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s, None
