@@ -60,13 +60,8 @@ class Stage:
 
 def link_steps(dimension: Dimension) -> int:
     """Return the number of consecutive latencies of the dimension's own algorithm."""
-    match dimension.block:
-        case Block.RING:
-            return dimension.size - 1
-        case Block.FULLY_CONNECTED:
-            return 1
-        case Block.SWITCH:
-            return (dimension.size - 1).bit_length()
+    others = dimension.size - 1
+    return {Block.RING: others, Block.FULLY_CONNECTED: 1, Block.SWITCH: others.bit_length()}[dimension.block]
 
 
 def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> tuple[Fraction, ...]:

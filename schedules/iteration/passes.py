@@ -235,18 +235,12 @@ class _Builder:
     ) -> tuple[int, ...]:
         for c in communication:
             if seconds := self._cost(c):
-                what = f"{c.group} {c.collective.name}"
-                after = self._add(Task(layer.name, what, stage, self._stream(c), seconds, after))
+                names = {Streams.ONE: "communication", Streams.GROUP: c.group, Streams.UNLIMITED: None}
+                task = Task(
+                    layer.name, f"{c.group} {c.collective.name}", stage, names[self._plan.streams], seconds, after
+                )
+                after = self._add(task)
         return after
-
-    def _stream(self, communication: Communication) -> str | None:
-        match self._plan.streams:
-            case Streams.ONE:
-                return "communication"
-            case Streams.GROUP:
-                return communication.group
-            case Streams.UNLIMITED:
-                return None
 
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
         if not gradient:

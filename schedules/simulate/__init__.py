@@ -2,8 +2,7 @@
 
 ===================  =====================================================================
 ``transfers``        all answers as sends with their dependencies
-``charges``          costs of ranks as links
-``network``          links, and how a chunk passes one in each mode
+``network``          links, how a chunk passes one in each mode, and costs of ranks as links
 ``compiled``         levels of millions of sends, and schedules that fix the order, compiled
 ``events``           hop by hop, or whole levels or windows of time at once with arrays
 ``fair``             flows that share links, max-min fairly

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.kernel import kernel
 from ...core.schedule import Floats, Schedule
-from ..cells import numbered_slots
+from ..verify.copies import numbered_slots
 from .events import level_starts
 from .network import MOST_TICKS, Rules, TickWires, Timeline, Wires
 from .transfers import SAME_TIME, Transfers, served_order

@@ -37,8 +37,7 @@ from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import edges_above, from_root, tree_sends
 from ..verify.answers import write_out
 from ..verify.trees import heaviest_load
-from .charges import longest_adding, most_messages, shared_charges
-from .network import Wires, wires
+from .network import Wires, longest_adding, most_messages, shared_charges, wires
 from .timelines import link_totals, timeline_of, trace_of
 from .transfers import Transfers, transfers_of
 

@@ -12,9 +12,8 @@ from ...core.schedule import Floats, Schedule
 from ...core.trace import Routing, SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
-from .charges import charge
 from .compiled_runs import CompiledResult, compiled_in_order, compiled_levels
-from .network import Rules, TickWires, Wires, rules, to_ticks, wires
+from .network import Rules, TickWires, Wires, charge, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .routing import route
 from .timelines import timeline_of, trace_of

@@ -20,9 +20,9 @@ from ...core.instance import Instance
 from ...core.kernel import kernel, worth_compiling
 from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.trees import TreePacking
-from ..cells import numbered_slots, strides
 from ..trees import tree_sends
 from ..verify.answers import Whole, write_out
+from ..verify.copies import numbered_slots, strides
 
 #: Part of a given time that is taken for rounding, where the order of sends that start or end together is concerned.
 ROUNDING = 1e-14

@@ -16,10 +16,9 @@ from cwb.core.rank_costs import RankCosts
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals
-from cwb.schedules.simulate.charges import charge
 from cwb.schedules.simulate.compiled_runs import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
-from cwb.schedules.simulate.network import rules, to_ticks, wires
+from cwb.schedules.simulate.network import charge, rules, to_ticks, wires
 from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
