@@ -27,6 +27,7 @@ from ..core.schedule import Ints
 from ..core.timing import Semantics
 from ..core.topology import NodeKind
 from .network_bounds import shortest_distances
+from .strict import reject_if
 from .verify.grid import Grid, grid_of
 
 FAR = 2**50  #: An epoch after all others: ticks of the timing ``circuit`` go up to 2^44.
@@ -54,10 +55,8 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
     named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
     sets = (*getattr(certificate, "nodes", ()), *getattr(certificate, "sinks", ()))
     for node in (*sets, getattr(certificate, "target", 0), *named):
-        if not 0 <= node < count:
-            raise InputError(f"node {node} of {count}", place="certificate")
-    if grid.timing.changes:
-        raise InputError("a bound for constant bandwidths proves nothing here", place="certificate")
+        reject_if(not 0 <= node < count, f"node {node} of {count}", place="certificate")
+    reject_if(grid.timing.changes, "a bound for constant bandwidths proves nothing here", place="certificate")
     if grid.timing.semantics is Semantics.CIRCUIT and "switch" in {node.kind.value for node in grid.topology.nodes}:
         raise InputError("through switches chunks may share links, so epochs prove nothing here", place="certificate")
     if isinstance(certificate, EpochPartition):
@@ -158,8 +157,7 @@ def _least(enough: Callable[[int], bool]) -> int:
 
 def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
     inside = frozenset(cut.nodes)
-    if cut.sink is not None and cut.sink not in inside:
-        raise InputError("the sink is not in the set", place="certificate.sink")
+    reject_if(cut.sink is not None and cut.sink not in inside, "the sink is not in the set", place="certificate.sink")
     sinks = [cut.sink] if cut.sink is not None else sorted(frozenset[int]().union(*{n.targets for n in needs}) & inside)
     rest = distances(grid, *sinks, backwards=True)
     threshold = cut.threshold if cut.sink is not None else 0
@@ -191,8 +189,7 @@ def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
         for e in _entering(grid, inside)
         for t in _link_starts(grid, e, _releases(grid, entering, e))
     )
-    if count > len(arrivals):
-        raise InputError("data must enter these nodes, but no link does", place="certificate.nodes")
+    reject_if(count > len(arrivals), "data must enter these nodes, but no link does", place="certificate.nodes")
     doors = {int(grid.target[e]) for e in _entering(grid, inside)}
     inwards = distances(grid, *doors)
     own = [e for e in range(len(grid.source)) if int(grid.target[e]) == sink]
@@ -245,16 +242,14 @@ MAX_CHUNKS = 2**30 - 1
 
 def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
     """Return ``epochs`` if the chunks of sources (node, count) do not reach the sink in ``epochs - 1``, else 0."""
-    if grid.timing.fluid:
-        raise InputError("this bound is one of whole chunks", place="certificate")
+    reject_if(grid.timing.fluid, "this bound is one of whole chunks", place="certificate")
     if not sources or epochs <= 0 or not grid.window.all():  # a link that takes any number in a tick bounds nothing
         return 0
     horizon = epochs - 1
     if (horizon + 1) * len(grid.topology.nodes) > MAX_NODES:
         raise InputError(f"{epochs:,} epochs are too many to be checked", place="certificate.epochs")
     wanted = sum(count for _, count in sources)
-    if wanted > MAX_CHUNKS:
-        raise InputError(f"a flow of {wanted:,} chunks is too large to be checked", place="certificate")
+    reject_if(wanted > MAX_CHUNKS, f"a flow of {wanted:,} chunks is too large to be checked", place="certificate")
     return epochs if _flow(grid, sources, sink, horizon, wanted) < wanted else 0
 
 
@@ -332,8 +327,7 @@ def fewest_epochs_by_prices(
 
 
 def _check_prices(grid: Grid, starts: Sequence[int], prices: Sequence[Sequence[int]]) -> None:
-    if not grid.timing.fluid:
-        raise InputError("these prices prove a bound only if chunks may be split", place="certificate")
+    reject_if(not grid.timing.fluid, "these prices prove a bound only if chunks may be split", place="certificate")
     ordered = len(starts) > 1 and starts[0] == 0 and all(a < b for a, b in pairwise(starts))
     if not ordered or starts[-1] > MAX_EPOCHS or starts[-1] * len(prices) > MAX_STEPS:
         raise InputError(
@@ -391,8 +385,7 @@ def fewest_epochs_by_window_prices(
 
 def _check_windows(grid: Grid, certificate: EpochWindowPrices) -> None:
     links, sinks = len(grid.source), certificate.sinks
-    if grid.timing.fluid:
-        raise InputError("prices of windows are a bound of whole chunks", place="certificate")
+    reject_if(grid.timing.fluid, "prices of windows are a bound of whole chunks", place="certificate")
     if not 1 <= len(set(sinks)) == len(sinks) <= MAX_SINKS:
         raise InputError(f"expected from 1 to {MAX_SINKS} different nodes", place="certificate.sinks")
     steps = (certificate.epochs << len(sinks)) * max(links, len(grid.topology.nodes))

@@ -37,7 +37,7 @@ from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing, routing_named
 from ..core.trees import Translation, TreeKind, TreeOrbits, TreePacking
-from .strict import Fields, fraction, integers, is_list
+from .strict import Fields, fraction, integers, is_list, reject_if
 from .verify.report import Findings
 from .verify.sizes import check_sizes
 from .verify.trees import check_tree_sizes
@@ -92,8 +92,7 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
 def _read_offsets(file: Fields, name: str, low: int, total: int, count: int) -> Ints:
     """Read lengths as offsets; their sum must equal the number of entries."""
     found = offsets(file.integers(name, low, total + 1, count))
-    if int(found[-1]) != total:
-        raise InputError(f"adds up to {int(found[-1]):,}, but there are {total:,}", place=file.at(name))
+    reject_if(int(found[-1]) != total, f"adds up to {int(found[-1]):,}, but there are {total:,}", place=file.at(name))
     return found
 
 
@@ -140,8 +139,7 @@ def _read_demand(file: Fields, count: int) -> Demand:
     ranks = None
     if file.has("ranks"):
         ranks = tuple(file.integers("ranks", 0, count).tolist())
-        if len(set(ranks)) < len(ranks):
-            raise InputError("a rank is given twice", place=file.at("ranks"))
+        reject_if(len(set(ranks)) < len(ranks), "a rank is given twice", place=file.at("ranks"))
     with locate_errors(file.at("kind")):
         collective = collective_named(file.word("kind"))
     part_of = None
@@ -159,16 +157,13 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     groups: list[tuple[int, ...]] = []
     for index, group in enumerate(file.list_("groups")):
         place = f"{file.at('groups')}[{index}]"
-        if not is_list(group) or not len(group):
-            raise InputError("expected a list of ranks", place=place)
+        reject_if(not is_list(group) or not len(group), "expected a list of ranks", place=place)
         members = integers(group, 0, ranks, place)
-        if (np.diff(members) <= 0).any():
-            raise InputError("expected ranks in increasing order", place=place)
+        reject_if((np.diff(members) <= 0).any(), "expected ranks in increasing order", place=place)
         groups.append(tuple(members.tolist()))
     units = file.integers("units", 1, _MAX_INTEGER, file.length("reduced"))
     unit = file.fraction("unit_bytes")
-    if unit == 0:
-        raise InputError("must be greater than zero", place=file.at("unit_bytes"))
+    reject_if(unit == 0, "must be greater than zero", place=file.at("unit_bytes"))
     held, needed = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
     return Chunks(units, unit, tuple(groups), held, needed, file.flags("reduced", len(units)))
 
@@ -315,6 +310,5 @@ def read_timing(file: Fields, links: int) -> Timing:
 
 
 def _read_integers(values: object, place: str) -> tuple[int, ...]:
-    if not is_list(values):
-        raise InputError("expected a list of numbers", place=place)
+    reject_if(not is_list(values), "expected a list of numbers", place=place)
     return tuple(integers(values, 0, _MAX_INTEGER, place).tolist())

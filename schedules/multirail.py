@@ -38,6 +38,7 @@ from ..core.ragged import offsets
 from ..core.schedule import Ints, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.trees import TreeKind, chunks_of_kind
+from .strict import reject_if
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,8 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
     There is an order for each of ``demand.chunks`` equal chunks: the dimensions of its reduce-scatter, counted from 0;
     reversed in an all-gather.
     """
-    if queue not in ("fifo", "scf"):
-        raise InputError(f"{queue!r} is wrong; expected 'fifo' or 'scf'", place="queue")
-    if len(orders) != demand.chunks:
-        raise InputError(f"{len(orders)} orders for {demand.chunks} chunks", place="orders")
+    reject_if(queue not in ("fifo", "scf"), f"{queue!r} is wrong; expected 'fifo' or 'scf'", place="queue")
+    reject_if(len(orders) != demand.chunks, f"{len(orders)} orders for {demand.chunks} chunks", place="orders")
     routes = [stages(fabric, demand, order, index) for index, order in enumerate(orders)]
     waiting: list[list[tuple[Fraction, int, int]]] = [[] for _ in fabric.dimensions]
     busy_s = [Fraction(0)] * len(fabric.dimensions)
@@ -187,8 +186,7 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
     starts = evaluate(fabric, demand, answer.orders, answer.queue).starts_s
     halves = 2 if any(_is_ring(d) for d in fabric.dimensions) else 1
     total = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
-    if total > most:
-        raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
+    reject_if(total > most, f"{total:,} sends; expected at most {most:,}", place="chunks")
     posed = instance if mesh else instance.with_changes(network=links_of(fabric))
     known: dict[tuple[int, frozenset[int]], _Gather] = {}
     rows: list[_Row] = []

@@ -18,6 +18,7 @@ from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.topology import NodeKind
+from .strict import reject_if
 from .verify.sizes import demanded_bytes
 
 
@@ -100,8 +101,7 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
         for way, (inner, other) in enumerate(((b, a), (a, b))):
             if inner in part_of and part_of.get(other) != part_of[inner]:
                 rates[way] += link.bandwidth_Bps
-    if not all(rates):
-        raise InputError("data must enter and leave these sets, but no link does", place="certificate.parts")
+    reject_if(not all(rates), "data must enter and leave these sets, but no link does", place="certificate.parts")
     return max(crossing / rate for crossing, rate in zip(crossings, rates, strict=True))
 
 
@@ -123,8 +123,7 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
         far = shortest_distances(topology.link_ends, lengths, [topology.rank_nodes[source]])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
-            if node not in far:
-                raise InputError(f"no path leads from rank {source} to rank {target}", place="certificate")
+            reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
             travelled += size * far[node]
     room = sum((length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)), Fraction(0))
     return travelled / room
@@ -160,8 +159,7 @@ def shortest_distances(
 def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Fraction:
     """Return the seconds until every rank has a rank's last whole chunk, see :class:`~cwb.core.bounds.WholeChunks`."""
     topology, rank = instance.topology, certificate.rank
-    if not 0 <= rank < len(topology.ranks):
-        raise InputError(f"rank {rank} of {len(topology.ranks)}", place="certificate.rank")
+    reject_if(not 0 <= rank < len(topology.ranks), f"rank {rank} of {len(topology.ranks)}", place="certificate.rank")
     if certificate.chunk_bytes <= 0:
         raise InputError(f"{certificate.chunk_bytes} bytes; expected more than 0", place="certificate.chunk_bytes")
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
@@ -177,8 +175,7 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
     for link, (tail, _) in zip(topology.links, topology.link_ends, strict=True):
         leaving[tail] += link.bandwidth_Bps
     own, most = leaving[topology.rank_nodes[rank]], max(leaving[node] for node in topology.rank_nodes)
-    if not own:
-        raise InputError("data must leave the rank, but no link does", place="certificate.rank")
+    reject_if(not own, "data must leave the rank, but no link does", place="certificate.rank")
     having = min(len({rank, *needed}) for _, needed in needs)
     doublings = (having - 1).bit_length() - 1
     return sum(needs.values(), Fraction(0)) / own + doublings * certificate.chunk_bytes / most

@@ -21,7 +21,7 @@ from ..core.instance import Instance
 from ..core.outcome import Verdict
 from .files import begins_with, to_lists, write_data
 from .metrics import contradictions, question_of
-from .strict import Fields, fraction, integers, is_list, read_json
+from .strict import Fields, fraction, integers, is_list, read_json, reject_if
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
@@ -337,8 +337,7 @@ def _read_experts(file: Fields) -> Experts:
 
 def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
     for index, value in enumerate(values):
-        if not is_list(value):
-            raise InputError("expected a list", place=f"{place}[{index}]")
+        reject_if(not is_list(value), "expected a list", place=f"{place}[{index}]")
     return [(f"{place}[{index}]", value) for index, value in enumerate(values)]
 
 
@@ -359,8 +358,7 @@ def _read_prices(data: Any, place: str) -> PairPrices | None:
     file = Fields(data, place)
     light: list[tuple[Any, Any]] = []
     for at, pair in _lists(file.list_("light"), file.at("light")):
-        if len(pair) != 2:
-            raise InputError("expected a load and its weight", place=at)
+        reject_if(len(pair) != 2, "expected a load and its weight", place=at)
         light.append((fraction(pair[0], f"{at}[0]"), fraction(pair[1], f"{at}[1]")))
     found = PairPrices(file.fraction("replica"), tuple(light))
     file.reject_unread()

@@ -52,6 +52,12 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         raise InputError("cannot be read: invalid file name") from None
 
 
+def reject_if(wrong: object, problem: str, *, place: str | None = None) -> None:
+    """Raise an :class:`InputError` with a problem and its place if something is wrong."""
+    if wrong:
+        raise InputError(problem, place=place)
+
+
 def is_list(value: Any) -> bool:
     """Return whether a value is a list or an array read from a column of numbers."""
     return isinstance(value, list | np.ndarray)
@@ -78,8 +84,7 @@ class Fields:
 
     def take(self, name: str) -> Any:
         """Return a required field unchecked and mark it as read."""
-        if name not in self._data:
-            raise InputError("missing, but required", place=self.at(name))
+        reject_if(name not in self._data, "missing, but required", place=self.at(name))
         self._left.discard(name)
         value = self._data[name]
         if isinstance(value, LazyColumn):
@@ -282,8 +287,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     if len(members) != len(archive.infolist()) or len(members) > _MAX_COLUMNS or _OBJECT not in members:
         raise InputError(f"expected {_OBJECT} and at most {_MAX_COLUMNS} columns, each once")
     numbers = sum(member.file_size for member in members.values()) // 8
-    if numbers > MAX_NUMBERS:
-        raise InputError(f"{numbers * 8:,} bytes when decompressed; expected at most {MAX_NUMBERS * 8:,}")
+    reject_if(numbers > MAX_NUMBERS, f"{numbers * 8:,} bytes when decompressed; expected at most {MAX_NUMBERS * 8:,}")
     for name, member in members.items():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError("another compression; expected a .npz file as numpy writes it", place=name[:60])
@@ -313,8 +317,7 @@ class Column(LazyColumn):
             stream.read(self.begin)
             size = self.length * self.kind.itemsize
             content = stream.read(size + 1)
-        if len(content) != size:
-            raise InputError(f"{len(content):,} bytes of numbers; expected {size:,}")
+        reject_if(len(content) != size, f"{len(content):,} bytes of numbers; expected {size:,}")
         values = np.frombuffer(content, dtype=self.kind)
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64) if self.length else []
 

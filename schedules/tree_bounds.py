@@ -17,6 +17,7 @@ from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.topology import Topology
 from ..core.trees import TreePacking
+from .strict import reject_if
 from .trees import edges_above, from_root
 from .verify.trees import heaviest_load
 
@@ -101,8 +102,7 @@ def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int
     spare = certificate.min_rate_Bps * least - certificate.tree_price_Bps
     limits = [] if certificate.trees is None else [certificate.trees]
     limits += [floor(full / spare)] if spare > 0 and certificate.min_rate_Bps else []
-    if limits and min(limits) < 1:
-        raise InputError("no tree of the smallest rate fits", place="certificate.min_rate_Bps")
+    reject_if(limits and min(limits) < 1, "no tree of the smallest rate fits", place="certificate.min_rate_Bps")
     return min(limits, default=None)
 
 
@@ -143,8 +143,7 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
         text = "expected a price for every link, at least 0, with a sum below 2^62"
         raise InputError(text, place="certificate.prices")
     for name in ("tree_price_Bps", "min_rate_Bps"):
-        if getattr(certificate, name) < 0:
-            raise InputError("must not be negative", place=f"certificate.{name}")
+        reject_if(getattr(certificate, name) < 0, "must not be negative", place=f"certificate.{name}")
     if certificate.trees is not None and certificate.trees < 1:
         raise InputError("expected at least one tree", place="certificate.trees")
     for place, links in enumerate(certificate.link_sets):
@@ -152,8 +151,7 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
             raise InputError("expected different links of the network", place=f"certificate.link_sets[{place}]")
     if certificate.link_sets and certificate.trees is None:
         raise InputError("sets of links bound a number of trees", place="certificate.trees")
-    if certificate.height_unit not in ("links", "ns"):
-        raise InputError("expected links or ns", place="certificate.height_unit")
+    reject_if(certificate.height_unit not in ("links", "ns"), "expected links or ns", place="certificate.height_unit")
 
 
 def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
@@ -161,8 +159,7 @@ def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
     if certificate.height_unit == "links":
         return [1] * len(topology.links)
     lengths = [ceil(link.latency_s * _NS) for link in topology.links]
-    if sum(lengths) >= _MOST:
-        raise InputError("latencies sum to more than this certificate can count", place="network.links")
+    reject_if(sum(lengths) >= _MOST, "latencies sum to more than this certificate can count", place="network.links")
     return lengths
 
 

@@ -236,10 +236,8 @@ class _Builder:
         for c in communication:
             if seconds := self._cost(c):
                 names = {Streams.ONE: "communication", Streams.GROUP: c.group, Streams.UNLIMITED: None}
-                task = Task(
-                    layer.name, f"{c.group} {c.collective.name}", stage, names[self._plan.streams], seconds, after
-                )
-                after = self._add(task)
+                what, stream = f"{c.group} {c.collective.name}", names[self._plan.streams]
+                after = self._add(Task(layer.name, what, stage, stream, seconds, after))
         return after
 
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
