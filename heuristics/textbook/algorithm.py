@@ -183,6 +183,7 @@ class Algorithm:
     all_to_all: Callable[[], Moves] | None = None
     gather: Callable[[], Moves] | None = None
     mirror: Algorithm | None = None
+    shares: int = 1  #: Blocks that every part of the all-gather is cut into, which multiply its sends.
 
 
 def define(
@@ -204,13 +205,14 @@ def define(
         return supports_groups(instance, collectives, fits)
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
+        problems = [(problem, algorithm(problem, given)) for problem in group_problems(instance)]
+        check_size(sum(count_sends(*each) for each in problems))  # before a bound is computed and moves are made
         try:
             bound, certificate = best_bound(instance)
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
-        schedules = [assemble(problem, algorithm(problem, given)) for problem in group_problems(instance)]
-        schedule = merge(instance.sha256, schedules)
+        schedule = merge(instance.sha256, [assemble(*each) for each in problems])
         check_size(len(schedule.sends), len(schedule.sends.path_links))
         return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
@@ -225,10 +227,15 @@ def define(
     )
 
 
+def count_sends(problem: GroupProblem, algorithm: Algorithm) -> int:
+    """Return the sends of the schedule, the fewest where only its moves tell more."""
+    by_trees = problem.collective is Collective.ALL_REDUCE and algorithm.all_gather is None
+    shares = algorithm.shares if problem.collective in GATHERS else 1
+    return shares * fewest_sends(problem, parts=1 if by_trees else None)
+
+
 def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:
     """Make the schedule of the problem's collective."""
-    by_trees = problem.collective is Collective.ALL_REDUCE and algorithm.all_gather is None
-    check_size(fewest_sends(problem, parts=1 if by_trees else None))
     schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 

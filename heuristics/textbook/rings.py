@@ -149,6 +149,7 @@ def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
         all_gather=lambda: (two_way(n) if both else one_way(n)).rename_blocks(cycle),
         broadcast=lambda: chain(n, both=both).relabel_positions(cycle),
         all_to_all=lambda: all_to_all(n, both=both).rename_pairs(cycle),
+        shares=2 if both else 1,
     )
 
 
@@ -199,7 +200,8 @@ def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorith
     def gather() -> Moves:
         return run_side_by_side([moves(n).rename_blocks(np.arange(n) * stride % n) for stride in strides])
 
-    return Algorithm(all_gather=gather)
+    halves = 1 if options.variant == "bfb" and n % 2 else 2
+    return Algorithm(all_gather=gather, shares=len(strides) * halves)
 
 
 def strides_over_neighbours(problem: GroupProblem) -> list[int]:
@@ -265,7 +267,8 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
     def gather(direction: int) -> Moves:
         return run_side_by_side([gather_along(torus, order, direction * way) for way in ways for order in orders])
 
-    return Algorithm(all_gather=lambda: gather(1), mirror=Algorithm(all_gather=lambda: gather(-1)))
+    mirror, shares = Algorithm(all_gather=lambda: gather(-1)), len(ways) * len(orders)
+    return Algorithm(all_gather=lambda: gather(1), mirror=mirror, shares=shares)
 
 
 def gather_along(torus: Lattice, order: Sequence[int], way: int) -> Moves:
@@ -321,7 +324,8 @@ def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
     variants = [(first, mirror) for mirror in (1, -1) for first in range(len(torus.sizes))]
     # The partners of a reduce-scatter, the last one first; log2(n) steps, n (n - 1) sends.
     return Algorithm(
-        all_gather=lambda: run_side_by_side([exchanges(partners(torus, *variant)[::-1]) for variant in variants])
+        all_gather=lambda: run_side_by_side([exchanges(partners(torus, *variant)[::-1]) for variant in variants]),
+        shares=len(variants),
     )
 
 

@@ -31,11 +31,11 @@ class RoutedTransfers(NamedTuple):
 
     transfers: Transfers
     part_of: Ints  #: The send of the answer that each is a part of, itself or one of several; shape (sends,).
-    count: int
+    sends: int
 
     def of_answer(self, trace: Trace) -> Trace:
         """Return the trace with one start and end for each send of the answer; hops are those of the parts."""
-        start_s, end_s = np.full(self.count, np.inf), np.zeros(self.count)
+        start_s, end_s = np.full(self.sends, np.inf), np.zeros(self.sends)
         np.minimum.at(start_s, self.part_of, trace.start_s)
         np.maximum.at(end_s, self.part_of, trace.end_s)
         return replace(trace, start_s=start_s, end_s=end_s)

@@ -100,13 +100,24 @@ def test_schedules_that_are_too_large_are_refused(pose, solve_unchecked):
         check_size(MAX_SENDS + 1)
 
 
-@pytest.mark.parametrize(("name", "sends"), [("ring", 480), ("direct", 480), ("dbt", 30), ("knomial", 30)])
+@pytest.mark.parametrize(
+    ("name", "sends"),
+    [("ring", 960), ("torus-rings", 1920), ("swing", 1920), ("direct", 480), ("dbt", 30), ("knomial", 30)],
+)
 def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, solve_unchecked, name, sends):
     """The number of sends that is held against the limits is no larger than the algorithm's, in parts or on trees."""
     counted = []
     monkeypatch.setattr("cwb.heuristics.textbook.algorithm.check_size", lambda count, *_: counted.append(count))
     solve_unchecked(name, pose("torus(4,4)", "all_reduce"))
-    assert counted[0] == sends
+    assert counted[0] == sends <= counted[-1]
+
+
+@pytest.mark.parametrize("name", ["ring", "torus-rings"])
+def test_what_is_too_large_is_refused_before_it_is_built(name, pose, solve_unchecked, monkeypatch):
+    """An algorithm that cuts the data into shares knows its sends before a bound is computed or a move is made."""
+    monkeypatch.setattr("cwb.heuristics.textbook.algorithm.best_bound", pytest.fail)
+    with pytest.raises(Unsupported, match="sends; expected at most 50,000,000"):
+        solve_unchecked(name, pose("torus(64,64)", "all_reduce"))
 
 
 @pytest.mark.parametrize(
