@@ -32,7 +32,6 @@ from ..core.timing import Semantics
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
 from ..core.trees import Forest, TreeOrbits, TreePacking
-from .bandwidth import bandwidth_verdict
 from .completion import Completion, completion_if_any, completion_of
 from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written
@@ -49,6 +48,7 @@ from .network_bounds import (
 from .placement import placement_verdict
 from .simulate import simulate
 from .simulate.pipeline import pipeline
+from .training import bandwidth_verdict
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.answers import count_epochs, has_epochs
@@ -62,12 +62,7 @@ MOST_LOWERED = 100_000  #: Orders of chunks are also played as sends on links if
 
 @singledispatch
 def verdict(answer: Answer, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify a schedule; the objective is the completion time, on a grid that of its epochs.
-
-    Metrics: ``completion_time_s`` (:mod:`.completion`, the same model for all answers), ``algbw_GBps`` and
-    ``busbw_GBps`` of the full buffer derived from it, ``question`` and ``clock`` of the objective, ``lower_bound_s``,
-    ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time).
-    """
+    """Verify a schedule; the objective is the completion time, on a grid that of its epochs."""
     with clock.phase("verify"):
         report = verify(instance, answer)
     if report.violations:
@@ -96,12 +91,7 @@ def _first(report: Report) -> tuple[str, ...]:
 def forest_verdict(
     answer: TreePacking | TreeOrbits, instance: Instance, certificate: Certificate | None, clock: Clock
 ) -> Verdict:
-    """Verify trees; the objective is the flow time, that of the most loaded link.
-
-    On links that vary over time no rates can be sustained: there is neither a flow time nor a bound on it. Metrics:
-    those of :func:`verdict` that all answers have, and ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``,
-    ``flow_busbw_GBps``, ``busiest_link``, ``trees``, ``max_height`` and ``mean_height``.
-    """
+    """Verify trees; the objective is the flow time, which does not exist on links that vary over time."""
     with clock.phase("verify"):
         report = verify(instance, answer)
     if report.violations:
@@ -221,10 +211,7 @@ def _orders_on_links_verdict(
 
 @verdict.register
 def bound_verdict(answer: BoundOnly, instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify an answer that is only a bound: its certified value is both objective and bound.
-
-    A solver's attestation has no objective; proving nothing without naming a solver is a violation.
-    """
+    """Verify a bound alone: its certified value is both objective and bound; a solver's attestation has none."""
     if isinstance(certificate, SolverBound):
         return Verdict(metrics=question_of(instance, answer))
     try:

@@ -58,10 +58,7 @@ def write_schedule(
     extra: Mapping[str, Any] | None = None,
     pieces: int | None = None,
 ) -> str:
-    """Write a schedule file atomically, compressed if ``.gz``, with binary columns if ``.npz``; return its SHA-256.
-
-    An :class:`InputError` tells what a file cannot hold, a schedule of another instance, and what cannot be written.
-    """
+    """Write a schedule file atomically, compressed if ``.gz``, with binary columns if ``.npz``; return its SHA-256."""
     path = Path(path)
     with locate_errors(source=str(path)):
         content = _content(answer)

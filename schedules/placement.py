@@ -25,11 +25,7 @@ from .strict import Fields, fraction, integers, is_list, read_json, reject_if
 
 
 def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
-    """Verify a placement; the objective is the largest load of a GPU, summed over layers.
-
-    Metrics: ``layer_loads``, ``balancedness`` (mean over largest load of GPUs, all layers together) and
-    ``most_replicas``.
-    """
+    """Verify a placement; the objective is the largest load of a GPU, summed over layers."""
     experts = instance.experts
     if experts is None:
         return Verdict(("a placement, but the instance has no experts",))

@@ -97,12 +97,12 @@ def import_teccl(
         return _write_instance(data, output)
     from ..exchange.teccl import import_schedule
     from ..schedules.lowering import schedule_in_epochs
-    from ..schedules.verify.epochs import finish_epochs
+    from ..schedules.verify.answers import count_epochs
 
     path = Path(schedule)
     found = import_schedule(data, topology_name(Path(input_file)), path)
     timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
-    epochs = finish_epochs(found.instance, timed)
+    epochs = count_epochs(timed, found.instance)
     about = f"{len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}"
     return _written_schedule(found.instance, timed, f"{path.name}, a schedule of microsoft/TE-CCL", about, output)
 

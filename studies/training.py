@@ -29,7 +29,7 @@ from ..harness.run import run
 from ..instances.build import build_layer, default_degrees
 from ..instances.loader import find_workload, load
 from ..instances.schema import WorkloadFile
-from ..schedules.iteration.passes import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
+from ..schedules.iteration import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
 from .collective_times import CollectiveTimes, TimedCollective, checked_methods
 
 ALL = "all"  #: A group of all NPUs.

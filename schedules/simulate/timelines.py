@@ -89,17 +89,12 @@ def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
 
 
 def trace_of(
-    mode: SimulationMode,
-    sends: Sends,
-    chunk_bytes: Floats,
-    columns: Wires,
-    timeline: Timeline,
-    place: Ints | None = None,
+    mode: SimulationMode, sends: Sends, chunk_bytes: Floats, links: Wires, timeline: Timeline, place: Ints | None = None
 ) -> Trace:
     """Return a trace with the times of sends in the order of the answer."""
     held = timeline.hop_end_s - timeline.hop_start_s
-    seconds = occupied_s(mode, sends, chunk_bytes, columns, held)
-    busy = link_totals(len(columns), sends.path_links, seconds)
+    seconds = occupied_s(mode, sends, chunk_bytes, links, held)
+    busy = link_totals(len(links), sends.path_links, seconds)
     start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
     hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
     if place is not None:

@@ -28,6 +28,7 @@ from .report import SendFindings
 
 ROUNDING = Fraction(1, 10**7)  #: Relative excess over a limit that counts as rounding where chunks are split.
 ChunkAtRank = tuple[int, int, bool]  #: Node, chunk, and True for a contribution to its sum.
+Holding = tuple[int, int, int, int]  #: First index, end (exclusive), chunk, arriving send.
 Event = tuple[int, int]  #: Index of an epoch, and position of the send that arrives or starts at it.
 
 
@@ -93,12 +94,10 @@ def _late_sends(
     return [send for at, send in departures if at not in came and (not is_sum or (came and came[0] <= at))]
 
 
-def _holding_times(
-    grid: Grid, chunk: int, arrivals: list[Event], departures: list[Event]
-) -> list[tuple[int, int, int, int]]:
-    """List the times at which a rank holds a chunk: first index, end (exclusive), chunk, arriving send."""
+def _holding_times(grid: Grid, chunk: int, arrivals: list[Event], departures: list[Event]) -> list[Holding]:
+    """List the times at which a rank holds a chunk."""
     times = [at for at, _ in departures]
-    found: list[tuple[int, int, int, int]] = []
+    found: list[Holding] = []
     for position, (at, send) in enumerate(arrivals):
         again = arrivals[position + 1][0] if position + 1 < len(arrivals) else None
         until = len(times) if again is None else bisect_left(times, again)
@@ -108,12 +107,7 @@ def _holding_times(
 
 
 def _first_overfull(
-    grid: Grid,
-    network: Network,
-    schedule: Schedule,
-    node: int,
-    limit: Fraction,
-    holdings: list[tuple[int, int, int, int]],
+    grid: Grid, network: Network, schedule: Schedule, node: int, limit: Fraction, holdings: list[Holding]
 ) -> int | None:
     """Return the first send that does not fit; data that a rank needs or owns takes no room."""
     chunks = schedule.chunks

@@ -195,12 +195,6 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
         replay(at, read, write, gone)
 
 
-def finish_epochs(instance: Instance, schedule: Schedule) -> int:
-    """Return the epochs of a schedule: the index of its last arrival."""
-    assert instance.timing is not None  # noqa: S101 (callers have looked)
-    return round(float(schedule.end_s.max(initial=0.0)) / float(instance.timing.epoch_s))
-
-
 def _check_grid(grid: Grid, schedule: Schedule, at: SendFindings) -> Ints:
     """Check that starts and ends are whole epochs, as far apart as the path's delays; return the starts."""
     sends, epoch = schedule.sends, float(grid.timing.epoch_s)
@@ -317,4 +311,6 @@ def _(schedule: Schedule, instance: Instance, network: Network, findings: Findin
 
 @count_epochs.register
 def _(schedule: Schedule, instance: Instance) -> int | None:
-    return None if instance.timing is None else finish_epochs(instance, schedule)
+    if instance.timing is None:
+        return None
+    return round(float(schedule.end_s.max(initial=0.0)) / float(instance.timing.epoch_s))

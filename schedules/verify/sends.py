@@ -124,19 +124,13 @@ def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
     latency = network.latency_s[sends.path_links]
     if len(latency) == len(sends):
         return schedule.start_s, schedule.end_s - latency
-    before = _latency_before(latency, sends.path_offset, sends.hops)
-    whole = np.repeat(np.add.reduceat(latency, sends.path_offset[:-1]), sends.hops)
+    before, hops = np.zeros(len(latency)), sends.hops
+    for hop in range(1, int(hops.max())):  # of the previous links of the same send, in path order
+        at = sends.path_offset[:-1][hops > hop] + hop
+        before[at] = before[at - 1] + latency[at - 1]
+    whole = np.repeat(np.add.reduceat(latency, sends.path_offset[:-1]), hops)
     owner = sends.hop_send
     return schedule.start_s[owner] + before, schedule.end_s[owner] - (whole - before)
-
-
-def _latency_before(latency: Floats, offset: Ints, hops: Ints) -> Floats:
-    """Sum the latencies of the previous links of the same send, in path order."""
-    before = np.zeros(len(latency))
-    for hop in range(1, int(hops.max())):
-        at = offset[:-1][hops > hop] + hop
-        before[at] = before[at - 1] + latency[at - 1]
-    return before
 
 
 @kernel

@@ -173,28 +173,21 @@ def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findin
         members[root] = np.zeros(nodes, dtype=np.bool_)
         members[root][list(span)] = True
     for part in packing.passes:
+        of, owner = _of(part, packing), part.edge_tree
+
+        def at_edge(text: str, edge: int, part: TreePacking = part, of: str = of, owner: Ints = owner) -> Violation:
+            rank = _rank(network, part.child[edge])
+            return Violation("tree", f"edge {edge}{of}: {text}", rank=rank, tree=int(owner[edge]))
+
         for begin, end in blocks(part, nodes):
             reached = first_reached(part, begin, end, nodes)
-            _check_order(network, part, begin, end, reached, findings, _of(part, packing))
-            _check_span(part, begin, reached < len(part.child), members, findings, _of(part, packing))
-
-
-def _check_order(
-    network: Network, packing: TreePacking, begin: int, end: int, reached: Ints, findings: Findings, of: str
-) -> None:
-    first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
-    edges = np.arange(first, last)
-    tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
-
-    def at_edge(text: str, index: int) -> Violation:
-        where = first + index
-        text = f"edge {where}{of}: {text}"
-        return Violation("tree", text, rank=_rank(network, packing.child[where]), tree=begin + int(tree[index]))
-
-    again = reached[tree, packing.child[first:last]] != edges
-    early = reached[tree, packing.parent[first:last]] >= edges
-    findings.add_each("tree", again, lambda i: at_edge("reaches a rank that is in the tree already", i))
-    findings.add_each("tree", early, lambda i: at_edge("leaves a rank that is not in the tree yet", i))
+            first, last = int(part.edge_offset[begin]), int(part.edge_offset[end])
+            edges, tree = np.arange(first, last), owner[first:last] - begin
+            again = edges[reached[tree, part.child[first:last]] != edges]
+            early = edges[reached[tree, part.parent[first:last]] >= edges]
+            findings.add_each("tree", again, partial(at_edge, "reaches a rank that is in the tree already"))
+            findings.add_each("tree", early, partial(at_edge, "leaves a rank that is not in the tree yet"))
+            _check_span(part, begin, reached < len(part.child), members, findings, of)
 
 
 def _check_span(

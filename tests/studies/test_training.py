@@ -10,7 +10,7 @@ from cwb.core.collective import Collective
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import Block, Dimension, Fabric
 from cwb.core.workload import Communication
-from cwb.schedules.iteration.passes import Loop, Plan, Streams
+from cwb.schedules.iteration import Loop, Plan, Streams
 from cwb.studies.collective_times import groups_of
 from cwb.studies.training import TrainingRequest, measures, train
 

@@ -12,7 +12,8 @@ from cwb.core.errors import InputError
 from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workload
 from cwb.instances import load
 from cwb.instances.loader import shipped_instances
-from cwb.schedules.iteration.passes import (
+from cwb.schedules.iteration import (
+    IDLE,
     Loop,
     Pipeline,
     Plan,
@@ -22,7 +23,6 @@ from cwb.schedules.iteration.passes import (
     simulate_iteration,
     unroll_layers,
 )
-from cwb.schedules.iteration.tasks import IDLE
 from cwb.schedules.training import communication_time, layer_time
 from hypothesis import given, settings
 from hypothesis import strategies as st

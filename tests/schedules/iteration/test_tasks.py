@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from cwb.schedules.iteration.tasks import COMPUTE, IDLE, Task, lower_bound, simulate, time_breakdown
+from cwb.schedules.iteration import COMPUTE, IDLE, Task, lower_bound, simulate, time_breakdown
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,1 +1,0 @@
-"""Discrete-event simulation of a training iteration: computations and collectives on streams."""
