@@ -143,11 +143,10 @@ def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) 
 def _least(enough: Callable[[int], bool]) -> int:
     """Return the smallest number that satisfies a monotone condition; :data:`FAR` if none does."""
     high = 1
+    text = "no number of epochs is enough: data must enter these nodes, but no link does"
     while not enough(high):
-        if (high := 2 * high) > FAR:
-            raise InputError(
-                "no number of epochs is enough: data must enter these nodes, but no link does", place="certificate"
-            )
+        high *= 2
+        reject_if(high > FAR, text, place="certificate")
     low = 0
     while low < high:
         middle = (low + high) // 2
@@ -172,10 +171,9 @@ def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
     if fluid:
         spans = [(release[e][0] + int(grid.delay[e]) + rest[int(grid.target[e])], grid.rate[e]) for e in links]
         return _least(lambda k: sum((r * max(0, k - s + 1) for s, r in spans), Fraction(0)) >= wanted)
-    last = [
-        [t + int(grid.delay[e]) + rest[int(grid.target[e])] for t in _link_starts(grid, e, release[e])] for e in links
-    ]
-    return _least(lambda k: sum(t <= k for column in last for t in column) >= wanted)
+    after = {e: int(grid.delay[e]) + rest[int(grid.target[e])] for e in links}
+    last = [t + after[e] for e in links for t in _link_starts(grid, e, release[e])]
+    return _least(lambda k: sum(t <= k for t in last) >= wanted)
 
 
 def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
@@ -330,9 +328,8 @@ def _check_prices(grid: Grid, starts: Sequence[int], prices: Sequence[Sequence[i
     reject_if(not grid.timing.fluid, "these prices prove a bound only if chunks may be split", place="certificate")
     ordered = len(starts) > 1 and starts[0] == 0 and all(a < b for a, b in pairwise(starts))
     if not ordered or starts[-1] > MAX_EPOCHS or starts[-1] * len(prices) > MAX_STEPS:
-        raise InputError(
-            "expected starts of blocks from 0 that increase, and not too many epochs", place="certificate.starts"
-        )
+        text = "expected starts of blocks from 0 that increase, and not too many epochs"
+        raise InputError(text, place="certificate.starts")
     if len(prices) != len(grid.rate) or any(len(row) != len(starts) - 1 for row in prices):
         raise InputError("expected a price for every link in every block", place="certificate.prices")
     if any(not 0 <= price <= MAX_PRICE for row in prices for price in row):

@@ -50,9 +50,8 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     """Read the instance; also return its topology."""
     network = file.fields("network")
     nodes, links, collective = network.fields("nodes"), network.fields("links"), file.fields("collective")
-    names = nodes.list_("name")
+    names, kinds = nodes.list_("name"), [kind.value for kind in NodeKind]
     count = len(names)
-    kinds = [kind.value for kind in NodeKind]
     for index, name in enumerate(names):
         if not isinstance(name, str) or not 0 < len(name) <= 200:
             raise InputError("expected a name", place=f"{nodes.at('name')}[{index}]")
@@ -60,10 +59,8 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     for index, kind in enumerate(node_kinds):
         if kind not in kinds:
             raise InputError(f"expected one of {', '.join(kinds)}", place=f"{nodes.at('kind')}[{index}]")
-    limits = [
-        None if limit is None else fraction(limit, f"{nodes.at('buffer_bytes')}[{index}]")
-        for index, limit in enumerate(nodes.list_("buffer_bytes", count))
-    ]
+    rows, place = enumerate(nodes.list_("buffer_bytes", count)), nodes.at("buffer_bytes")
+    limits = [None if limit is None else fraction(limit, f"{place}[{index}]") for index, limit in rows]
     multicast = nodes.flags("multicast", count).tolist()
     reduces = nodes.flags("reduces", count).tolist() if nodes.has("reduces") else [False] * count
     source = links.integers("source", 0, count).tolist()
@@ -74,11 +71,9 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
             tuple(map(Node, names, map(NodeKind, node_kinds), multicast, limits, reduces)),
             tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
         )
-    demand = _read_demand(collective, len(topology.ranks))
-    also = tuple(
-        _read_demand(Fields(data, f"{file.at('also')}[{index}]"), len(topology.ranks))
-        for index, data in enumerate(file.list_("also") if file.has("also") else [])
-    )
+    demand, others = _read_demand(collective, len(topology.ranks)), file.list_("also") if file.has("also") else []
+    places = (Fields(data, f"{file.at('also')}[{index}]") for index, data in enumerate(others))
+    also = tuple(_read_demand(each, len(topology.ranks)) for each in places)
     timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
     costs = _read_costs(file.fields("rank_costs")) if file.has("rank_costs") else None
     with locate_errors(file.place):
@@ -142,10 +137,8 @@ def _read_demand(file: Fields, count: int) -> Demand:
         reject_if(len(set(ranks)) < len(ranks), "a rank is given twice", place=file.at("ranks"))
     with locate_errors(file.at("kind")):
         collective = collective_named(file.word("kind"))
-    part_of = None
-    if file.has("part_of"):
-        with locate_errors(file.at("part_of")):
-            part_of = collective_named(file.word("part_of"))
+    with locate_errors(file.at("part_of")):
+        part_of = collective_named(file.word("part_of")) if file.has("part_of") else None
     demand = Demand(collective, file.fraction("size_bytes"), file.integer("chunks", 1, _MAX_INTEGER), ranks, part_of)
     file.reject_unread()
     if part_of is not None and not part_of.is_message(demand):

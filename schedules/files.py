@@ -285,10 +285,8 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
         instance, topology = read_instance(file.fields("instance"))
         digest = file.word("instance_sha256")
         if digest != instance.sha256:
-            raise InputError(
-                f"{digest[:12]}… is not the digest of the instance in the file, {instance.sha256[:12]}…",
-                place="instance_sha256",
-            )
+            text = f"{digest[:12]}… is not the digest of the instance in the file, {instance.sha256[:12]}…"
+            raise InputError(text, place="instance_sha256")
         answer = READERS[kind](file, instance, topology)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = to_lists(file.take("extra")) if file.has("extra") else {}

@@ -12,7 +12,7 @@ from ..core.conditions import Condition
 from ..core.equal_steps import StreamedSteps
 from ..core.errors import Unsupported
 from ..core.instance import Instance
-from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, sends_from_lists
+from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.trees import TreeKind, TreePacking, chunks_of_kind
 from .trees import tree_sends
@@ -41,10 +41,8 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
     if isinstance(answer, TreePacking):
         sends, _, level = tree_sends(topology, answer, pieces)
         order = level + sends.chunk // max(len(answer), 1)
-        kinds = _conditions_of_trees(instance, answer)
-        return OrderedSends(
-            sends, kinds * pieces, answer.units.tolist() * pieces, answer.unit_bytes / pieces, order, order
-        )
+        kinds, units = _conditions_of_trees(instance, answer) * pieces, answer.units.tolist() * pieces
+        return OrderedSends(sends, kinds, units, answer.unit_bytes / pieces, order, order)
     chunks = answer.chunks
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
     kinds = [normalize_condition(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
@@ -122,16 +120,8 @@ def schedule_in_epochs(
         for link in path:
             hops.add((at, chunk, link))
             at += int(grid.delay[link])
-    rows = sorted(hops)
-    links = [link for _, _, link in rows]
-    columns = sends_from_lists(
-        [chunk for _, chunk, _ in rows],
-        [int(grid.source[link]) for link in links],
-        [int(grid.target[link]) for link in links],
-        False,
-        [(link,) for link in links],
-    )
-    epoch = grid.timing.epoch_s
-    start_s = np.array([float(at * epoch) for at, _, _ in rows], dtype=np.float64)
-    end_s = np.array([float((at + int(grid.delay[link])) * epoch) for at, _, link in rows], dtype=np.float64)
-    return Schedule(instance.sha256, chunks, columns, start_s, end_s)
+    begin, chunk, links = np.array(sorted(hops), dtype=np.int64).reshape(-1, 3).T.copy()
+    adds, offset = np.zeros(len(links), dtype=np.bool_), np.arange(len(links) + 1)
+    columns = Sends(chunk, grid.source[links], grid.target[links], adds, offset, links)
+    times = ([float(at * grid.timing.epoch_s) for at in when.tolist()] for when in (begin, begin + grid.delay[links]))
+    return Schedule(instance.sha256, chunks, columns, *(np.array(each, dtype=np.float64) for each in times))

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, permutations, takewhile
 from math import prod
@@ -41,8 +40,7 @@ from ..core.trees import TreeKind, chunks_of_kind
 from .strict import reject_if
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """Result of the model for a list of orders."""
 
     completion_s: Fraction
@@ -50,8 +48,7 @@ class Pipeline:
     starts_s: tuple[tuple[Fraction, ...], ...]  #: For each chunk, the start of each of its :func:`stages`.
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """One visit of a chunk to a dimension."""
 
     dimension: int
@@ -144,12 +141,10 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
     """
     if min(weights) < 0 or sum(weights) > 1:
         raise InputError("expected weights of at least 0 that sum to at most 1", place="weights")
-    passes, latency = demand.collective.passes * demand.chunks, Fraction(0)
-    for weight, dimension, late in zip(weights, fabric.dimensions, fabric.latency_s, strict=True):
-        latency += weight * passes * link_steps(dimension) * late
+    rows = zip(weights, fabric.dimensions, fabric.latency_s, strict=True)
+    latency = demand.collective.passes * demand.chunks * sum(w * link_steps(d) * late for w, d, late in rows)
     parts = [weight / rate for weight, rate in zip(weights, fabric.bandwidth_Bps, strict=True)]
-    orders = permutations(range(len(parts)))
-    sent = (message_bytes(fabric, demand, order) for order in orders)
+    sent = (message_bytes(fabric, demand, order) for order in permutations(range(len(parts))))
     return latency + min(Fraction(sum(a * b for a, b in zip(parts, each, strict=True))) for each in sent)
 
 

@@ -88,16 +88,11 @@ def _groups_apart(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str]:
     for g, slots in enumerate(gpus):
         for e in slots:
             of_group.setdefault(experts.group(e), set()).add(experts.node(g))
-    wrong = [
-        f"group {group} is on nodes {', '.join(map(str, sorted(nodes)))}; expected one of them"
-        for group, nodes in of_group.items()
-        if len(nodes) > 1
-    ]
+    apart = {group: ", ".join(map(str, sorted(nodes))) for group, nodes in of_group.items() if len(nodes) > 1}
+    wrong = [f"group {group} is on nodes {nodes}; expected one of them" for group, nodes in apart.items()]
     each = experts.groups // experts.nodes
-    on_node = Counter(node for nodes in of_group.values() for node in nodes)
-    return wrong or [
-        f"node {node} has {count:,} groups; expected {each:,}" for node, count in on_node.items() if count != each
-    ]
+    counts = Counter(node for nodes in of_group.values() for node in nodes).items()
+    return wrong or [f"node {node} has {count:,} groups; expected {each:,}" for node, count in counts if count != each]
 
 
 def loads_of(experts: Experts, answer: Placement) -> list[Fraction]:

@@ -119,15 +119,12 @@ class Fields:
 
     def list_(self, name: str, length: int | None = None) -> Any:
         """Read a list or a column of the given length."""
-        value = self._data.get(name)
-        if length is not None and isinstance(value, LazyColumn) and len(value) != length:
-            raise InputError(f"{len(value):,} entries; expected {length:,}", place=self.at(name))
-        value = self.take(name)
-        if not is_list(value):
+        value: Any = self._data.get(name)
+        if not isinstance(value, LazyColumn) and not is_list(value := self.take(name)):
             raise InputError(f"{show_value(value)} is wrong; expected a list", place=self.at(name))
-        if length is not None and len(value) != length:
+        if length is not None and len(value) != length:  # a column is not read before
             raise InputError(f"{len(value):,} entries; expected {length:,}", place=self.at(name))
-        return value
+        return self.take(name)
 
     def length(self, name: str) -> int:
         """Return the number of entries of a list or a column; a column is not expanded."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from .network import MOST_TICKS, Rules, TickWires, Timeline, Wires
 from .transfers import SAME_TIME, Transfers, served_order
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledResult:
+class CompiledResult(NamedTuple):
     """Totals of a compiled simulation."""
 
     #: Arrival of the last byte with and without congestion; 0 where not requested.

@@ -35,8 +35,7 @@ from ...core.trees import TreePacking
 from .transfers import Transfers
 
 
-@dataclass(frozen=True)
-class Speeds:
+class Speeds(NamedTuple):
     """Bandwidth of a link over time, relative to its nominal bandwidth."""
 
     begin_s: list[Fraction]  #: Start of each interval, the first at 0; the last one never ends.
@@ -54,8 +53,7 @@ class Speeds:
         return now + seconds / self.factor[stretch] if seconds else now
 
 
-@dataclass(frozen=True)
-class RankLinks:
+class RankLinks(NamedTuple):
     """Links that stand for the costs of ranks, after those of the network."""
 
     #: First of the links on which nodes add, and of those on which they send, which come last.
@@ -108,8 +106,7 @@ def _speeds(timing: Timing) -> dict[int, Speeds]:
     return found
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Timing of a chunk on the links of its path.
 
     A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is
@@ -126,15 +123,11 @@ class Rules:
 
 def rules(mode: SimulationMode, *, hold_latency: bool = False) -> Rules:
     """Return the rules of a mode in which chunks pass links one by one; without contention the alpha-beta model."""
-    return Rules(
-        streaming=mode is not SimulationMode.CONGESTION_AWARE,
-        contended=mode is not SimulationMode.ALPHA_BETA,
-        hold_latency=hold_latency,
-    )
+    contended = mode is not SimulationMode.ALPHA_BETA
+    return Rules(mode is not SimulationMode.CONGESTION_AWARE, contended, hold_latency)
 
 
-@dataclass(frozen=True, eq=False)
-class Timeline:
+class Timeline(NamedTuple):
     """Times of all sends and hops, in the order of the transfers."""
 
     end_s: Floats
@@ -172,13 +165,12 @@ class TickWires(Wires):
 
     def in_seconds(self, timeline: Timeline) -> Timeline | None:
         """Convert a timeline to seconds; None if floats cannot hold its ticks."""
-        columns = timeline.end_s, timeline.hop_start_s, timeline.hop_end_s
         if self.exact:
             unit = self.unit_s
-            return Timeline(*(np.array([float(t * unit) for t in column.tolist()], dtype=float) for column in columns))
+            return Timeline(*(np.array([float(t * unit) for t in column.tolist()], dtype=float) for column in timeline))
         if timeline.end_s.max(initial=0.0) >= MOST_TICKS:
             return None
-        return Timeline(*(seconds_of(column, self.unit_s) for column in columns))
+        return Timeline(*(seconds_of(column, self.unit_s) for column in timeline))
 
 
 def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> TickWires | Wires:
@@ -199,15 +191,11 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
     if many and not wires.varying and hops > MOST_EXACT:
         many, unit = False, longest
     kind: Any = object if many else np.float64
-
-    def count(duration: Fraction) -> int | float:
-        return int(duration / unit) if many else float(duration / unit)
-
-    table = np.empty((len(sizes), len(rates)), dtype=kind)
+    count: Any = int if many else float
+    table, late = np.empty((len(sizes), len(rates)), dtype=kind), np.empty(len(delays), dtype=kind)
     for row, line in enumerate(durations):
-        table[row] = [count(duration) for duration in line]
-    late = np.empty(len(delays), dtype=kind)
-    late[:] = [count(delay) for delay in delays]
+        table[row] = [count(duration / unit) for duration in line]
+    late[:] = [count(delay / unit) for delay in delays]
     varying = {e: Speeds([begin / unit for begin in each.begin_s], each.factor) for e, each in wires.varying.items()}
     columns = wires.bandwidth_Bps, late[delay_of], varying, wires.links, wires.of_ranks
     return TickWires(*columns, unit, table, size_of, rate_of)

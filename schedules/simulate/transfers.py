@@ -92,9 +92,8 @@ def _sort_by_place(order: Any, place: Any, count: int) -> Any:
     first = np.cumsum(first)
     found = np.empty(len(order), dtype=order.dtype)
     for item in order:
-        at = place[item]
-        found[first[at]] = item
-        first[at] += 1
+        found[first[place[item]]] = item
+        first[place[item]] += 1
     return found
 
 
@@ -171,8 +170,7 @@ class Transfers:
 
 def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
     """Return the sends of an answer in the order of its trace, piece by piece, and the bytes of every chunk."""
-    sends, chunk_bytes, _ = columns_of(instance, write_out(answer, instance), pieces)
-    return sends, chunk_bytes
+    return columns_of(instance, write_out(answer, instance), pieces)[:2]
 
 
 def transfers_of(

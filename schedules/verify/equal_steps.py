@@ -72,11 +72,8 @@ def _(answer: TranslatedTrees | StreamedSteps, instance: Instance) -> int:
 
 def _are_trees(answer: TranslatedTrees, chunks: int, findings: Findings) -> bool:
     n = answer.ranks
-    for name, column, limit in (
-        ("copy", answer.copy, chunks),
-        ("parent", answer.parent, n),
-        ("child", answer.child, n),
-    ):
+    columns = ("copy", answer.copy, chunks), ("parent", answer.parent, n), ("child", answer.child, n)
+    for name, column, limit in columns:
         wrong = np.flatnonzero((column < 0) | (column >= limit))
         for edge in wrong[:1].tolist():
             findings.add(Violation("range", f"edge {edge} names {name} {column[edge]}, but there are {limit}"))
@@ -127,8 +124,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
 
 def generator_links(network: Network, answer: TranslatedTrees, generator: int, way: TreeKind) -> Ints:
     """Return the link from each rank by a generator, or back by it; -1 without one."""
-    n = answer.ranks
-    nodes = np.arange(n)
+    n, nodes = answer.ranks, np.arange(answer.ranks)
     other = translate_ranks(answer.sizes, nodes, np.array(generator), -1 if way is TreeKind.IN else 1)
     key = network.link_source * n + network.link_target
     order = np.argsort(key, kind="stable")

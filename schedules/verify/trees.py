@@ -210,9 +210,8 @@ def _check_span(
 def _check_sizes(packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
     roots, where = np.unique(packing.root, return_inverse=True)
     sums = exact_sums(where, packing.units, len(roots))
-    given: dict[int | None, Fraction] = {
-        root: units * packing.unit_bytes for root, units in zip(roots.tolist(), sums, strict=True)
-    }
+    rows = zip(roots.tolist(), sums, strict=True)
+    given: dict[int | None, Fraction] = {root: units * packing.unit_bytes for root, units in rows}
     if None in wanted:
         given = {None: sum(given.values(), Fraction(0))}
     for root, (_, size) in wanted.items():
