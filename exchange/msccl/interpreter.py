@@ -4,20 +4,27 @@ Connections are in order and hold as much as the protocol has room for at the la
 is over when the other block's flag is as high or higher. Where no two accesses to the same memory are unordered, every
 run gives the same, so that one run is enough; unordered ones are reported as races. The work is proportional to the
 instructions and the chunks that they move.
+
+For the order of accesses, an event of a thread block is one chunk of an instruction. Chunks are apart from one another,
+since a message may be cut between any two: one that has come says nothing of the next one.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
 from .findings import place_text
-from .machine import Connection, Races, RunningBlock, check_hangs
 from .meaning import meaning_of
+from .order import Access, Order, Races, Source
 from .outcome import Run
-from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, Instruction, Step
+from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Block, Gpu, Instruction, Step
+
+UNITS = MAX_COUNT  #: Events of an instruction: one for each of its chunks.
 
 
 @dataclass(frozen=True)
@@ -59,14 +66,73 @@ def chunks_at_once(algorithm: Algorithm) -> int:
     return min(max(SLOT_BYTES.get(algorithm.proto, 1) // chunk, 1), MAX_COUNT - 1)
 
 
+@dataclass(eq=False, slots=True)
+class _Connection:
+    """Chunks in flight from one GPU to another over a channel, in order."""
+
+    slots: int
+    #: Values, chunks of the sending step, the first of these, and the access of the sender with the first value.
+    items: deque[tuple[tuple[int, ...], int, int, Access]] = field(default_factory=deque)
+    sent: int = 0
+    taken: int = 0
+    sender: _RunningBlock | None = None  # waits for room
+    receiver: _RunningBlock | None = None  # waits for a chunk
+    users: list[_RunningBlock] = field(default_factory=list)
+    takers: list[_RunningBlock] = field(default_factory=list)
+
+
+class _RunningBlock:
+    """A thread block while it runs."""
+
+    __slots__ = (
+        "actor", "block", "come", "counts", "done", "fifo_in", "fifo_out", "flags", "gpu", "instructions", "passed",
+        "unit", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, actor: int, gpu: int, block: Block) -> None:
+        self.actor, self.gpu, self.block, self.instructions = actor, gpu, block, block.instructions
+        self.flags = [i for i, instruction in enumerate(self.instructions) if instruction.step.hasdep]
+        self.counts = [self.instructions[i].flag for i in self.flags]
+        self.done = self.unit = self.passed = 0  # instructions, and of the present one its chunks and its waits
+        self.come = 0  # the number, on its connection, of the first chunk that the present instruction takes
+        self.fifo_in: _Connection | None = None
+        self.fifo_out: _Connection | None = None
+        self.waiting: list[tuple[int, int, _RunningBlock]] = []
+
+    @property
+    def is_finished(self) -> bool:
+        """True if nothing is left to do."""
+        return self.done == len(self.instructions)
+
+    def text(self, instruction: int | None = None) -> str:
+        """Format the place of an instruction, by default of the current one."""
+        place = self.instructions[self.done if instruction is None else instruction].position
+        return place_text(self.gpu, self.block.id, place)
+
+    def instruction_reaching(self, count: int) -> int | None:
+        """Return the first instruction that sets the flag to the count or more; None if none does."""
+        place = bisect_left(self.counts, count)
+        return self.flags[place] if place < len(self.flags) else None
+
+    def finish(self) -> list[_RunningBlock]:
+        """End an instruction; give the blocks that waited for it."""
+        self.done, self.unit, self.passed = self.done + 1, 0, 0
+        woken = []
+        while self.waiting and self.waiting[0][0] < self.done:
+            woken.append(heappop(self.waiting)[2])
+        return woken
+
+
 class _Machine:
     def __init__(self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None) -> None:
         self.run = Run(meaning_of(algorithm), inplace=inplace)
         self.tell, self.slots, self.at_once = tell, SLOTS.get(algorithm.proto, 2), chunks_at_once(algorithm)
-        self.connections: dict[tuple[int, int, int], Connection] = {}
-        self.blocks: list[dict[int, RunningBlock]] = [{} for _ in range(algorithm.ngpus)]
-        self.races = Races(algorithm.ngpus)
-        self.ready: deque[RunningBlock] = deque()
+        self.connections: dict[tuple[int, int, int], _Connection] = {}
+        self.blocks: list[dict[int, _RunningBlock]] = [{} for _ in range(algorithm.ngpus)]
+        self.all: list[_RunningBlock] = []
+        self.order = Order(sum(len(gpu.blocks) for gpu in algorithm.gpus))
+        self.races = Races(algorithm.ngpus, self.order, self.run.findings, self._access_text, lambda _: 0)
+        self.ready: deque[_RunningBlock] = deque()
         for gpu in algorithm.gpus:
             self._add(gpu)
 
@@ -75,8 +141,9 @@ class _Machine:
         sizes["s"] = gpu.s_chunks
         if self.run.meaning.kind is None:
             sizes["i"], sizes["o"] = gpu.i_chunks, gpu.o_chunks
-        for number, block in enumerate(gpu.blocks):
-            running = RunningBlock(gpu.id, number, block, [0] * len(gpu.blocks))
+        for block in gpu.blocks:
+            running = _RunningBlock(len(self.all), gpu.id, block)
+            self.all.append(running)
             self.blocks[gpu.id][block.id] = running
             used = {instruction.step.type for instruction in block.instructions}
             if block.send >= 0 and used & SENDS:
@@ -88,7 +155,7 @@ class _Machine:
             self._report_overlaps(running)
             self.ready.append(running)
 
-    def _report_overlaps(self, block: RunningBlock) -> None:
+    def _report_overlaps(self, block: _RunningBlock) -> None:
         """Report steps that write some of their chunks where they read others: their threads are in no order."""
         bases = self.run.bases[block.gpu]
         for instruction in block.instructions:
@@ -98,12 +165,12 @@ class _Machine:
             target = bases[step.dstbuf] + step.dstoff
             if any(0 < abs(bases[step.srcbuf] + offset - target) < step.cnt for offset in instruction.sources):
                 text = "writes chunks where it reads others, and its threads are in no order"
-                self.run.findings.add("race", text, place_text(block.gpu, block.name, instruction.position))
+                self.run.findings.add("race", text, place_text(block.gpu, block.block.id, instruction.position))
 
-    def _connection(self, source: int, target: int, channel: int) -> Connection:
+    def _connection(self, source: int, target: int, channel: int) -> _Connection:
         key = (source, target, channel)
         if key not in self.connections:
-            self.connections[key] = Connection(self.slots)
+            self.connections[key] = _Connection(self.slots)
         return self.connections[key]
 
     def go(self) -> None:
@@ -113,15 +180,21 @@ class _Machine:
             while block.done < len(block.instructions) and self._instruction(block):
                 self.ready.extend(block.finish())
 
-    def _instruction(self, block: RunningBlock) -> bool:
+    def _instruction(self, block: _RunningBlock) -> bool:
         """Go on with an instruction; whether it has come to its end."""
         instruction = block.instructions[block.done]
-        if block.unit == 0:
-            for name, count in instruction.waits:
-                other = self.blocks[block.gpu].get(name)
-                needed = None if other is None else other.instruction_reaching(count)
-                if other is None or needed is None or block.waits_for(other, needed):
-                    return False
+        for name, count in instruction.waits[block.passed :]:
+            other = self.blocks[block.gpu].get(name)
+            needed = None if other is None else other.instruction_reaching(count)
+            if other is None or needed is None:
+                return False
+            if other.done <= needed:
+                if other is not block:
+                    heappush(other.waiting, (needed, block.actor, block))
+                return False
+            block.passed += 1
+            if other is not block:
+                self.order.add(block.actor, block.done * UNITS, Source(other.actor, (needed + 1) * UNITS))
         step = instruction.step
         while block.unit < step.cnt:
             done = self._chunks(block, instruction, step)
@@ -130,7 +203,7 @@ class _Machine:
             block.unit += done
         return True
 
-    def _chunks(self, block: RunningBlock, instruction: Instruction, step: Step) -> int:
+    def _chunks(self, block: _RunningBlock, instruction: Instruction, step: Step) -> int:
         """Execute an instruction for its next chunks, and return their number, 0 if it must wait."""
         kind, count = step.type, min(self.at_once, step.cnt - block.unit)
         if kind in _LOCAL:
@@ -149,10 +222,10 @@ class _Machine:
         came = self._take(block, into, step, count) if into is not None and kind in RECEIVES else (-1,) * count
         given = tuple(self._run_chunk(block, step, unit, value) for unit, value in enumerate(came, block.unit))
         if out is not None and kind in SENDS:
-            self._give(block, out, (given, step.cnt, block.unit))
+            self._give(block, out, given, step.cnt)
         return count
 
-    def _run_chunk(self, block: RunningBlock, step: Step, unit: int, came: int) -> int:
+    def _run_chunk(self, block: _RunningBlock, step: Step, unit: int, came: int) -> int:
         kind, value, source, target = step.type, came, None, None
         if kind == "s" or kind in REDUCES:
             source = self._address(block, step.srcbuf, step.srcoff + unit)
@@ -162,19 +235,22 @@ class _Machine:
             target = self._address(block, step.dstbuf, step.dstoff + unit)
             self._store(block, unit, target, value)
         if self.tell is not None:
+            send, recv, channel = block.block.send, block.block.recv, block.block.chan
             if kind in RECEIVES:
-                number = block.come[block.done] + unit
-                self.tell(Event("take", block.gpu, number, came, source, target, block.peers[1], block.channel))
+                self.tell(Event("take", block.gpu, block.come + unit, came, source, target, recv, channel))
             if block.fifo_out is not None and kind in SENDS:
-                number = len(block.fifo_out.sent_by) + unit - block.unit
-                self.tell(Event("send", block.gpu, number, value, source, target, block.peers[0], block.channel))
+                number = block.fifo_out.sent + unit - block.unit
+                self.tell(Event("send", block.gpu, number, value, source, target, send, channel))
         return value
 
-    def _take(self, block: RunningBlock, into: Connection, step: Step, count: int) -> tuple[int, ...]:
+    def _take(self, block: _RunningBlock, into: _Connection, step: Step, count: int) -> tuple[int, ...]:
         """Take chunks out of a connection, which makes room."""
-        values, other, unit = into.items.popleft()
-        block.come.setdefault(block.done, into.taken)
+        values, other, unit, (sender, place, _) = into.items.popleft()
+        block.come = into.taken - block.unit
         into.taken += len(values)
+        for chunk in range(count):
+            passed = Source(sender, place + min(chunk + 1, len(values)))
+            self.order.add(block.actor, block.done * UNITS + block.unit + chunk, passed)
         if (other, unit) != (step.cnt, block.unit):
             text = f"receives {step.cnt} chunks where a step of {other} sends: they do not match in size"
             self.run.findings.add("count", text, block.text())
@@ -184,14 +260,14 @@ class _Machine:
             into.sender = None
         return values
 
-    def _give(self, block: RunningBlock, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
-        out.items.append(item)
-        out.sent_by.extend((block, block.place(unit) + 1) for unit in range(block.unit, block.unit + len(item[0])))
+    def _give(self, block: _RunningBlock, out: _Connection, values: tuple[int, ...], count: int) -> None:
+        out.items.append((values, count, block.unit, Access(block.actor, block.done * UNITS + block.unit, 0)))
+        out.sent += len(values)
         if out.receiver is not None:
             self.ready.append(out.receiver)
             out.receiver = None
 
-    def _local(self, block: RunningBlock, instruction: Instruction, step: Step, unit: int) -> None:
+    def _local(self, block: _RunningBlock, instruction: Instruction, step: Step, unit: int) -> None:
         target = self._address(block, step.dstbuf, step.dstoff + unit)
         if step.type == "cpy":
             source = self._address(block, step.srcbuf, step.srcoff + unit)
@@ -210,7 +286,7 @@ class _Machine:
                 self.tell(Event("add", block.gpu, -1, total, source, target))
         self._store(block, unit, target, total)
 
-    def _address(self, block: RunningBlock, buffer: str, offset: int) -> int | None:
+    def _address(self, block: _RunningBlock, buffer: str, offset: int) -> int | None:
         """Return the address of a chunk; None outside of the buffer."""
         size = self.run.sizes[block.gpu].get(buffer, 0)
         if 0 <= offset < size:
@@ -219,23 +295,71 @@ class _Machine:
         self.run.findings.add("bounds", text, block.text())
         return None
 
-    def _load(self, block: RunningBlock, unit: int, address: int | None) -> int:
+    def _load(self, block: _RunningBlock, unit: int, address: int | None) -> int:
         values, gpu = self.run.values, block.gpu
         if address is None:
             return values.contribution(gpu, -1)
-        self.races.reads(block, unit, address)
+        place = block.done * UNITS + unit
+        self.races.reads(gpu, address, Access(block.actor, place, 0), place + 1)
         found = self.run.memory[gpu].get(address)
         return self.run.first_read(gpu, address, gpu, block.text) if found is None else found
 
-    def _store(self, block: RunningBlock, unit: int, address: int | None, value: int) -> None:
+    def _store(self, block: _RunningBlock, unit: int, address: int | None, value: int) -> None:
         if address is not None:
-            self.races.writes(block, unit, address)
+            place = block.done * UNITS + unit
+            self.races.writes(block.gpu, address, Access(block.actor, place, 0), place + 1)
             self.run.memory[block.gpu][address] = value
 
+    def _access_text(self, access: Access) -> str:
+        return self.all[access.actor].text(access.event // UNITS)
+
     def check(self) -> None:
-        """Report what has not come to its end, what is left over, and races."""
-        self.run.ended = check_hangs(self.blocks, self.connections, self.run.findings)
-        self.races.check(self.blocks, self.run.findings)
+        """Report what hangs, and what is sent and never received."""
+        told: set[_RunningBlock] = set()
+        for block in self.all:
+            if not block.is_finished and block not in told:
+                self._follow(block, told)
+        self.run.ended = not told
+        for (_, target, channel), one in self.connections.items() if self.run.ended else ():
+            if one.items:
+                text = f"sends to gpu {target} over channel {channel} what is never received: {len(one.items)} left"
+                self.run.findings.add("unmatched", text, self._access_text(one.items[0][3]))
+
+    def _follow(self, block: _RunningBlock, told: set[_RunningBlock]) -> None:
+        """Follow blocked blocks to the cause, or around a cycle, and report it."""
+        way: list[_RunningBlock] = []
+        here: _RunningBlock | None = block
+        kind = reason = ""
+        while here is not None and here not in told:
+            told.add(here)
+            way.append(here)
+            kind, reason, here = self._reason(here)
+        if here is not None and here not in way:
+            return  # leads to what has been reported
+        if here is not None:
+            names = " -> ".join(one.text() for one in (*way[way.index(here) :][:6], here))
+            kind, reason = "hang", f"each waits for the next one: {names}"
+        self.run.findings.add(kind, reason, way[-1].text())
+
+    def _reason(self, block: _RunningBlock) -> tuple[str, str, _RunningBlock | None]:
+        """Return the finding of a stuck block, its reason in words, and the block it waits for."""
+        instruction, into, out = block.instructions[block.done], block.fifo_in, block.fifo_out
+        for name, count in instruction.waits[block.passed :][:1]:
+            other = self.blocks[block.gpu].get(name)
+            if other is None or other.instruction_reaching(count) is None:
+                what = "which there is not" if other is None else "which sets no flag as high (hasdep)"
+                return "hang", f"waits for step {count} of tb {name}, {what}", None
+            return "hang", f"waits for step {count} of tb {name}", None if other is block else other
+        step = instruction.step.type
+        if step in RECEIVES and (into is None or not into.items):
+            more = [one for one in (into.users if into else ()) if not one.is_finished]
+            text = f"receives from gpu {block.block.recv} what is never sent"
+            return "unmatched", text, more[0] if more else None
+        if step in SENDS:
+            more = [one for one in (out.takers if out else ()) if not one.is_finished]
+            text = f"sends to gpu {block.block.send} what is never received"
+            return "unmatched", text, more[0] if more else None
+        return "hang", f"{step} has no branch in the interpreter: the thread block ends here", None
 
 
 _LOCAL = frozenset({"cpy", "re", "ra"})

@@ -17,9 +17,9 @@ from collections import defaultdict, deque
 
 from ..msccl.findings import place_text
 from ..msccl.meaning import KINDS, SCRATCH, Meaning
+from ..msccl.order import Access, Order, Races, Source
 from ..msccl.outcome import Run
 from .compile import Instruction, Place, Way, Work, compile_plan
-from .order import Access, Order, Races, Source
 from .plan import PORT, SIGNALS, WAITS, Plan
 
 #: Where packets begin in a GPU's memory, and how far the second half of the scratch memory is from the first.

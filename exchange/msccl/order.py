@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..msccl.findings import Findings, Note
+from .findings import Findings, Note
 
 SEARCHED = 64  #: Sources that all searches together may look at, for each event.
 ENOUGH = 32  #: Races beyond which no more are looked for.
@@ -52,11 +52,12 @@ class Order:
     def add(self, actor: int, event: int, *sources: Source) -> None:
         """Add sources of an event, the events of an actor in order."""
         self.budget += SEARCHED
-        found = self.sources[actor].get(event)
-        if found is None:
-            found = self.sources[actor][event] = []
-            self.events[actor].append(event)
-        found.extend(sources)
+        events = self.events[actor]
+        if events and events[-1] == event:
+            self.sources[actor][event] += sources
+        else:
+            self.sources[actor][event] = [*sources]
+            events.append(event)
 
     def before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
         """Return whether an access has always ended when another one begins; None if the search was aborted.
@@ -162,7 +163,7 @@ class Races:
 
     def after(self, first: Access, start: int, second: Access, *, written: bool) -> None:
         """Report that two accesses are in no order, if they are in none."""
-        if self.findings.counts["race"] > ENOUGH:
+        if (first.actor == second.actor and first.event < start) or self.findings.counts.get("race", 0) > ENOUGH:
             return
         found = self.order.before(first, start, second, relaxed=not written)
         if found:
