@@ -33,8 +33,7 @@ from cwb.exchange.libra import LibraFiles, import_libra
 from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.links_csv import import_links
 from cwb.exchange.nccl_topology import Missing, import_nccl
-from cwb.exchange.nvidia_smi import import_nvidia_smi
-from cwb.exchange.rocm_smi import import_rocm_smi
+from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.exchange.teccl import import_teccl
 

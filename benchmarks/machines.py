@@ -26,8 +26,7 @@ from cwb.exchange.astra import import_astra
 from cwb.exchange.box import Layout, Times
 from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.nccl_topology import Missing, import_nccl
-from cwb.exchange.nvidia_smi import import_nvidia_smi
-from cwb.exchange.rocm_smi import import_rocm_smi
+from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.instances.build import build_topology
 from cwb.instances.loader import network_from_text

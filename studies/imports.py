@@ -202,7 +202,7 @@ def import_nvidia_smi(
     rates, generation, nvlink, nvls, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
-    from ..exchange.nvidia_smi import import_nvidia_smi
+    from ..exchange.smi import import_nvidia_smi
 
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
@@ -234,7 +234,7 @@ def import_rocm_smi(
     rates, generation, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
-    from ..exchange.rocm_smi import import_rocm_smi
+    from ..exchange.smi import import_rocm_smi
 
     links = None if xgmi is None else _times("--xgmi", xgmi)
     told = _rates(rates, generation, links, pcie, between_cpus)

@@ -8,7 +8,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
 from cwb.exchange.link_rates import Rates, Rating
-from cwb.exchange.nvidia_smi import import_nvidia_smi, read_matrix
+from cwb.exchange.smi import import_nvidia_smi, read_matrix
 from machine_files import cube_cell, smi_links, smi_topo
 
 GB = 10**9

@@ -8,7 +8,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
 from cwb.exchange.link_rates import Rates, Rating
-from cwb.exchange.rocm_smi import import_rocm_smi
+from cwb.exchange.smi import import_rocm_smi
 from machine_files import rocm_topo
 
 GB = 10**9

@@ -1,16 +1,23 @@
-"""The text of ``nvidia-smi topo -m``, optionally with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
+"""Boxes from the texts of ``nvidia-smi topo -m`` and ``rocm-smi --showtopo``, as instances.
 
-The matrix has the connection of each pair of GPUs and NICs: ``NV#`` by so many NVLinks, else over PCIe, the nearer the
-better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA node), ``SYS`` (another
-CPU).
+The matrix of ``nvidia-smi topo -m`` has the connection of each pair of GPUs and NICs: ``NV#`` by so many NVLinks, else
+over PCIe, the nearer the better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA
+node), ``SYS`` (another CPU).
 
 ``NV12`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all links of a GPU, for every peer.
 So the matrix is read with the number of links of a GPU: where the sum over its peers exceeds it, and all pairs are
 alike, the GPUs are on a switch; where it does not, the links are between the pairs. That number and the rate come from
-``nvlink -s`` (whose ``<inactive>`` links do not count), the product name, or the user.
+``nvlink -s`` (whose ``<inactive>`` links do not count), the product name (also of ``nvidia-smi -L``), or the user.
+Without a rate of PCIe, a NIC hangs on the GPUs that it is nearest to. Matrices of ``topo -p2p`` behind the first are
+not read.
 
-The text has no rates of PCIe and NICs, which the user gives if they matter. Without one for PCIe, a NIC hangs on the
-GPUs that it is nearest to. Matrices of ``topo -p2p`` behind the first are not read.
+``rocm-smi --showtopo`` prints matrices over pairs of GPUs (weight, hops, link type) and the NUMA node of each GPU. A
+pair has an xGMI link if its type is ``XGMI`` and its weight 15, which is one hop; a weight of 30 is two hops. The
+matrix of hops is not read, since it has a 1 for every xGMI pair, even without a link of its own. Pairs of type ``PCIE``
+communicate over CPUs, one for each NUMA node. The text does not say how many xGMI links join a pair: one on MI50 to
+MI100 and on MI300, one, two or four on MI200.
+
+Neither text has rates of PCIe, and none of NICs, which the user gives if they matter.
 """
 
 from __future__ import annotations
@@ -25,19 +32,22 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
 from .box import Box, Cable, Layout, Role, both, join_all, join_cpus, merge_cables
-from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, Rates, Rating, nvlink
+from .link_rates import AMD_GENERATIONS, GB, GENERATIONS, NVLS_CAPABILITY, XGMI, Rates, Rating, nvlink
 from .machine import machine_instance
 
 MAX_BYTES = 2**20
 MAX_DEVICES = 256
+_ONE_HOP = 15  #: Weight of an xGMI link in ``rocm-smi``.
 
 _ANSI = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _GPU = re.compile(r"GPU[0-9]{1,4}\Z")
 _TAIL = ("CPU", "NUMA")
 _LEGEND = re.compile(r"^[ \t]{0,40}(NIC[0-9]{1,4}):[ \t]{1,40}(\S{1,60})[ \t]{0,40}$", re.MULTILINE)
 _NV = re.compile(r"NV([0-9]{1,3})\Z")
+_CELL = re.compile(r"(?:X|NV[0-9]{1,3}|PIX|PXB|PHB|NODE|SYS|SOC)\Z")
 _NEAR = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _PRODUCT = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(GENERATIONS)})(?![A-Za-z0-9])", re.IGNORECASE)
+_NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\) Numa Node: (-?[0-9]{1,4})\s*\Z")
 _STATUS = re.compile(r"^\s*(?:GPU ([0-9]{1,4}):|Link ([0-9]{1,2}): (?:([0-9]{1,4}(?:\.[0-9]{1,6})?) GB/s|<inactive>))")
 
 
@@ -62,7 +72,7 @@ class Matrix:
 def import_nvidia_smi(
     paths: Sequence[Path], layout: Layout, rates: Rates, *, name: str | None = None
 ) -> dict[str, Any]:
-    """Make an instance of one or more texts."""
+    """Make an instance of the text of ``nvidia-smi topo -m``, with others of nvidia-smi in the same or other files."""
     with locate_errors(source=str(paths[0])):
         text = _ANSI.sub("", "\n".join(read_text(path, MAX_BYTES) for path in paths))
         matrix = read_matrix(text)
@@ -113,7 +123,7 @@ def read_matrix(text: str) -> Matrix:
 
 def _header(words: Sequence[str]) -> list[str]:
     """Names of the columns, or none if the words are no header."""
-    if not _GPU.match(words[0]) or (len(words) > 1 and (_near_or_nv(words[1]) or words[1] == "X")):
+    if not _GPU.match(words[0]) or (len(words) > 1 and _CELL.match(words[1])):
         return []
     end = next((i for i, word in enumerate(words) if word in _TAIL), len(words))
     names = list(words[:end])
@@ -122,14 +132,10 @@ def _header(words: Sequence[str]) -> list[str]:
     return names
 
 
-def _near_or_nv(word: str) -> bool:
-    return word in _NEAR or _NV.match(word) is not None
-
-
 def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
     cells = list(words[1 : len(names) + 1])
     for name, cell in zip(names, cells, strict=False):
-        if cell != "X" and not _near_or_nv(cell):
+        if not _CELL.match(cell):
             expected = "expected X, NV#, PIX, PXB, PHB, NODE or SYS, with a space or tab behind it"
             raise InputError(f"{show_value(cell)} from {words[0]} to {name}; {expected}")
     if len(cells) < len(names):
@@ -275,3 +281,84 @@ def _near_groups(matrix: Matrix, names: Sequence[str], most: int) -> list[list[s
                     found = f"{a} and {b} are joined by {matrix.cells[a, b]}, but are nearer to others by turns"
                     raise InputError(f"{found}; that is no tree of PCIe switches")
     return groups
+
+
+def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of the text of ``rocm-smi --showtopo``."""
+    with locate_errors(source=str(path)):
+        numa, links = _relations(read_text(path, MAX_BYTES))
+        rate, origin = _xgmi_rate(rates) if links else (None, "no xGMI links; rates of PCIe as given")
+        cables = [Cable(a, b, rate) for a, b in links if rate is not None]
+        cpus: dict[str, Role] = {}
+        if rates.pcie_Bps is not None:
+            if {0, -1} <= {*numa.values()}:
+                raise InputError("some GPUs have the NUMA node 0, others none; expected one for all")
+            cpus = {f"cpu{max(node, 0)}": Role.CPU for node in sorted({*numa.values()})}
+            for gpu, node in numa.items():
+                cables += both(gpu, f"cpu{max(node, 0)}", rates.pcie_Bps, pcie=True)
+            cables += join_cpus([*cpus], rates.cpus_Bps)
+        elif not join_all([*numa], cables):
+            raise InputError("PCIe joins GPUs that xGMI does not, and its rate is not in the text; expected --pcie")
+        box = Box(tuple(numa), cpus, tuple(cables))
+        told = f"{path.name}, rocm-smi --showtopo; {origin}"
+        return machine_instance(box, layout, name=name or path.stem, source=told)
+
+
+def _relations(text: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Read the NUMA node of every GPU, and the xGMI links, from the blocks of weights, link types and NUMA nodes."""
+    blocks: dict[str, list[str]] = {}
+    numa: dict[str, int] = {}
+    title = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("=") and line.endswith("="):
+            title = line.strip("= ").lower()
+        elif (node := _NUMA.match(line)) is not None:
+            numa[f"gpu{node[1]}"] = int(node[2])
+        elif line:
+            blocks.setdefault(title, []).append(line)
+    titles = "weight between two gpus", "link type between two gpus"
+    weights, types = (_block(blocks.get(title, []), title) for title in titles)
+    gpus = tuple(dict.fromkeys(a for a, _ in weights))
+    if gpus != tuple(dict.fromkeys(a for a, _ in types)):
+        raise InputError("weights and link types list different GPUs")
+    links: list[tuple[str, str]] = []
+    for (a, b), kind in types.items():
+        if a == b:
+            continue
+        with locate_errors(f"{a} to {b}"):
+            if (kind, weights[a, b]) != (types[b, a], weights[b, a]):
+                text = f"{show_value(kind)} of weight {show_value(weights[a, b])}, but different in the other direction"
+                raise InputError(text)
+            if kind not in ("XGMI", "PCIE"):
+                raise InputError(f"link type {show_value(kind)}; expected XGMI or PCIE")
+            if not re.match(r"[0-9]{1,6}\Z", weights[a, b]):
+                raise InputError(f"weight {show_value(weights[a, b])}; expected an integer")
+            if kind == "XGMI" and int(weights[a, b]) == _ONE_HOP:
+                links.append((a, b))
+    return {gpu: numa.get(gpu, 0) for gpu in gpus}, links
+
+
+def _block(lines: list[str], title: str) -> dict[tuple[str, str], str]:
+    with locate_errors(title):
+        header = lines[0].split() if lines else []
+        if not header or not all(map(_GPU.match, header)) or len(set(header)) < len(header):
+            raise InputError("no such block; expected the text of rocm-smi --showtopo")
+        if len(header) > MAX_DEVICES:
+            raise InputError(f"{len(header):,} GPUs; expected at most {MAX_DEVICES}")
+        rows = {words[0]: words[1:] for words in map(str.split, lines[1:]) if words[0] in header}
+        for row in header:
+            if len(rows.get(row, ())) != len(header):
+                raise InputError(f"{len(rows.get(row, ()))} cells in the row of {row}; expected {len(header)}")
+        return {(a.lower(), b.lower()): rows[a][j] for a in header for j, b in enumerate(header)}
+
+
+def _xgmi_rate(rates: Rates) -> tuple[Fraction, str]:
+    if rates.links is not None:
+        return rates.links.rate_Bps * (rates.links.count or 1), "rates of xGMI as given"
+    if rates.generation is None:
+        raise InputError(
+            "the text says neither how many xGMI links join a pair nor how fast they are; expected --generation"
+            f" ({', '.join(AMD_GENERATIONS)}) or --xgmi such as '2 x 50 GB/s'"
+        )
+    rate = XGMI[AMD_GENERATIONS[rates.generation]].by(rates.rating)
+    return rate, f"rates of xGMI are the {rates.rating.value} ones of {rates.generation.upper()}, one link for a pair"
