@@ -27,10 +27,9 @@ from time import perf_counter, process_time
 
 from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
-from cwb.exchange.box import Layout, Times
+from cwb.exchange.box import Layout, Rates, Rating, Times
 from cwb.exchange.graph_network import Defaults, import_wan
 from cwb.exchange.libra import LibraFiles, import_libra
-from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.links_csv import import_links
 from cwb.exchange.nccl_topology import Missing, import_nccl
 from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi

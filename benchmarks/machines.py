@@ -23,8 +23,7 @@ from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.core.units import show
 from cwb.exchange.astra import import_astra
-from cwb.exchange.box import Layout, Times
-from cwb.exchange.link_rates import Rates, Rating
+from cwb.exchange.box import Layout, Rates, Rating, Times
 from cwb.exchange.nccl_topology import Missing, import_nccl
 from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi
 from cwb.exchange.taccl import import_taccl

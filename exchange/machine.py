@@ -23,8 +23,7 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.units import UnitKind, exact, parse
 from ..instances.loader import from_data
-from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
-from .link_rates import GB
+from .box import GB, LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
 
 MAX_SIZE = 200_000  #: Nodes and links of all boxes: what an instance file can hold.
 

@@ -27,8 +27,27 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, merge_cables, wire_gpus
-from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, LOCAL_Bps, Rating, between_cpus, nvlink, pcie, xgmi
+from .box import (
+    GB,
+    GENERATIONS,
+    NVLS_CAPABILITY,
+    Box,
+    Cable,
+    Layout,
+    LOCAL_Bps,
+    Rating,
+    Role,
+    Times,
+    Wiring,
+    between_cpus,
+    both,
+    likely_wiring,
+    merge_cables,
+    nvlink,
+    pcie,
+    wire_gpus,
+    xgmi,
+)
 from .machine import machine_instance
 from .nccl import graph_box
 from .xml import Element, parse_xml

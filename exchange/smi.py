@@ -31,8 +31,24 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import Box, Cable, Layout, Role, both, join_all, join_cpus, merge_cables
-from .link_rates import AMD_GENERATIONS, GB, GENERATIONS, NVLS_CAPABILITY, XGMI, Rates, Rating, nvlink
+from .box import (
+    AMD_GENERATIONS,
+    GB,
+    GENERATIONS,
+    NVLS_CAPABILITY,
+    XGMI,
+    Box,
+    Cable,
+    Layout,
+    Rates,
+    Rating,
+    Role,
+    both,
+    join_all,
+    join_cpus,
+    merge_cables,
+    nvlink,
+)
 from .machine import machine_instance
 
 MAX_BYTES = 2**20

@@ -31,7 +31,7 @@ from ..core.files import read_text
 from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
-from .link_rates import GB
+from .box import GB
 from .machine import MAX_SIZE, checked_instance, relay
 
 MAX_BYTES = 16 * 2**20

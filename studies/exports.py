@@ -147,7 +147,7 @@ def export_goal(
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
     """
-    from ..exchange.goal import goal_text
+    from ..exchange.simulators import goal_text
 
     with locate_errors(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
@@ -170,7 +170,7 @@ def export_htsim(schedule: str | Path, *, output: str | Path | None = None, piec
         As in :func:`export_goal`; the file is .cm.
     """
     from ..exchange.chakra.trace import trace_of
-    from ..exchange.htsim import connection_text
+    from ..exchange.simulators import connection_text
 
     flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     trace = trace_of(flow)

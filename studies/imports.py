@@ -23,8 +23,7 @@ from .inputs import Spec, load, network_of, whole
 
 if TYPE_CHECKING:
     from ..core.schedule import Schedule, StepSchedule
-    from ..exchange.box import Layout, Times
-    from ..exchange.link_rates import Rates, Rating
+    from ..exchange.box import Layout, Rates, Rating, Times
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,13 +434,13 @@ def _layout(
 
 
 def _rating(text: str) -> Rating:
-    from ..exchange.link_rates import Rating
+    from ..exchange.box import Rating
 
     return Rating(check_name(text, tuple(rating.value for rating in Rating), "--rates"))
 
 
 def _rates(rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None) -> Rates:
-    from ..exchange.link_rates import Rates
+    from ..exchange.box import Rates
 
     return Rates(_rating(rates), generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
 

@@ -25,7 +25,7 @@ from ...core.schedule import Chunks, StepSchedule
 from ...core.topology import Topology
 from ...schedules.verify import verify
 from ..msccl.lift import SUMS, Message, schedule_messages, steps_of_copies, steps_of_sums
-from ..msccl.meaning import ROOTED
+from ..msccl.outcome import ROOTED
 from .trace import ADDED, PASSED, RECV, SEND, Node, Replay, Trace, run_of
 
 #: Collectives of which a chunk is for all ranks, so that several sends of the same data may wait for nothing.

@@ -29,7 +29,7 @@ from ...schedules.lowering import order_sends
 from ...schedules.simulate import simulate
 from ...schedules.simulate.transfers import rank_times
 from ...schedules.verify.answers import write_out
-from .meaning import Meaning
+from .outcome import Meaning
 
 MAX_MESSAGES = 2**20  #: Messages of trees in pieces.
 Kind = tuple[tuple[int, ...], tuple[int, ...], bool]  #: What a chunk is: who has it, who needs it, whether it is a sum.

@@ -19,9 +19,8 @@ from heapq import heappop, heappush
 
 from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
 from .findings import place_text
-from .meaning import meaning_of
 from .order import Access, Order, Races, Source
-from .outcome import Run
+from .outcome import Run, meaning_of
 from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Block, Gpu, Instruction, Step
 
 UNITS = MAX_COUNT  #: Events of an instruction: one for each of its chunks.

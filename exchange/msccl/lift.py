@@ -23,8 +23,7 @@ from ...core.topology import Topology
 from .check import obstacle, placements
 from .interpreter import Event, execute
 from .links import routes
-from .meaning import ROOTED, SCRATCH
-from .outcome import Run, check_outcome
+from .outcome import ROOTED, SCRATCH, Run, check_outcome
 from .program import Algorithm
 
 SUMS = frozenset({Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER})  #: Collectives that add.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from . import dialects
 from .dialects import Dialect
 from .findings import Findings, Found, Note
-from .meaning import ROOTED, meaning_of
+from .outcome import ROOTED, meaning_of
 from .program import FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
 
 _PARTED = frozenset({"allgather", "reduce_scatter", "reducescatter", "alltoall"})

@@ -17,7 +17,7 @@ from ...core.collective import Collective
 from ...core.errors import InputError
 from .dialects import BLOCKS_PER_CHANNEL
 from .flow import Flow, Hop
-from .meaning import Meaning
+from .outcome import Meaning
 
 _LAST = 2**20  #: Order of the last receiving among what belongs to one transfer.
 Place = tuple[str, int]  #: A place: buffer and offset.

@@ -3,27 +3,245 @@
 Operations, channels, thread blocks and waits are those of MSCCL files. Data is written into the memory of the receiver:
 to its destination if nothing there is in use, otherwise into a place of its own in scratch memory, from where the
 receiver adds or copies it.
+
+Thread blocks of a GPU that wait for one another have a semaphore for each such pair. A ``nop`` synchronizes threads of
+a block wherever an operation relies on other threads' work since the last one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...core.errors import InputError
-from ..msccl.blocks import DraftBlock, draft_blocks, find_waits
+from ..msccl.blocks import DraftBlock, Scratch, draft_blocks, find_waits
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
 from ..msccl.outcome import check_outcome
-from .blocks import GpuBuilder, PlanVariant
-from .plan import MAX_OPERATIONS, MEMORY, PORT, RESIDENT, Gpu, Plan
+from .plan import MAX_OPERATIONS, MAX_SEMAPHORES, MEMORY, PORT, RESIDENT, Block, Buffer, Channel, Gpu, Op, Plan, Remote
 from .run import execute
 
 _LARGEST = 2**30  #: Chunks of one operation: as many as it takes.
 _COPIES = 20  #: Copies that a thread block does, each with what it waits for.
 Link = tuple[int, int, int]  #: A connection: GPU that sends, GPU that receives, channel.
+Place = tuple[str, int]  #: A place in a plan: buffer and chunk.
+
+
+@dataclass(frozen=True)
+class PlanVariant:
+    """Variant of lowering operations to a plan."""
+
+    forwards: bool = True
+    #: Whether data is written to its destination although that has been in use in this call; the run shows whether the
+    #: order of the schedule allows it.
+    direct: bool = False
+    #: Whether every put over a port is waited for, and not the last one of a thread block alone.
+    flushes_every_put: bool = False
+    signals_start: bool = True  #: Whether receivers signal to senders that they have begun the call.
+
+
+class _GpuBuilder:
+    """Builder of a GPU of a plan."""
+
+    def __init__(
+        self, rank: int, made: list[Operation], drafts: list[DraftBlock], links: list[Link], *, packets: bool
+    ) -> None:
+        self.rank, self.drafts, self.links, self.packets = rank, drafts, links, packets
+        for one in made:
+            if packets and one.kind == "rrs":  # what is added to packets is always kept
+                one.kind = "rrcs"
+        self.scratch = Scratch(made)
+        self.slot: dict[int, int] = {}
+        self.slots = 0
+        self.semaphores: dict[tuple[int, int], int] = {}
+        self.remote: dict[tuple[int, str, str], int] = {}
+        self.numbers: dict[Link, int] = {}  # of connections, among the channels of their kind
+
+    def receive(self, one: Operation, *, direct: bool) -> None:
+        """Decide where something is received: where it is needed, or in a place of its own."""
+        if self.packets or one.kind not in ("r", "rcs") or (one.after and not direct):
+            self.slot[id(one)] = self.slots
+            self.slots += one.count
+
+    def place_of(self, one: Operation) -> Place:
+        """Return the place where the sender writes a received piece."""
+        place = self.slot.get(id(one))
+        if place is None:
+            return self._local(one.target)
+        return "s", place + (0 if self.packets else self.scratch.size)
+
+    def _local(self, place: Place) -> Place:
+        """Return a place of an operation; packets come first in scratch memory and take twice the room."""
+        buffer, offset = self.scratch.of(place)
+        return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
+
+    def gpu(
+        self, sizes: tuple[int, int], sent: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
+    ) -> Gpu:
+        """Build the GPU, when all places of received data are known.
+
+        Parameters
+        ----------
+        sent : dict of int to (str, int)
+            Place of each sent operation's data at the receiver, by the operation's identity.
+        """
+        self.sent, self.kind, self.variant = sent, kind, variant
+        releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
+        acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
+        for index, draft in enumerate(self.drafts):
+            for place, waits in enumerate(draft.waits):
+                for other in waits:
+                    block, step = other.place
+                    number = self.semaphores.setdefault((block, index), len(self.semaphores))
+                    releases[block][step].append(number)
+                    acquires[index][place].append(number)
+        channels = []
+        for over in (MEMORY, PORT):
+            links = [link for link in self.links if kind(link[0], link[1]) == over]
+            self.numbers |= {link: number for number, link in enumerate(links)}
+            peers = tuple(link[1] if link[0] == self.rank else link[0] for link in links)
+            channels += [Channel(over, peers)] if peers else []
+        blocks = [
+            _BlockBuilder(self, draft, acquires[index], releases[index]).block(index)
+            for index, draft in enumerate(self.drafts)
+        ]
+        remote = tuple(Remote(rank, buffer, (over,)) for rank, buffer, over in self.remote)
+        values = (0,) * len(self.semaphores)
+        packets = 2 if self.packets and self.scratch.size else 1  # they take twice the room beside other data
+        scratch = packets * self.slots + self.scratch.size
+        found = tuple(blocks) or (Block(0, (Op("nop"),)),)
+        return Gpu(self.rank, *sizes, scratch, found, tuple(channels), remote, values)
+
+
+class _BlockBuilder:
+    def __init__(
+        self, maker: _GpuBuilder, draft: DraftBlock, acquires: dict[int, list[int]], releases: dict[int, list[int]]
+    ) -> None:
+        self.maker, self.draft, self.acquires, self.releases = maker, draft, acquires, releases
+        self.ops: list[Op] = []
+        self.channels: dict[str, list[int]] = defaultdict(list)
+        self.refs: dict[str, list[int]] = defaultdict(list)
+        self.fresh = False  # whether something was waited for since the last nop
+        self.phase: set[Operation] = set()  # what was moved since
+        rank = maker.rank
+        self.into = None if draft.taken is None else self._end((draft.taken[0], rank, draft.taken[1]))
+        self.out = None if draft.given is None else self._end((rank, *draft.given))
+
+    def _end(self, link: Link) -> tuple[str, int]:
+        """Return the kind of a connection, and its position in the thread block's channels."""
+        kind = self.maker.kind(link[0], link[1])
+        self.channels[kind].append(self.maker.numbers[link])
+        return kind, len(self.channels[kind]) - 1
+
+    def block(self, number: int) -> Block:
+        """Build the thread block."""
+        if self.maker.variant.signals_start:
+            self._signal_begin()
+        last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
+        for place, one in enumerate(self.draft.steps):
+            self._semaphores("sem_acquire", self.acquires.get(place, []))
+            if one.taken is not None and self.into is not None and not self.maker.packets:
+                self._add_channel_op("wait", self.into)
+                self.fresh = True
+            for step, ops in enumerate(self._moves(one, flush=self.maker.variant.flushes_every_put or place == last)):
+                if step or self.fresh or any(other.into in self.phase for other in one.after):
+                    self._separate_phase()
+                self.ops += ops
+                self.phase.add(one)
+            if one.given is not None and self.out is not None and self.out[0] == MEMORY and not self.maker.packets:
+                self._separate_phase()
+                self._add_channel_op("signal", self.out)
+            if self.releases.get(place):
+                if self.fresh or self.phase:
+                    self._separate_phase()
+                self._semaphores("sem_release", self.releases[place])
+        channels = {kind: tuple(ids) for kind, ids in self.channels.items()}
+        return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
+
+    def _signal_begin(self) -> None:
+        for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
+            if end is not None:
+                self._add_channel_op(names[end[0] == PORT], end)
+        self.fresh = self.out is not None
+
+    def _separate_phase(self) -> None:
+        self.ops.append(Op("nop"))
+        self.fresh = False
+        self.phase.clear()
+
+    def _add_channel_op(self, name: str, end: tuple[str, int]) -> None:
+        self.ops.append(Op(name, channel_type=end[0], channels=(end[1],)))
+
+    def _semaphores(self, name: str, numbers: list[int]) -> None:
+        for begin in range(0, len(numbers), MAX_SEMAPHORES):
+            self.ops.append(Op(name, semaphores=tuple(numbers[begin : begin + MAX_SEMAPHORES])))
+        self.fresh = self.fresh or (bool(numbers) and name == "sem_acquire")
+
+    def _moves(self, one: Operation, *, flush: bool) -> list[list[Op]]:
+        """Return the operations that move data, in groups between which threads synchronize."""
+        maker = self.maker
+        source, target = (_buffer(maker._local(place), one.count) for place in (one.source, one.target))
+        place = maker.slot.get(id(one))
+        came = None if place is None else _buffer(maker.place_of(one), one.count)
+        if one.kind == "cpy":
+            return [[Op("copy", (source,), (target,))]]
+        if one.kind == "s":
+            return [[self._put(one, source, flush=flush)]]
+        if maker.packets and came is not None:
+            return [self._packet_ops(one, source, target, came)]
+        if one.kind in ("r", "rcs"):
+            found = [] if came is None else [[Op("copy", (came,), (target,))]]
+            return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
+        assert came is not None  # noqa: S101 (what is added is received in a place of its own)
+        return self._reduce_and_send(one, (source, came), target, flush=flush)
+
+    def _reduce_and_send(
+        self, one: Operation, sources: tuple[Buffer, Buffer], target: Buffer, *, flush: bool
+    ) -> list[list[Op]]:
+        """Return the operations that add, and forward the sum; sums needed nowhere else stay in place."""
+        if one.kind == "rrc":
+            return [[Op("re", sources, (target,))]]
+        kept = sources[1] if one.kind == "rrs" else target
+        if self.out is not None and self.out[0] == PORT:
+            return [[Op("re", sources, (kept,))], [self._put(one, kept, flush=flush)]]
+        return [[Op("res", sources, (kept, self._remote(one)), channel_type=MEMORY)]]
+
+    def _packet_ops(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
+        if one.kind == "r":
+            return [Op("upkt", (came,), (target,))]
+        if one.kind == "rcs":
+            passed = Op("rppkt", (came,), (self._remote(one),), channel_type=MEMORY)
+            return [passed, Op("upkt", (came,), (target,))]
+        if one.kind == "rrc":
+            return [Op("repkt", (source, came), (target,))]
+        return [Op("respkt", (source, came), (target, self._remote(one)), channel_type=MEMORY)]
+
+    def _put(self, one: Operation, source: Buffer, *, flush: bool) -> Op:
+        """Put a buffer into the memory of the receiver; a port signals at once."""
+        assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
+        kind, channel = self.out
+        name = "ppkt" if self.maker.packets else "put"
+        if kind == PORT:
+            name = "pwsf" if flush else "pws"
+        channels = (channel,) if kind == PORT else ()
+        return Op(name, (source,), (self._remote(one),), channel_type=kind, channels=channels)
+
+    def _remote(self, one: Operation) -> Buffer:
+        assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
+        assert one.given is not None  # noqa: S101 (as above)
+        buffer, offset = self.maker.sent[id(one)]
+        kind, remote = self.out[0], self.maker.remote
+        number = remote.setdefault((one.given[0], buffer, kind), len(remote))
+        refs = self.refs[kind]
+        if number not in refs:
+            refs.append(number)
+        return Buffer(offset, one.count, remote=refs.index(number))
+
+
+def _buffer(place: Place, count: int) -> Buffer:
+    return Buffer(place[1], count, place[0])
 
 
 @dataclass(frozen=True)
@@ -102,7 +320,7 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
         ranks.append(draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards))
         find_waits(some, ranks[-1])
     links, packets = _links(ranks), target.protocol == "LL"
-    makers = [GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
+    makers = [_GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
     pairs = list(_pairs(ranks))
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=variant.direct)

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 
 from ..msccl.findings import place_text
-from ..msccl.meaning import KINDS, SCRATCH, Meaning
 from ..msccl.order import Access, Order, Races, Source
-from ..msccl.outcome import Run
+from ..msccl.outcome import KINDS, SCRATCH, Meaning, Run
 from .compile import Instruction, Place, Way, Work, compile_plan
 from .plan import PORT, SIGNALS, WAITS, Plan
 

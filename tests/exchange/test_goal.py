@@ -17,8 +17,8 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.rank_costs import RankCosts
 from cwb.core.trace import Routing, SimulationMode
-from cwb.exchange.goal import goal_text
 from cwb.exchange.msccl.flow import flow_of
+from cwb.exchange.simulators import goal_text
 from cwb.harness import registry
 from cwb.schedules.files import write_schedule
 from cwb.schedules.simulate import simulate

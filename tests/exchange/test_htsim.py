@@ -12,8 +12,8 @@ from cwb.core.collective import Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.core.trace import SimulationMode
 from cwb.exchange.chakra.trace import ADDED, KEPT, RECV, SEND, Node, Trace, trace_of
-from cwb.exchange.htsim import MAX_BYTES, connection_text
 from cwb.exchange.msccl.flow import flow_of
+from cwb.exchange.simulators import MAX_BYTES, connection_text
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load

@@ -6,8 +6,7 @@ import json
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.box import Layout, Times, Wiring
-from cwb.exchange.link_rates import Rating, between_cpus, nvlink, pcie, xgmi
+from cwb.exchange.box import Layout, Rating, Times, Wiring, between_cpus, nvlink, pcie, xgmi
 from cwb.exchange.nccl_topology import Missing, import_nccl
 from machine_files import CUBE, gpu_address, nccl_system
 

@@ -1,0 +1,134 @@
+"""Schedules as inputs of network simulators: GOAL text, and connection matrices of htsim.
+
+GOAL is the input of LogGOPSim and of packet-level simulators (ATLAHS with htsim or ns-3).
+
+Every rank has operations with labels: ``send 1024b to 3 tag 0``, ``recv 1024b from 3 tag 0`` and ``calc 100`` (ns), and
+lines ``l3 requires l1``. An operation begins when all operations that it requires have ended; times follow from the
+simulated network alone.
+
+The operations are those of Chakra traces (:mod:`.chakra.trace`): one message for each pair of ranks that data goes
+over, with a tag of its own and a size of whole bytes, after the preceding operations of its rank on the same data.
+Adding takes no time unless a rate is given; then it is a ``calc`` between a receive and its successors.
+
+LogGOPSim begins no send on a ``cpu`` that receives, and starts what requires a receive when its first byte has come
+and the ``cpu`` is free. All operations on a chunk have one ``cpu``, and other chunks others: a rank sends a chunk while
+it receives another one, and passes it on when it is there. ``l5 irequires l3`` says that l3 has begun: sends have the
+order that they have on their first link in the simulation.
+
+*Connection matrices* are the input of Ultra Ethernet's packet simulator (ultraethernet/uet-htsim 40ccb05). A
+line is a message, ``0->1 id 1 start 0 size 1024``. One that waits has ``trigger 2`` in place of a start, and those
+that it waits for have ``send_done_trigger 2``: the last acknowledgement fires it. (``recv_done_trigger`` is read, but
+never fired.) ``trigger id 2 barrier count 3`` waits for three messages, ``oneshot`` for one. Numbers begin at 1.
+
+The messages are those of the traces, too. A send waits for the receives that its data is made of;
+a message has one trigger, so that all sends that wait for it have to wait for the same messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
+
+from ..core.errors import InputError
+from .chakra.trace import ADDED, RECV, SEND, Node, Trace, trace_of
+from .msccl.flow import Flow
+
+CPUS = 255  #: Different numbers of a ``cpu``; LogGOPSim counts them in one byte.
+
+
+def goal_text(flow: Flow, reduce_Bps: Fraction | None = None) -> str:
+    """Write a schedule as GOAL text."""
+    trace = trace_of(flow)
+    parts = [f"num_ranks {trace.ngpus}\n"]
+    for number, nodes in enumerate(trace.ranks):
+        parts.append("\n".join([f"\nrank {number} {{", *_goal_lines(nodes, reduce_Bps), "}\n"]))
+    return "".join(parts)
+
+
+def _goal_lines(nodes: tuple[Node, ...], reduce_Bps: Fraction | None) -> Iterator[str]:
+    """Operations of a rank; what waits for a node waits for the last of its operations."""
+    label: dict[int, int] = {}
+    count = 0
+    for node in nodes:
+        count += 1
+        ends = {SEND: f"send {node.size_bytes}b to {node.peer}", RECV: f"recv {node.size_bytes}b from {node.peer}"}
+        cpu = f"cpu {max(node.data, 0) % CPUS}"
+        yield f"l{count}: {ends[node.type]} tag {node.tag} {cpu}" if node.type in ends else f"l{count}: calc 0"
+        yield from (f"l{count} requires l{label[before]}" for before in node.after)
+        if node.turn >= 0:
+            yield f"l{count} irequires l{label[node.turn]}"
+        if node.type == RECV and node.use == ADDED and reduce_Bps is not None:
+            count += 1
+            yield f"l{count}: calc {ceil(node.size_bytes * 10**9 / reduce_Bps)} {cpu}"
+            yield f"l{count} requires l{count - 1}"
+        label[node.id] = count
+
+
+MAX_BYTES = 2**31 - 1  #: Sizes are read as integers of 32 bits.
+_Message = tuple[int, int, int]  #: A message: source, target, tag.
+
+
+def connection_text(trace: Trace) -> str:
+    """Write messages as a connection matrix.
+
+    Raises
+    ------
+    InputError
+        If sends that wait for a message also wait for different others, or a message has more than
+        :data:`MAX_BYTES`.
+    """
+    numbers = {
+        (rank, node.peer, node.tag): number
+        for number, (rank, node) in enumerate(
+            ((rank, node) for rank, nodes in enumerate(trace.ranks) for node in nodes if node.type == SEND), 1
+        )
+    }
+    waited = {
+        (rank, node.peer, node.tag): frozenset(_messages_before(nodes, node, rank))
+        for rank, nodes in enumerate(trace.ranks)
+        for node in nodes
+        if node.type == SEND
+    }
+    triggers = {some: number for number, some in enumerate(dict.fromkeys(filter(None, waited.values())), 1)}
+    fires: dict[_Message, int] = {}
+    for some, trigger in triggers.items():
+        for message in some:
+            if fires.setdefault(message, trigger) != trigger:
+                source, target, _ = message
+                text = f"sends of rank {target} wait for a message of rank {source} and for different other ones"
+                raise InputError(f"{text}; a message of htsim has one trigger", place="sends")
+    lines = [f"Nodes {trace.ngpus}", f"Connections {len(numbers)}", f"Triggers {len(triggers)}"]
+    for rank, nodes in enumerate(trace.ranks):
+        for node in nodes:
+            if node.type == SEND:
+                lines.append(_message_line(rank, node, numbers, triggers.get(waited[rank, node.peer, node.tag]), fires))
+    for some, trigger in triggers.items():
+        lines.append(f"trigger id {trigger} " + (f"barrier count {len(some)}" if len(some) > 1 else "oneshot"))
+    return "\n".join(lines) + "\n"
+
+
+def _messages_before(nodes: tuple[Node, ...], node: Node, rank: int) -> set[_Message]:
+    """Return the messages that a send is made of: the last receive, and before one that adds, all others."""
+    found: set[_Message] = set()
+    todo, seen = list(node.after), set[int]()
+    while todo:
+        before = nodes[todo.pop()]
+        if before.type != RECV or before.id in seen:
+            continue
+        seen.add(before.id)
+        found.add((before.peer, rank, before.tag))
+        if before.use == ADDED:
+            todo += before.after
+    return found
+
+
+def _message_line(
+    rank: int, node: Node, numbers: dict[_Message, int], trigger: int | None, fires: dict[_Message, int]
+) -> str:
+    if node.size_bytes > MAX_BYTES:
+        raise InputError(f"a message of {node.size_bytes:,} B; htsim has at most {MAX_BYTES:,} B", place="sends")
+    message = rank, node.peer, node.tag
+    begin = "start 0" if trigger is None else f"trigger {trigger}"
+    end = f" send_done_trigger {fires[message]}" if message in fires else ""
+    return f"{rank}->{node.peer} id {numbers[message]} {begin} size {node.size_bytes}{end}"
