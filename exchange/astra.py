@@ -53,14 +53,9 @@ def import_astra(
 ) -> dict[str, Any]:
     """Make an instance of a network file.
 
-    Parameters
-    ----------
-    path : Path
-        The file; JSON if its name ends so, else YAML.
-    blocks, bandwidth, latency : sequence of str
-        For each dimension what a file of ``logical-dims`` does not say; the rates and latencies of a link.
-    fabric : bool
-        Whether the network is one of dimensions, for bandwidth designs and multi-rail methods, and not a graph.
+    A file is JSON if its name ends so, else YAML. ``blocks``, ``bandwidth`` and ``latency`` of each dimension are given
+    for ``logical-dims`` alone; rates and latencies are those of a link. With ``fabric`` the network is one of
+    dimensions, for bandwidth designs and multi-rail methods, and not a graph.
     """
     with locate_errors(source=str(path)):
         data = parse_json(read_text(path, MAX_YAML_BYTES).encode(), 1000) if path.suffix == ".json" else read_yaml(path)
@@ -195,10 +190,7 @@ class Dimension:
 def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
     """Return the dimensions of a network, the innermost first.
 
-    Raises
-    ------
-    InputError
-        If it is no network of such dimensions, with ranks numbered along one after the other.
+    A network without such dimensions, with ranks numbered along one after the other, is an :class:`InputError`.
     """
     fabric = fabric_of(topology)
     if fabric is None:

@@ -28,10 +28,8 @@ from ..schedules.verify.answers import write_out
 def links_frame(topology: Topology) -> Any:
     """Return a row for every link.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``link``, its position, ``source``, ``target``, ``bandwidth_GBps`` and ``latency_us``, both rounded to floats.
+    Columns are ``link``, its position, ``source``, ``target``, ``bandwidth_GBps`` and ``latency_us``, both rounded to
+    floats.
     """
     import pandas as pd
 
@@ -50,16 +48,9 @@ def links_frame(topology: Topology) -> Any:
 def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
     """Return a row for every link with its load.
 
-    Parameters
-    ----------
-    instance : Instance, optional
-        The problem; without it links are numbers, up to the last one in use.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``link``, ``sends`` and ``load_bytes``; with the instance the columns of :func:`links_frame`, ``busy_s``, and
-        ``utilization``, the busy share of the completion time: NaN without a completion time.
+    Columns are ``link``, ``sends`` and ``load_bytes``; with the instance those of :func:`links_frame`, ``busy_s``, and
+    ``utilization``, the busy share of the completion time: NaN without a completion time. Without it links are numbers,
+    up to the last one in use.
     """
     import pandas as pd
 
@@ -79,16 +70,9 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
 def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     """Return a row for every send of a schedule, or for every edge of trees.
 
-    Parameters
-    ----------
-    instance : Instance, optional
-        The problem; without it nodes are positions, those of trees ranks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``send``, its position, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes`` (rounded to a float),
-        ``reduce``, whether the target adds it up, ``step``, or ``start_s`` and ``end_s``, and ``path``, the links.
+    Columns are ``send``, its position, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes`` (rounded to a
+    float), ``reduce``, whether the target adds it up, ``step``, or ``start_s`` and ``end_s``, and ``path``, the links.
+    Without the instance nodes are positions, those of trees ranks.
     """
     import pandas as pd
 
@@ -150,12 +134,9 @@ def _(answer: TreePacking, instance: Instance | None) -> tuple[Sends, Floats, di
 def network_graph(topology: Topology, name: str) -> Any:
     """Convert a network to a ``networkx.MultiDiGraph``.
 
-    Returns
-    -------
-    networkx.MultiDiGraph
-        Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast`` and ``reduces``, and
-        ``buffer_bytes`` of nodes with a limited buffer. Edges with ``link``, which is their key too, ``bandwidth_Bps``
-        and ``latency_s``.
+    Nodes are in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast`` and ``reduces``, and
+    ``buffer_bytes`` of nodes with a limited buffer. Edges have ``link``, which is their key too, ``bandwidth_Bps`` and
+    ``latency_s``.
     """
     import networkx as nx
 
@@ -179,15 +160,8 @@ def network_graph(topology: Topology, name: str) -> Any:
 def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
     """Convert a schedule or a packing of trees to a ``networkx.MultiDiGraph``, an edge for every send.
 
-    Parameters
-    ----------
-    instance : Instance, optional
-        The problem: adds all nodes, by their names; otherwise only those in use, by their numbers.
-
-    Returns
-    -------
-    networkx.MultiDiGraph
-        Edges have the columns of :func:`~cwb.exchange.frames.sends_frame`; the send is their key too.
+    Edges have the columns of :func:`sends_frame`; the send is their key too. The instance adds all nodes, by their
+    names; without it there are only those in use, by their numbers.
     """
     import networkx as nx
 

@@ -129,11 +129,8 @@ def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> flo
 def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
     """Convert a graph to the data of an instance file.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-        A graph of any of the four classes. An undirected edge becomes a link in each direction, and parallel edges
-        stay separate links.
+    Graphs are of any of networkx's four classes. An undirected edge becomes a link in each direction, and parallel
+    edges stay separate links.
     """
     if len(graph) > MAX_SITES or graph.number_of_edges() > MAX_EDGES:
         raise InputError(f"expected at most {MAX_SITES:,} nodes and {MAX_EDGES:,} links")
@@ -173,13 +170,7 @@ TOPOHUB = "topohub:"  #: Where TopoHub's networks are asked for, such as ``topoh
 
 
 def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a file or of a network of TopoHub.
-
-    Parameters
-    ----------
-    source : str
-        A file in one of the formats of :mod:`.graphs`, or ``topohub:`` and a name.
-    """
+    """Make an instance of a file of a graph (:mod:`.graphs`), or of a network of TopoHub: ``topohub:`` and a name."""
     with locate_errors(source=source[:200]):
         graph = read_topohub(source.removeprefix(TOPOHUB)) if source.startswith(TOPOHUB) else read_graph(Path(source))
         network = network_of(graph, defaults)

@@ -69,12 +69,8 @@ class LibraFiles:
 def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name: str | None = None) -> dict[str, Any]:
     """Make an instance of the original's input files.
 
-    Parameters
-    ----------
-    total_bandwidth : str or None
-        Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``; without it the instance sets no limit.
-    name : str or None
-        Name of the instance; by default the workload's and the number of dimensions, such as ``gpt-3-4d``.
+    The total bandwidth is that of an NPU over all dimensions, such as ``"1000 GB/s"``; without it the instance sets no
+    limit. Its name is by default the workload's and the number of dimensions, such as ``gpt-3-4d``.
     """
     with locate_errors(source=str(files.network)):
         fabric = read_network(files.network)

@@ -31,10 +31,7 @@ MAX_SIZE = 200_000  #: Nodes and links of all boxes: what an instance file can h
 def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:
     """Make the data of an instance, checked by building it.
 
-    Parameters
-    ----------
-    source : str
-        Source of GPUs, links and rates; the layout's is added.
+    The source is that of GPUs, links and rates; the layout's is added.
     """
     if not box.gpus:
         raise InputError("no GPU; expected at least one")

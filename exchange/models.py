@@ -13,10 +13,7 @@ FORMATS = (".lp", ".mps")  #: Endings of the files that can be written.
 def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
     """Write a Pyomo model in a format; a model without an objective minimizes zero.
 
-    Parameters
-    ----------
-    named : bool, optional
-        Whether variables and constraints keep the names of the model instead of x1, x2 and so on.
+    With ``named``, variables and constraints keep the names of the model instead of x1, x2 and so on.
     """
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept

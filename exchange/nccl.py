@@ -41,13 +41,7 @@ _RING, _CHAINS = "4", ("1", "2", "3")
 
 
 def graph_box(root: Element, wanted: int) -> Box:
-    """Read the ``graphs`` of a graph file.
-
-    Parameters
-    ----------
-    wanted : int
-        The ``id`` of the graph: 0 are the rings, 1 the trees.
-    """
+    """Read a graph of a graph file by its ``id``: 0 are the rings, 1 the trees."""
     graphs = {graph.get("id", ""): graph for graph in root if graph.tag == "graph"}
     graph = graphs.get(str(wanted))
     if graph is None:
@@ -79,11 +73,8 @@ def graph_box(root: Element, wanted: int) -> Box:
 def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
     """Read the rings of a graph file, as the method ``nccl`` takes them.
 
-    Returns
-    -------
-    tuple
-        For every channel the places of the box's GPUs, counted from the smallest number, in the order of the ring; and
-        GB/s of a channel within a box and between boxes.
+    Return for every channel the places of the box's GPUs, counted from the smallest number, in the order of the ring;
+    and GB/s of a channel within a box and between boxes.
     """
     with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_GRAPH_BYTES), "graphs")
@@ -290,13 +281,7 @@ def algorithm_of(kind: Collective, model: str) -> str | None:
 
 
 def tuner_text(kind: Collective, spans: Sequence[tuple[int, int, str]], ranks: int, protocol: str) -> str:
-    """Write the file.
-
-    Parameters
-    ----------
-    spans : sequence of (int, int, str)
-        First and last size in bytes, and NCCL's algorithm.
-    """
+    """Write the file of spans: first and last size in bytes, and NCCL's algorithm."""
     head = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
     lines = [
         f"{TUNED[kind]},{first},{last},{algorithm},{protocol.lower()},-1,-1,{ranks}\n"

@@ -19,12 +19,9 @@ from ..schedules.simulate.transfers import sends_of
 def chrome_trace(instance: Instance, answer: Answer, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
     """Write a trace as one JSON object, line by line.
 
-    Yields
-    ------
-    str
-        Lines. Every hop is a complete event (``ph`` X) in microseconds; its process is the rank that sends, its thread
-        the link. Switches are processes behind the ranks. Arrows (``ph`` s and f) lead from the hop with which a chunk
-        came last to the hop that forwards it.
+    Every hop is a complete event (``ph`` X) in microseconds; its process is the rank that sends, its thread the link.
+    Switches are processes behind the ranks. Arrows (``ph`` s and f) lead from the hop with which a chunk came last to
+    the hop that forwards it.
     """
     topology = instance.topology
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)

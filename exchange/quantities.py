@@ -34,12 +34,8 @@ def quantity(
 ) -> str | None:
     """Return the rate or time of a link as in an instance file; None without field and default.
 
-    Parameters
-    ----------
-    unit : str, optional
-        Unit of numbers whose unit is neither in the value nor in the name.
-    default : str, optional
-        Value if no field has one; a number called ``weight`` then does not count.
+    ``unit`` is that of numbers whose unit is neither in the value nor in the name. With a default, a number called
+    ``weight`` does not count.
     """
     found: dict[str, str] = {}
     for name, value, said in _stated_quantities(fields, kind, unit):

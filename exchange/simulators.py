@@ -72,11 +72,7 @@ _Message = tuple[int, int, int]  #: A message: source, target, tag.
 def connection_text(trace: Trace) -> str:
     """Write messages as a connection matrix.
 
-    Raises
-    ------
-    InputError
-        If sends that wait for a message also wait for different others, or a message has more than
-        :data:`MAX_BYTES`.
+    Sends that wait for a message and for different others, and messages beyond :data:`MAX_BYTES`, are refused.
     """
     numbers = {
         (rank, node.peer, node.tag): number

@@ -45,10 +45,7 @@ def import_taccl(
 ) -> dict[str, Any]:
     """Make an instance of a topology, for the boxes of a sketch or for one.
 
-    Parameters
-    ----------
-    size : str or None
-        Data size of the costs; by default that in the name of the topology.
+    The size is that of the data that the costs are of, by default that in the name of the topology.
     """
     with locate_errors(source=str(path)):
         data = _object(path)

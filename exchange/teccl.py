@@ -83,10 +83,7 @@ class OriginalSchedule:
 def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None) -> dict[str, Any]:
     """Make an instance of an input file.
 
-    Parameters
-    ----------
-    as_drawn : bool
-        Whether the network is that of the paper's figure where the code has another.
+    With ``as_drawn`` the network is that of the paper's figure where the code has another.
     """
     with locate_errors(source=str(path)):
         data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
@@ -172,12 +169,7 @@ def _flow(line: Any, place: str) -> OriginalSend:
 def position(topology: Topology, name: str, node: int) -> int:
     """Return the position of a node of the code's numbering.
 
-    It counts switches first, those of DGX2 at the head of their chassis.
-
-    Parameters
-    ----------
-    name : str
-        Value of ``TopologyParams.name`` in the input.
+    It counts switches first, those of DGX2 at the head of their chassis. ``name`` is ``TopologyParams.name``.
     """
     order = _code_order(topology, name.lower())
     if node >= len(order):
@@ -235,13 +227,7 @@ class ImportedSchedule:
 
 
 def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedSchedule:
-    """Read a schedule file for an input.
-
-    Parameters
-    ----------
-    data : dict
-        The instance of the input (:func:`.teccl.import_teccl`).
-    """
+    """Read a schedule file for the instance of an input (:func:`import_teccl`)."""
     instance, original = from_data(data, data["name"]), read_schedule(path)
     topology, demand = instance.topology, instance.demand
     assert demand is not None  # noqa: S101 (the importer asks for a collective)

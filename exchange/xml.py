@@ -25,10 +25,7 @@ MAX_ELEMENTS = 2**20  #: Elements of a file.
 def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMENTS) -> Element:
     """Parse a text to its outermost element; names in a namespace are written ``{namespace}name``.
 
-    Parameters
-    ----------
-    root : str or None
-        Name that the outermost element must have, without its namespace.
+    The outermost element must have the name ``root``, without its namespace, if one is given.
     """
     tree = TreeBuilder()
     _Reader(max_elements, tree, namespaces=True).read(text)
@@ -51,10 +48,7 @@ class Target(Protocol):
 def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS) -> None:
     """Parse a text without keeping it, for files of millions of elements; names are as they are written.
 
-    Parameters
-    ----------
-    target : Target
-        Is told of the elements. Its errors are told with the line.
+    The target's errors are told with the line.
     """
     _Reader(max_elements, target, namespaces=False).read(text)
 

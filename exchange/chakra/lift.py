@@ -64,14 +64,8 @@ def lift_trace(
 ) -> tuple[Instance, StepSchedule]:
     """Convert a trace to a schedule, and verify it.
 
-    Parameters
-    ----------
-    topology : Topology
-        The network, with as many ranks. A message takes a shortest path over links and switches.
-    kind : Collective
-        Collective that the trace implements; with ``point_to_point`` every message is data of its own.
-    size_bytes : Fraction or None
-        Full buffer; by default the sum of the messages' sizes.
+    A message takes a shortest path over links and switches. With ``point_to_point`` every message is data of its own.
+    The size is that of the full buffer, by default the sum of the messages' sizes.
     """
     if len(topology.ranks) != trace.ngpus:
         raise InputError(f"is of {trace.ngpus} ranks, but the network has {len(topology.ranks)}")

@@ -36,11 +36,8 @@ class DraftBlock:
 def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: bool) -> list[DraftBlock]:
     """Distribute the operations of a GPU over thread blocks.
 
-    Parameters
-    ----------
-    most, steps : int
-        Limits of thread blocks, and of steps of one: beyond, blocks that receive and blocks that send are put together,
-        and copies are spread.
+    Beyond ``most`` thread blocks, those that receive and those that send are put together; beyond ``steps`` of one,
+    copies are spread.
     """
     pairs = _match_connections(operations) if joined else {}
     ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])

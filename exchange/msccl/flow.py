@@ -85,16 +85,9 @@ class Flow:
 def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:
     """Convert a correct schedule to transfers.
 
-    Parameters
-    ----------
-    mode : SimulationMode, optional
-        Mode of a simulation that gives the order of messages; then only chunks that are sent at once are joined.
-
-    Raises
-    ------
-    InputError
-        If MSCCL cannot express it: several collectives at once, data that switches copy or add, GPUs outside of the
-        group on paths, or more than :data:`MAX_MESSAGES`.
+    A simulation mode gives the order of messages; then only chunks that are sent at once are joined. What MSCCL cannot
+    express is an :class:`InputError`: several collectives at once, data that switches copy or add, GPUs outside of the
+    group on paths, or more than :data:`MAX_MESSAGES`.
     """
     topology = instance.network
     if not isinstance(topology, Topology) or instance.demand is None:

@@ -41,14 +41,9 @@ class Event:
 
 
 def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None) -> Run:
-    """Run a program.
+    """Run a program whose GPUs and peers are numbers below ``ngpus``, see :func:`~.lint.lint`.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        The program; its GPUs and peers are numbers below ``ngpus``, see :func:`~.lint.lint`.
-    inplace : bool
-        Whether the input and the output of the call are the same memory, as NCCL defines it for the collective.
+    ``inplace`` is whether the call's input and output are the same memory, as NCCL defines it for the collective.
     """
     machine = _Machine(algorithm, inplace, tell)
     machine.go()

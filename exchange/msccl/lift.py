@@ -48,14 +48,9 @@ class Message:
 
 
 def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: str) -> tuple[Instance, StepSchedule]:
-    """Convert a program to a schedule.
+    """Convert a program without faults (:func:`~.check.check_algorithm`) to a schedule.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        A program without faults (:func:`~.check.check_algorithm`).
-    topology : Topology
-        The network; GPU i is rank i. A transfer takes a shortest path over links and switches.
+    GPU i is rank i of the network. A transfer takes a shortest path over links and switches.
     """
     if len(topology.ranks) != algorithm.ngpus:
         text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"

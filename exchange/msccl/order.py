@@ -62,14 +62,8 @@ class Order:
     def before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
         """Return whether an access has always ended when another one begins; None if the search was aborted.
 
-        Parameters
-        ----------
-        first, second : Access
-            The two accesses; the sources of the second one have been added.
-        start : int
-            Events of the second one's actor that have ended for certain when it begins.
-        relaxed : bool
-            Whether signals without a promise on earlier writes count.
+        The sources of the second one have been added; ``start`` events of its actor have ended for certain when it
+        begins. With ``relaxed``, signals without a promise on earlier writes count.
         """
         if first.actor == second.actor and (first.event < start or first[1:] == second[1:]):
             return True
@@ -122,10 +116,7 @@ class Order:
 class Races:
     """Detector of accesses to the same memory, one of which writes, that nothing puts in order.
 
-    Parameters
-    ----------
-    place, call : callable
-        Description of an access, and its call.
+    ``place`` describes an access in words, and ``call`` returns its call.
     """
 
     def __init__(

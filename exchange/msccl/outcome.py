@@ -172,24 +172,14 @@ class Values:
 
 
 class Run:
-    """A program of any format while it runs, and after its end.
-
-    Attributes
-    ----------
-    values : Values
-        Symbolic values; contributions of earlier calls have ranks of their own, beyond those of the GPUs.
-    memory : list of dict
-        Value at every address of every GPU that has been used.
-    bases, sizes : list of dict
-        First address and size of each buffer of every GPU.
-    ended : bool
-        Whether all thread blocks have come to their end.
-    """
+    """A program of any format while it runs, and after its end."""
 
     def __init__(self, meaning: Meaning, *, inplace: bool) -> None:
         self.meaning, self.inplace, self.ngpus = meaning, inplace, meaning.ranks
+        #: Contributions of earlier calls have ranks of their own, beyond those of the GPUs.
         self.values, self.findings, self.ended = Values(), Findings(), True
         ranks = range(meaning.ranks)
+        #: Of every GPU the value at every address that has been used, and first address and size of each buffer.
         self.memory: list[dict[int, int]] = [{} for _ in ranks]
         self.bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in ranks]
         self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in ranks]
@@ -207,10 +197,7 @@ class Run:
 def check_outcome(run: Run) -> int | None:
     """Compare every rank's output with what it needs; what is wrong is added to the findings, rule ``result``.
 
-    Returns
-    -------
-    int or None
-        The root, of a collective that has one. A file does not name it: it is the rank for which most is right.
+    Return the root, of a collective that has one. A file does not name it: it is the rank for which most is right.
     """
     root = _root(run) if run.meaning.kind in ROOTED else 0
     sums = [-1] * max(run.meaning.sizes[0], 1)

@@ -82,10 +82,7 @@ class _GpuBuilder:
     ) -> Gpu:
         """Build the GPU, when all places of received data are known.
 
-        Parameters
-        ----------
-        sent : dict of int to (str, int)
-            Place of each sent operation's data at the receiver, by the operation's identity.
+        ``sent`` is the place of each sent operation's data at the receiver, by the operation's identity.
         """
         self.sent, self.kind, self.variant = sent, kind, variant
         releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]

@@ -36,13 +36,7 @@ def meaning_of(plan: Plan, units: int = 1) -> Meaning:
 
 
 def execute(plan: Plan, units: int = 1, calls: int | None = None) -> Run:
-    """Run a plan.
-
-    Parameters
-    ----------
-    calls : int, optional
-        How often; by default as often as the halves of its scratch memory, and once more.
-    """
+    """Run a plan so many calls, by default as many as its scratch memory has halves, and one more."""
     machine = _Machine(plan, units, calls or 2 + plan.double_scratch)
     machine.go()
     machine.check()
