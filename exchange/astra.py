@@ -1,16 +1,9 @@
-"""Networks of ASTRA-sim's analytical backend: YAML or JSON with a building block for each dimension.
+"""Networks of ASTRA-sim's analytical backend (astra-sim 518bd51): YAML or JSON with a block for each dimension.
 
-``topology`` lists ``Ring``, ``FullyConnected`` and ``Switch``, ``npus_count`` their sizes, ``bandwidth`` and
-``latency`` those of each link. Differences from cwb:
-
-* A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``): 50 GB/s become 50 GiB/s. Latencies are in ns.
-* The bandwidth is that of a link. Here it is that of an NPU in a dimension: twice that of a link of a ring of three and
-  more, n - 1 times that of a fully connected block.
-* A switch is two links away, each with the latency. Here it is that of both.
-
-``logical-dims``, as in the files for ns-3, are sizes alone: blocks, bandwidths and latencies are then required options.
-
-Exports beside a trace are the network, system and memory files, and a workload of one collective (astra-sim 518bd51).
+A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``). The bandwidth is that of a link, and here that of an NPU in a
+dimension: twice that of a link of a ring of three and more, n - 1 times that of a fully connected block. A switch is
+two links away, each with the latency, and here it is that of both. ``logical-dims``, as in the files for ns-3, are
+sizes alone. Exports beside a trace are the network, system and memory files, and a workload of one collective.
 """
 
 from __future__ import annotations

@@ -1,20 +1,12 @@
 """Graphs in foreign formats: sites with places, and links with attributes.
 
-======================  =======================================================================================
-GraphML (``.graphml``)  of the Internet Topology Zoo: ``label``, ``Latitude``, ``Longitude``, ``LinkSpeedRaw``
-GML (``.gml``)          the same attributes; ``LinkSpeedRaw`` is in bits/s
-XML (``.xml``)          SNDlib's own: coordinates (x east, y north) and the capacity of the installed module
-JSON (``.json``)        node-link data of networkx and TopoHub: ``pos`` (east, north) or latitude and longitude,
-                        ``dist`` in km
-networkx's graphs       their node-link data
-======================  =======================================================================================
+GraphML and GML of the Internet Topology Zoo have ``label``, ``Latitude``, ``Longitude`` and ``LinkSpeedRaw`` in bits/s;
+SNDlib's own XML coordinates (x east, y north) and the capacity of the installed module; node-link JSON of networkx and
+TopoHub ``pos`` (east, north) or latitude and longitude, and ``dist`` in km.
 
 Rates and times of links are attributes by many names (:mod:`.quantities`). Nodes are ranks unless their ``kind`` or
 ``type`` is ``switch``. If every link has a number ``link``, as written by :func:`cwb.to_networkx`, links are in this
-order.
-
-XML has no document type (:mod:`.xml`): without one there are no entities to expand and no other files to load. Sizes
-are limited before and after parsing, and neither XML nor GML may be nested deeply.
+order. Sizes are limited before and after parsing, and neither XML nor GML may be nested deeply.
 """
 
 from __future__ import annotations

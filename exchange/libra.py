@@ -1,18 +1,11 @@
 """The input files of the original LIBRA (the public repository astra-sim/libra) as an instance.
 
-The original reads four files for one design:
+The *network* (YAML) has a block, a size and a class of cost for each dimension, innermost first; the *workload*
+(ASTRA-sim 1.0 text) a line for each layer; the *communicators* (YAML) the NPUs that the collectives of each phase span
+in each dimension, -1 where none; the *cost model* (YAML) prices of every class in dollars per GB/s.
 
-* the *network*, YAML: ``Topology`` (``Ring``, ``FullyConnected`` or ``Switch``), ``NpusCount`` and ``CostDimension`` (a
-  class of the cost model), one entry for each dimension, innermost first;
-* the *workload*, ASTRA-sim 1.0 text: a line for each layer with its name, an unused column, then compute time (ns),
-  collective and bytes of the forward, the input-gradient and the weight-gradient phase, and an unused column;
-* the *communicators*, YAML: the NPUs that the collectives of ``Forward``, ``InputGrad`` and ``WeightGrad`` span in each
-  dimension, -1 where none;
-* the *cost model*, YAML: ``Link``, ``Switch`` and ``Nic`` of every class in dollars per GB/s.
-
-Two conventions differ. There the size of an all-gather is the shard of a rank, here the full buffer, so that it is
-multiplied by the size of its communicator. And a component may have no price, which here is an error if a dimension
-needs it.
+The size of an all-gather there is the shard of a rank, and here the full buffer. A component that a dimension needs
+must have a price here.
 """
 
 from __future__ import annotations

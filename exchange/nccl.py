@@ -1,19 +1,13 @@
 """Files of NCCL: graphs that it found, results of nccl-tests and rccl-tests, and input of its example tuner plugin.
 
-In a graph (``NCCL_GRAPH_DUMP_FILE``), a ``channel`` lists the GPUs that it visits (``dev``, hexadecimal), between the
-NICs where it enters and leaves a box. Every channel uses ``speedintra`` GB/s within a box and ``speedinter`` between
-boxes, all at the same time: what the network that is made of them has is what NCCL has found, and the machine may have
-more. A ring (``pattern`` 4) goes around once, in one direction. Of trees (1, 2, 3), a channel is a chain that is used
-in both directions. NVLS and CollNet (5, 6) say nothing of links.
+In a graph (``NCCL_GRAPH_DUMP_FILE``), a channel lists the GPUs that it visits, between the NICs where it enters and
+leaves a box. All channels are used at the same time: their network is what NCCL has found, and the machine may have
+more. A ring (``pattern`` 4) goes around once; of trees (1, 2, 3), a channel is a chain that is used in both directions.
+NVLS and CollNet (5, 6) say nothing of links.
 
 A line of nccl-tests is ``size count type redop root time algbw busbw #wrong``, the last four twice, out of place and in
-place; older versions have no ``root`` and call the last one ``error``. Text before or after a line, such as a time
-stamp or a host name, is ignored, as are lines of other kinds; the file of ``-J`` is JSON. A size is that of the whole
-data, as everywhere in cwb. Sources: ``src/util.cu`` and ``src/common.cu`` of NVIDIA/nccl-tests a0b82b2.
-
-A line for the tuner is ``collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks``, with both sizes
-included and -1 for any number (NVIDIA/nccl 5067397, ``plugins/tuner/example``). The plugin silently replaces words that
-it does not know, so that only known ones are written.
+place; older versions have no ``root`` (``src/util.cu`` and ``src/common.cu`` of NVIDIA/nccl-tests a0b82b2). The plugin
+(NVIDIA/nccl 5067397, ``plugins/tuner/example``) silently replaces words that it does not know.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""Topologies that NCCL and RCCL write (``NCCL_TOPO_DUMP_FILE``) and read (``NCCL_TOPO_FILE``).
+"""Topologies that NCCL and RCCL write (``NCCL_TOPO_DUMP_FILE``) and read (``NCCL_TOPO_FILE``), as instances.
 
-A ``system`` has CPUs (NUMA nodes), each with a tree of PCIe devices; GPUs among them list their NVLinks (``nvlink``),
-xGMI links (``xgmi``, RCCL's version 2) and links to the CPU (``c2c``), NICs their network ports (``net``). What each
-link carries follows NCCL's ``src/graph/topo.cc`` at version 2.30:
-
-* ``count`` NVLinks by compute capability, xGMI links by architecture; the target is another GPU, the local CPU
-  (``tclass`` 0x068001) or an NVSwitch (0x068000), of which all are one node. Links to GPUs that are not in the file are
-  left out.
-* A PCIe device and what it hangs on: its ``link_speed`` times ``link_width``. A ``pcilink`` joins two PCIe switches.
-* A ``net`` has ``speed`` in Mb/s; no speed counts as 10 Gb/s. Ports of one device share its PCIe link.
-* Every pair of CPUs of a host, by architecture and model.
-
-NCCL counts copies between GPUs over the PCIe of Intel CPUs with 6/5 of their size; here they count as they are.
+A ``system`` has CPUs (NUMA nodes), each with a tree of PCIe devices; GPUs among them list their NVLinks, xGMI links
+(RCCL's version 2) and links to the CPU (``c2c``), NICs their network ports. What each link carries follows NCCL's
+``src/graph/topo.cc`` at version 2.30: all NVSwitches are one node, links to GPUs that are not in the file are left out,
+a port without speed counts as 10 Gb/s, and ports of one device share its PCIe link.
 
 Files of clouds have the PCIe tree alone, with GPUs and NICs known by their ``class``: what NVLinks they have must then
 be said.

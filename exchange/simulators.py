@@ -1,27 +1,13 @@
-"""Schedules as inputs of network simulators: GOAL text, and connection matrices of htsim.
+"""Schedules as inputs of network simulators: GOAL text (LogGOPSim, ATLAHS) and connection matrices (htsim 40ccb05).
 
-GOAL is the input of LogGOPSim and of packet-level simulators (ATLAHS with htsim or ns-3).
-
-Every rank has operations with labels: ``send 1024b to 3 tag 0``, ``recv 1024b from 3 tag 0`` and ``calc 100`` (ns), and
-lines ``l3 requires l1``. An operation begins when all operations that it requires have ended; times follow from the
-simulated network alone.
-
-The operations are those of Chakra traces (:mod:`.chakra.trace`): one message for each pair of ranks that data goes
-over, with a tag of its own and a size of whole bytes, after the preceding operations of its rank on the same data.
-Adding takes no time unless a rate is given; then it is a ``calc`` between a receive and its successors.
+The operations of a rank are those of Chakra traces (:mod:`.chakra.trace`), in the order of their dependences.
 
 LogGOPSim begins no send on a ``cpu`` that receives, and starts what requires a receive when its first byte has come
-and the ``cpu`` is free. All operations on a chunk have one ``cpu``, and other chunks others: a rank sends a chunk while
-it receives another one, and passes it on when it is there. ``l5 irequires l3`` says that l3 has begun: sends have the
-order that they have on their first link in the simulation.
+and the ``cpu`` is free. So all operations on a chunk have one ``cpu``, and other chunks others. ``irequires`` gives
+sends the order that they have on their first link in the simulation.
 
-*Connection matrices* are the input of Ultra Ethernet's packet simulator (ultraethernet/uet-htsim 40ccb05). A
-line is a message, ``0->1 id 1 start 0 size 1024``. One that waits has ``trigger 2`` in place of a start, and those
-that it waits for have ``send_done_trigger 2``: the last acknowledgement fires it. (``recv_done_trigger`` is read, but
-never fired.) ``trigger id 2 barrier count 3`` waits for three messages, ``oneshot`` for one. Numbers begin at 1.
-
-The messages are those of the traces, too. A send waits for the receives that its data is made of;
-a message has one trigger, so that all sends that wait for it have to wait for the same messages.
+In a matrix a message begins at time 0, or when its trigger fires: when the last acknowledgements of the messages have
+come that its data is made of. A message has one trigger; ``recv_done_trigger`` is read by htsim, but never fired.
 """
 
 from __future__ import annotations

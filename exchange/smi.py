@@ -1,23 +1,13 @@
 """Boxes from the texts of ``nvidia-smi topo -m`` and ``rocm-smi --showtopo``, as instances.
 
-The matrix of ``nvidia-smi topo -m`` has the connection of each pair of GPUs and NICs: ``NV#`` by so many NVLinks, else
-over PCIe, the nearer the better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA
-node), ``SYS`` (another CPU).
+``NV12`` in the matrix of ``nvidia-smi`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all
+links of a GPU, for every peer. So the matrix is read with the number of links of a GPU: where the sum over its peers
+exceeds it, and all pairs are alike, the GPUs are on a switch; where it does not, the links are between the pairs. That
+number and the rate come from ``nvlink -s``, the product name, or the user. Matrices of ``topo -p2p`` behind the first
+are not read.
 
-``NV12`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all links of a GPU, for every peer.
-So the matrix is read with the number of links of a GPU: where the sum over its peers exceeds it, and all pairs are
-alike, the GPUs are on a switch; where it does not, the links are between the pairs. That number and the rate come from
-``nvlink -s`` (whose ``<inactive>`` links do not count), the product name (also of ``nvidia-smi -L``), or the user.
-Without a rate of PCIe, a NIC hangs on the GPUs that it is nearest to. Matrices of ``topo -p2p`` behind the first are
-not read.
-
-``rocm-smi --showtopo`` prints matrices over pairs of GPUs (weight, hops, link type) and the NUMA node of each GPU. A
-pair has an xGMI link if its type is ``XGMI`` and its weight 15, which is one hop; a weight of 30 is two hops. The
-matrix of hops is not read, since it has a 1 for every xGMI pair, even without a link of its own. Pairs of type ``PCIE``
-communicate over CPUs, one for each NUMA node. The text does not say how many xGMI links join a pair: one on MI50 to
-MI100 and on MI300, one, two or four on MI200.
-
-Neither text has rates of PCIe, and none of NICs, which the user gives if they matter.
+In ``rocm-smi``, a pair has an xGMI link if its type is ``XGMI`` and its weight 15, one hop. The matrix of hops is not
+read, since it has a 1 for every xGMI pair. It does not say how many links join a pair. Neither text has other rates.
 """
 
 from __future__ import annotations

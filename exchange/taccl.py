@@ -1,20 +1,11 @@
-"""Topologies and sketches of the original TACCL (the public repository microsoft/taccl).
+"""Topologies and sketches of the original TACCL (the public repository microsoft/taccl) as instances.
 
-A *topology* has costs for data of one size: ``alpha`` of a link and ``betas`` in microseconds, ``remote_alpha`` and
-``remote_beta`` between boxes, whose ``nics_per_node`` the connections share. Custom ones have matrices ``links`` and
-``betas`` (row: target); the code has the links of the known ones, and ``node_betas_list`` has one entry (all GPUs on a
-switch, DGX-2) or two (a hybrid cube mesh, NDv2). ``invbws`` are alpha + beta and are not read.
+A *topology* has costs for data of one size, which its name says (``DGX2_1MB``): alpha of a link and betas, in
+microseconds over a factor that is in no file, and those between boxes, whose NICs the connections share. Its links are
+matrices (row: target), or known by the number of betas. ``invbws`` are alpha + beta and are not read.
 
-A *sketch* has ``nnodes`` and ``internode_conn``: which GPUs send to which GPUs of all other boxes. Each connection has
-the bandwidth of the NICs over the number of connections. Two boxes are joined directly, more by a switch for every
-sender. Fields that guide TACCL's search (strategies, symmetry, ``input_chunkup``) are not read.
-
-Differences from cwb:
-
-* A cost is that of data of a size that only the name contains (``DGX2_1MB``). A MB is 2²⁰ bytes: the profiles for 1 KB
-  and 32 KB have the same costs for a byte when a MB has 1024 KB.
-* Profiles may be multiplied by a factor, so that costs are large integers; those of 1 KB are, by 100, those of 32 KB by
-  10. The factor is in no file: ``time_unit`` is 1 us over it.
+A *sketch* says how many boxes there are, and which GPUs send to which GPUs of all other boxes. Two boxes are joined
+directly, more by a switch for every sender. Fields that guide TACCL's search are not read.
 """
 
 from __future__ import annotations

@@ -1,26 +1,14 @@
 """Files of the original TE-CCL (the public repository microsoft/TE-CCL) as instances and schedules.
 
-An *input* has three parts: ``TopologyParams`` (``name``, ``chassis``, ``chunk_size`` in GB, ``alpha`` of links and of
-switches in seconds, ``side_length`` of a mesh), ``InstanceParams`` (``collective`` 1 all-gather or 2 all-to-all,
-``num_chunks`` for each destination, and how epochs are counted), and ``GurobiParams``, which say nothing of the
-problem and are not read.
+An *input* has ``TopologyParams``, ``InstanceParams`` and ``GurobiParams``, which say nothing of the problem and are not
+read. The size there is that of a chunk. ``NDv2`` with two chassis has GPU 0 as a switch, ``AMD`` with several counts
+its switches one place too low, ``Mesh`` joins the rows: the instance has what the code has, unless ``as_drawn`` is
+asked for. ``alpha`` is read for a mesh; the other machines keep the latencies of the paper's figures.
 
-What means something else there:
-
-* The size is that of a chunk. Here it is that of the full buffer: chunk size times chunks times ranks.
-* ``NDv2`` with two chassis has GPU 0 as a switch, ``AMD`` with several counts its switches one place too low,
-  ``Mesh`` joins the rows: the instance has what the code has (``ndv2(gpu0_switch=true)``, ``amd(variant=repo)``,
-  ``mesh(joined_rows=true)``), unless ``as_drawn`` is asked for.
-* ``alpha`` is read where the generator has a choice (mesh); the other machines keep the latencies of the paper's
-  figures.
-
-A *schedule* is what the code writes after a run. Of it, ``1-Epoch_Duration`` and ``7-Flows`` are read, lines such as
-``Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0``: the sends, whose nodes are counted as the code does. In
-the file, the nodes of a way through switches are put together in one line. Those of an all-to-all say
-``with volume 1.0`` before the epoch, and count the chunks of a source by their destination. It does not say
-what it solves: its input does. The line of a way through switches names the epoch of its first link; the chunk starts
-over every further link when it arrives there. What a switch copies is in several lines, and once on the link to the
-switch.
+A *schedule* is what the code writes after a run: sends, whose nodes are counted as the code does. A way through
+switches is one line with the epoch of its first link; the chunk starts over every further link when it arrives there.
+What a switch copies is in several lines, and once on the link to the switch. Lines of an all-to-all say a volume, and
+count the chunks of a source by their destination.
 """
 
 from __future__ import annotations
