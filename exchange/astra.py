@@ -27,7 +27,7 @@ from ..core.topology import Topology
 from ..core.units import UnitKind, exact, parse
 from ..instances.schema import MAX_LINKS
 from .machine import checked_instance
-from .plain_yaml import MAX_YAML_BYTES, read_yaml
+from .plain_data import MAX_YAML_BYTES, read_yaml
 
 MAX_DIMENSIONS, MAX_EXPRESSION = 16, 200
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}

@@ -25,7 +25,7 @@ from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span
 from ..instances.loader import from_data
 from ..instances.schema import MAX_LAYERS
-from .plain_yaml import read_yaml
+from .plain_data import read_yaml
 
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.
 

@@ -13,20 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.files import read_text
-from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 from .box import GB
 from .machine import MAX_SIZE, checked_instance, relay
+from .plain_data import read_object, to_integer, to_number
 
 MAX_BYTES = 16 * 2**20
-MAX_GPUS, MAX_BOXES = 1024, 1024
+MAX_GPUS, MAX_BOXES, MAX_COST = 1024, 1024, 10**12
 _SIZE_IN_NAME = re.compile(r"(?:^|[_-])([0-9]{1,6})(K|M|G)B\Z", re.IGNORECASE)
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -39,16 +37,16 @@ def import_taccl(
     The size is that of the data that the costs are of, by default that in the name of the topology.
     """
     with locate_errors(source=str(path)):
-        data = _object(path)
+        data = read_object(path, MAX_BYTES)
         title = str(data.get("name", ""))[:100]
         unit = parse(time_unit, UnitKind.TIME, allow_zero=False)
         costs = _Costs(data, _size(title, size), unit)
-        gpus = _integer(data, "gpus_per_node", 1, MAX_GPUS)
+        gpus = to_integer(data.get("gpus_per_node"), "gpus_per_node", 1, MAX_GPUS)
         nodes, links = _box(costs, gpus)
     boxes, connections = 1, dict[int, list[int]]()
     if sketch is not None:
         with locate_errors(source=str(sketch)):
-            boxes, connections = _sketch(_object(sketch), gpus)
+            boxes, connections = _sketch(read_object(sketch, MAX_BYTES), gpus)
     if boxes * (len(nodes) + len(links)) > MAX_SIZE:
         raise InputError(f"{boxes:,} boxes of {len(links):,} links; expected at most {MAX_SIZE:,}", source=str(sketch))
     prefix = [f"box{b}." if boxes > 1 else "" for b in range(boxes)]
@@ -74,7 +72,7 @@ class _Costs:
 
     def rate(self, beta: Any, place: str, share: Fraction = Fraction(1)) -> str:
         """Bandwidth of a beta, or a share of it."""
-        cost = _number(beta, place)
+        cost = to_number(beta, place, MAX_COST)
         if not cost:
             raise InputError("0; expected a cost above 0", place=place)
         with locate_errors(place):
@@ -83,7 +81,7 @@ class _Costs:
     def time(self, key: str, parts: int = 1) -> str:
         """Latency of an alpha, or one of several equal parts of it."""
         with locate_errors(key):
-            return exact(_number(self.data.get(key), "") * self.unit_s / parts * 10**6, "us")
+            return exact(to_number(self.data.get(key), None, MAX_COST) * self.unit_s / parts * 10**6, "us")
 
 
 def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
@@ -115,14 +113,14 @@ def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
     links: list[dict[str, Any]] = []
     for target in range(len(names)):
         for source in range(len(names)):
-            if source != target and _number(there[target][source], f"links[{target}][{source}]"):
+            if source != target and to_number(there[target][source], f"links[{target}][{source}]", MAX_COST):
                 rate = costs.rate(betas[target][source], f"betas[{target}][{source}]")
                 links.append(_link(names[source], names[target], rate, alpha))
     return links
 
 
 def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int]]]:
-    boxes = _integer(data, "nnodes", 1, MAX_BOXES)
+    boxes = to_integer(data.get("nnodes"), "nnodes", 1, MAX_BOXES)
     inter = data.get("internode_sketch")
     if boxes == 1:
         return 1, {}
@@ -156,7 +154,7 @@ def _between(
     costs: _Costs, prefix: list[str], connections: Mapping[int, list[int]]
 ) -> tuple[list[str], list[dict[str, Any]]]:
     total = sum(map(len, connections.values()))
-    nics = _integer(costs.data, "nics_per_node", 1, 10**6)
+    nics = to_integer(costs.data.get("nics_per_node"), "nics_per_node", 1, 10**6)
     if 2 * total * len(prefix) > MAX_SIZE:
         raise InputError(f"{total:,} connections of {len(prefix):,} boxes; expected {MAX_SIZE:,} links at most")
     beta = costs.data.get("remote_beta")
@@ -190,23 +188,3 @@ def _size(title: str, size: str | None) -> Fraction:
     if not found or not int(found[1]):
         raise InputError(f"{show_value(title)} does not name the data size of the costs; expected --size", place="name")
     return Fraction(int(found[1]) * _BINARY[found[2].upper()])
-
-
-def _object(path: Path) -> dict[str, Any]:
-    data = parse_json(read_text(path, MAX_BYTES).encode(), 10_000)
-    if not isinstance(data, dict):
-        raise InputError(f"{show_value(data)}; expected an object")
-    return data
-
-
-def _integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    value = data.get(key)
-    if type(value) is not int or not low <= value <= high:
-        raise InputError(f"{show_value(value)}; expected an integer from {low} to {high:,}", place=key)
-    return value
-
-
-def _number(value: Any, place: str) -> Fraction:
-    if type(value) not in (int, float) or not isfinite(value) or not 0 <= value <= 10**12:
-        raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place or None)
-    return Fraction(repr(value))

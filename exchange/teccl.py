@@ -25,20 +25,17 @@ import numpy as np
 
 from ..core.collective import Collective, Demand
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.files import read_text
 from ..core.instance import Instance
 from ..core.schedule import Chunks
-from ..core.strict_json import parse_json
 from ..core.timing import Semantics, Timing
 from ..core.topology import Topology
 from ..core.units import exact
 from ..instances.expression import parse_expression
 from ..instances.generators import generate
 from ..instances.loader import from_data
+from .plain_data import read_object, to_integer, to_number, to_object
 
 MAX_BYTES = 64 * 2**20  #: The largest file that the original has written is a hundred times smaller.
-
-_MAX_KEYS = 10_000
 
 _COLLECTIVES = {1: "all_gather", 2: "all_to_all"}
 
@@ -74,16 +71,16 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
     With ``as_drawn`` the network is that of the paper's figure where the code has another.
     """
     with locate_errors(source=str(path)):
-        data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
-        topology, instance = (_object(data.get(key), key) for key in ("TopologyParams", "InstanceParams"))
+        data = read_object(path, MAX_BYTES)
+        topology, instance = (to_object(data.get(key), key) for key in ("TopologyParams", "InstanceParams"))
         network = network_expression(topology, as_drawn=as_drawn)
         with locate_errors("TopologyParams"):
             ranks = len(generate(parse_expression(network)).ranks)
-        kind = _integer(instance.get("collective", 1), "InstanceParams.collective", 1)
+        kind = to_integer(instance.get("collective", 1), "InstanceParams.collective", 1)
         if kind not in _COLLECTIVES:
             raise InputError(f"{kind}; expected 1 (all-gather) or 2 (all-to-all)", place="InstanceParams.collective")
-        chunks = _integer(instance.get("num_chunks", 1), "InstanceParams.num_chunks", 1)
-        chunk = _number(topology.get("chunk_size", 1), "TopologyParams.chunk_size") * 10**9
+        chunks = to_integer(instance.get("num_chunks", 1), "InstanceParams.num_chunks", 1)
+        chunk = to_number(topology.get("chunk_size", 1), "TopologyParams.chunk_size") * 10**9
         if not chunk:
             raise InputError("a chunk of no size", place="TopologyParams.chunk_size")
     size = chunk * chunks * ranks
@@ -102,13 +99,12 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
 
 def topology_name(path: Path) -> str:
     """``TopologyParams.name`` of an input file that has been imported."""
-    data = parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS)
-    return str(_object(data, "the file")["TopologyParams"].get("name", "DGX1"))
+    return str(read_object(path, MAX_BYTES)["TopologyParams"].get("name", "DGX1"))
 
 
 def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
     """Return the generator expression of ``TopologyParams``."""
-    name, chassis = topology.get("name", "DGX1"), _integer(topology.get("chassis", 1), "TopologyParams.chassis", 1)
+    name, chassis = topology.get("name", "DGX1"), to_integer(topology.get("chassis", 1), "TopologyParams.chassis", 1)
     match str(name).lower():
         case "dgx1":
             return "dgx1()"
@@ -119,7 +115,7 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
         case "amd":
             return f"amd(chassis={chassis})" if as_drawn or chassis == 1 else f"amd(chassis={chassis}, variant=repo)"
         case "mesh":
-            side = _integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
+            side = to_integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
             joined = "" if as_drawn else ", joined_rows=true"
             latency = exact(_alpha(topology), "s")
             return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
@@ -131,12 +127,12 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
 def read_schedule(path: Path) -> OriginalSchedule:
     """Read a schedule file."""
     with locate_errors(source=str(path)):
-        data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
+        data = read_object(path, MAX_BYTES)
         lines = data.get("7-Flows")
         if not isinstance(lines, list):
             raise InputError(f"{show_value(lines)}; expected a list of lines", place="7-Flows")
-        epoch = _number(data.get("1-Epoch_Duration"), "1-Epoch_Duration")
-        epochs = _integer(data.get("3-Epochs_Required"), "3-Epochs_Required", 0)
+        epoch = to_number(data.get("1-Epoch_Duration"), "1-Epoch_Duration")
+        epochs = to_integer(data.get("3-Epochs_Required"), "3-Epochs_Required", 0)
         return OriginalSchedule(epoch, epochs, tuple(_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)))
 
 
@@ -182,26 +178,7 @@ def _alpha(topology: Mapping[str, Any]) -> Fraction:
     if not isinstance(alpha, list) or len(alpha) != 2:
         text = f"{show_value(alpha)}; expected seconds of links and of switches"
         raise InputError(text, place="TopologyParams.alpha")
-    return _number(alpha[0], "TopologyParams.alpha[0]")
-
-
-def _object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{show_value(value)}; expected an object", place=place)
-    return value
-
-
-def _integer(value: Any, place: str, low: int) -> int:
-    if type(value) is not int or not low <= value <= 10**6:
-        raise InputError(f"{show_value(value)}; expected an integer from {low}", place=place)
-    return value
-
-
-def _number(value: Any, place: str) -> Fraction:
-    """Parse a number exactly; a float counts as its shortest decimal text."""
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place)
-    return Fraction(repr(value))
+    return to_number(alpha[0], "TopologyParams.alpha[0]")
 
 
 @dataclass(frozen=True)

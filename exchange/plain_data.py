@@ -1,19 +1,48 @@
-"""YAML files as plain data, without aliases, deep nesting or duplicate keys."""
+"""JSON and YAML files as plain data, without aliases, deep nesting or duplicate keys, and checked values of them."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ..core.errors import InputError
+from ..core.errors import InputError, show_value
 from ..core.files import read_text
+from ..core.strict_json import parse_json
 
 #: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
 MAX_YAML_BYTES = 64 * 2**10
 
 _MAX_YAML_DEPTH = 32
+_MAX_KEYS = 10_000
+
+
+def read_object(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Read a JSON object of at most so many bytes; the caller names the file in errors."""
+    return to_object(parse_json(read_text(path, max_bytes).encode(), _MAX_KEYS))
+
+
+def to_object(value: Any, place: str | None = None) -> dict[str, Any]:
+    """Return a value that must be an object."""
+    if not isinstance(value, dict):
+        raise InputError(f"{show_value(value)}; expected an object", place=place)
+    return value
+
+
+def to_integer(value: Any, place: str, low: int, high: int = 10**6) -> int:
+    """Return a value that must be an integer of a range."""
+    if type(value) is not int or not low <= value <= high:
+        raise InputError(f"{show_value(value)}; expected an integer from {low} to {high:,}", place=place)
+    return value
+
+
+def to_number(value: Any, place: str | None, most: float = 1e300) -> Fraction:
+    """Return a value that must be a number, exactly; a float counts as its shortest decimal text."""
+    if type(value) not in (int, float) or not 0 <= value <= most:
+        raise InputError(f"{show_value(value)}; expected a number that is not negative", place=place)
+    return Fraction(repr(value))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
