@@ -7,7 +7,6 @@ it, and a :class:`~fractions.Fraction` otherwise; reading restores the same numb
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -101,34 +100,21 @@ def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:
     return ("source", sends.source), ("target", sends.target)
 
 
-@singledispatch
 def _send_columns(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
     """Return the sends of an answer, their bytes, and their times."""
+    if isinstance(answer, TreeOrbits | TranslatedTrees):
+        if instance is None:
+            raise InputError("trees that stand for others need their instance; expected it, or the record")
+        answer = write_out(answer, instance)
+    if isinstance(answer, TreePacking):
+        sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
+        return sends, sizes[sends.chunk], {"step": level}
+    if isinstance(answer, StepSchedule):
+        return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], {"step": answer.step}
+    if isinstance(answer, Schedule):
+        times = {"start_s": answer.start_s, "end_s": answer.end_s}
+        return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], times
     raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
-
-
-@_send_columns.register
-def _(answer: TreeOrbits | TranslatedTrees, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
-    if instance is None:
-        raise InputError("trees that stand for others need their instance; expected it, or the record")
-    return _send_columns(write_out(answer, instance), instance)
-
-
-@_send_columns.register
-def _(answer: StepSchedule, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
-    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], {"step": answer.step}
-
-
-@_send_columns.register
-def _(answer: Schedule, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
-    times = {"start_s": answer.start_s, "end_s": answer.end_s}
-    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], times
-
-
-@_send_columns.register
-def _(answer: TreePacking, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
-    sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
-    return sends, sizes[sends.chunk], {"step": level}
 
 
 def network_graph(topology: Topology, name: str) -> Any:

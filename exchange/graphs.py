@@ -64,7 +64,12 @@ class Graph:
 
 def read_graph(path: Path) -> Graph:
     """Read a graph by the ending of its file's name."""
-    readers = {".graphml": _graphml, ".gml": _gml, ".xml": _sndlib, ".json": _json_text}
+    readers = {
+        ".graphml": _graphml,
+        ".gml": _gml,
+        ".xml": _sndlib,
+        ".json": lambda text, name: from_node_link(parse_json(text.encode(), _MAX_KEYS), name),
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise InputError(f"its name ends in {show_value(path.suffix)}; expected {', '.join(readers)}")
@@ -106,44 +111,34 @@ def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any
     if len(nodes) > MAX_SITES or len(links) > MAX_EDGES:
         text = f"{len(nodes):,} sites and {len(links):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
         raise InputError(text)
-    sites = tuple(_node(entry, f"{node_place}[{i}]", "id") for i, entry in enumerate(nodes))
+    sites = tuple(_node(entry, f"{node_place}[{i}]") for i, entry in enumerate(nodes))
     edges = [_edge(entry, f"{link_place}[{i}]") for i, entry in enumerate(links)]
-    return Graph(name, sites, tuple(_in_order(edges)))
-
-
-def _in_order(edges: list[SiteLink]) -> list[SiteLink]:
     numbers = {str(edge.fields.get("link")): edge for edge in edges}
-    order = [numbers.get(str(number)) for number in range(len(edges))]
-    return edges if None in order else [edge for edge in order if edge is not None]
+    if all(str(number) in numbers for number in range(len(edges))):
+        edges = [numbers[str(number)] for number in range(len(edges))]
+    return Graph(name, sites, tuple(edges))
 
 
-def _json_text(text: str, name: str) -> Graph:
-    return from_node_link(parse_json(text.encode(), _MAX_KEYS), name)
-
-
-def _node(entry: Any, place: str, key: str) -> Site:
-    if not isinstance(entry, dict) or not isinstance(entry.get(key), str | int):
-        raise InputError(f"expected a node with {key}", place=place)
-    labels = (entry.get("label"), entry.get("name"), entry[key])
-    name = next((label for label in labels if isinstance(label, str | int) and label), entry[key])
+def _node(entry: Any, place: str) -> Site:
+    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str | int):
+        raise InputError("expected a node with id", place=place)
+    labels = (entry.get("label"), entry.get("name"), entry["id"])
+    name = next((label for label in labels if isinstance(label, str | int) and label), entry["id"])
     found = None
     if isinstance(entry.get("pos"), list) and len(entry["pos"]) == 2:
         found = _place(entry["pos"][1], entry["pos"][0], place)
     else:
-        latitude, longitude = (_first(entry, names) for names in (_LATITUDE, _LONGITUDE))
+        ends = ([entry[name] for name in names if entry.get(name) is not None] for names in (_LATITUDE, _LONGITUDE))
+        latitude, longitude = (next(iter(values), None) for values in ends)
         if latitude is not None and longitude is not None:
             found = _place(latitude, longitude, place)
-    return Site(str(entry[key]), str(name), found, entry)
+    return Site(str(entry["id"]), str(name), found, entry)
 
 
 def _edge(entry: Any, place: str) -> SiteLink:
     if not isinstance(entry, dict) or not all(isinstance(entry.get(end), str | int) for end in ("source", "target")):
         raise InputError("expected a link with source and target", place=place)
     return SiteLink(str(entry["source"]), str(entry["target"]), _number(entry.get("dist"), place), entry)
-
-
-def _first(entry: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
 
 
 def _number(value: Any, place: str) -> float | None:
@@ -218,12 +213,8 @@ def _gml(text: str, name: str) -> Graph:
     if graph is None:
         raise InputError("expected 'graph [' in a GML file")
     nodes, links = ([value for key, value in graph if key == what] for what in ("node", "edge"))
-    found = _graph(name, [_fields(entry) for entry in nodes], "node", [_fields(entry) for entry in links], "edge")
-    return replace(found, directed=("directed", "1") in graph)
-
-
-def _fields(entry: Any) -> Any:
-    return dict(entry) if isinstance(entry, list) else entry
+    nodes, links = ([dict(entry) if isinstance(entry, list) else entry for entry in some] for some in (nodes, links))
+    return replace(_graph(name, nodes, "node", links, "edge"), directed=("directed", "1") in graph)
 
 
 def _gml_entries(text: str) -> _Entries:
@@ -245,15 +236,12 @@ def _gml_entries(text: str) -> _Entries:
             key, count = bare, count + 1
             if count > MAX_ELEMENTS:
                 raise InputError(f"more than {MAX_ELEMENTS:,} keys")
-        elif mark == "[":
-            if len(stack) > _MAX_DEPTH:
-                raise InputError(f"lists are nested deeper than {_MAX_DEPTH}")
-            fresh: _Entries = []
-            stack[-1].append((key, fresh))
-            stack.append(fresh)
-            key = None
         else:
-            stack[-1].append((key, bare if quoted is None else quoted))
+            if len(stack) > _MAX_DEPTH and mark:
+                raise InputError(f"lists are nested deeper than {_MAX_DEPTH}")
+            value: Any = [] if mark else bare if quoted is None else quoted
+            stack[-1].append((key, value))
+            stack += [value] if mark else []
             key = None
     if len(stack) > 1 or key is not None or position < len(text):
         raise InputError(f"the text ends, or is no GML, at character {position:,}")

@@ -102,9 +102,7 @@ def read_network(path: Path) -> Fabric:
     _expect_keys(data, ("Topology", "NpusCount", "CostDimension"))
     blocks = _read_texts(data["Topology"], "Topology")
     counts = _read_integers(data["NpusCount"], "NpusCount", len(blocks), "Topology")
-    tiers = _read_texts(data["CostDimension"], "CostDimension")
-    if len(tiers) != len(blocks):
-        raise InputError(f"{len(tiers)} entries; expected {len(blocks)}, as in Topology", place="CostDimension")
+    tiers = _read_texts(data["CostDimension"], "CostDimension", len(blocks), "Topology")
     for index, block in enumerate(blocks):
         if block not in _BLOCKS:
             raise InputError(f"{show_value(block)}; expected one of {', '.join(_BLOCKS)}", place=f"Topology[{index}]")
@@ -216,16 +214,16 @@ def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
             raise InputError(f"unknown key; expected {', '.join(keys)}", place=key[:60])
 
 
-def _read_texts(value: Any, place: str) -> list[str]:
+def _read_texts(value: Any, place: str, count: int | None = None, like: str = "") -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
         raise InputError(f"{show_value(value)}; expected a list with an entry for each dimension", place=place)
+    if count not in (None, len(value)):
+        raise InputError(f"{len(value)} entries; expected {count}, as in {like}", place=place)
     return value
 
 
 def _read_integers(value: Any, place: str, count: int, like: str) -> list[int]:
-    texts = _read_texts(value, place)
-    if len(texts) != count:
-        raise InputError(f"{len(texts)} entries; expected {count}, as in {like}", place=place)
+    texts = _read_texts(value, place, count, like)
     for index, text in enumerate(texts):
         if not _INTEGER.match(text):
             raise InputError(f"{show_value(text)}; expected an integer", place=f"{place}[{index}]")

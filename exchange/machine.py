@@ -191,8 +191,8 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
     used: dict[str, None] = {}
     ends = {*box.gpus, *(name for name, role in box.parts.items() if role is Role.NIC)}
     for gpu in box.gpus:
-        before = _shortest_ways(gpu, ahead, ends)
-        reached = {nic: _way(nic, before) for nic in ports if nic in before}
+        shortest = _shortest_ways(gpu, ahead, ends)
+        reached = {nic: shortest[nic] for nic in ports if nic in shortest}
         scores = {nic: (-min(ports[nic], *(c.rate_Bps for c in way)), len(way)) for nic, way in reached.items()}
         for nic, score in scores.items():
             if score == min(scores.values()):
@@ -201,27 +201,17 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
     return ways, [nic for nic in ports if nic in used]
 
 
-def _shortest_ways(start: str, ahead: Mapping[str, Sequence[Cable]], ends: set[str]) -> dict[str, Cable]:
-    """Last link of a shortest way to every node; ways pass through no other GPU and no NIC."""
-    before: dict[str, Cable] = {}
+def _shortest_ways(start: str, ahead: Mapping[str, Sequence[Cable]], ends: set[str]) -> dict[str, tuple[Cable, ...]]:
+    """Links of a shortest way to every node; ways pass through no other GPU and no NIC."""
+    ways: dict[str, tuple[Cable, ...]] = {start: ()}
     waiting = deque([start])
     while waiting:
         here = waiting.popleft()
-        if here in ends and here != start:
-            continue
-        for c in ahead.get(here, ()):
-            if c.target != start and c.target not in before:
-                before[c.target] = c
+        for c in ahead.get(here, ()) if here == start or here not in ends else ():
+            if c.target not in ways:
+                ways[c.target] = (*ways[here], c)
                 waiting.append(c.target)
-    return before
-
-
-def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
-    way: list[Cable] = []
-    while end in before:
-        way.append(before[end])
-        end = before[end].source
-    return way
+    return ways
 
 
 def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:

@@ -176,11 +176,13 @@ def read_measured(path: Path) -> Measurements:
 def _from_text(text: str) -> Measurements:
     samples: list[Sample] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) <= MAX_LINE and (found := _LINE.search(line)) is not None:
+        if len(line) <= MAX_LINE and (row := _LINE.search(line)) is not None:
             with locate_errors(f"line {number}"):
-                samples += _samples(int(found[1]), found[2].split())
+                samples += _samples(int(row[1]), row[2].split())
     ranks = {int(number) for number in _RANK.findall(text)}
-    return Measurements(tuple(samples), _collective(text), len(ranks) or None, _version(text))
+    found = _LIBRARY.search(text)
+    version = "" if found is None else found[2] or _version_text(int(found[1]))
+    return Measurements(tuple(samples), _collective(text), len(ranks) or None, version)
 
 
 def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
@@ -207,13 +209,6 @@ def _collective(text: str) -> Collective | None:
     return PROGRAMS[names.pop()] if len(names) == 1 else None
 
 
-def _version(text: str) -> str:
-    found = _LIBRARY.search(text)
-    if found is None:
-        return ""
-    return found[2] or _version_text(int(found[1]))
-
-
 def _version_text(code: int) -> str:
     return f"{code // 10000}.{code % 10000 // 100}.{code % 100}" if code >= 10000 else ""
 
@@ -231,13 +226,11 @@ def _from_json(text: str) -> Measurements:
     program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
     config = data.get("config")
     listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
-    ranks = (
-        {show_value(one.get("rank")) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
-    )
+    given = listed if isinstance(listed, list) else []
+    ranks = {show_value(one.get("rank")) for one in given if isinstance(one, dict)}
     code = data.get("nccl_version")
-    return Measurements(
-        tuple(samples), program, len(ranks) or None, _version_text(code) if isinstance(code, int) else ""
-    )
+    version = _version_text(code) if isinstance(code, int) else ""
+    return Measurements(tuple(samples), program, len(ranks) or None, version)
 
 
 def _of_result(result: Any, place: str) -> Iterator[Sample]:

@@ -133,21 +133,15 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
         raise InputError(text, place=place)
     found: dict[int, list[int]] = {}
     for sender, receivers in conn.items():
-        found[_rank(sender, gpus, place)] = _receivers(receivers, gpus, place)
+        if not re.match(r"[0-9]{1,5}\Z", sender) or int(sender) >= gpus:
+            raise InputError(f"sender {show_value(sender)}; expected a GPU from 0 to {gpus - 1}", place=place)
+        listed = receivers if isinstance(receivers, list) else []
+        known = all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed)
+        if not listed or not known or len({*listed}) < len(listed):
+            text = f"receivers {show_value(receivers)}; expected different GPUs from 0 to {gpus - 1}"
+            raise InputError(text, place=place)
+        found[int(sender)] = listed
     return boxes, found
-
-
-def _rank(text: str, gpus: int, place: str) -> int:
-    if not re.match(r"[0-9]{1,5}\Z", text) or int(text) >= gpus:
-        raise InputError(f"sender {show_value(text)}; expected a GPU from 0 to {gpus - 1}", place=place)
-    return int(text)
-
-
-def _receivers(value: Any, gpus: int, place: str) -> list[int]:
-    listed = value if isinstance(value, list) else []
-    if not listed or not all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed) or len({*listed}) < len(listed):
-        raise InputError(f"receivers {show_value(value)}; expected different GPUs from 0 to {gpus - 1}", place=place)
-    return listed
 
 
 def _between(

@@ -117,7 +117,11 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
         case "mesh":
             side = to_integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
             joined = "" if as_drawn else ", joined_rows=true"
-            latency = exact(_alpha(topology), "s")
+            alpha = topology.get("alpha", [0, 0])
+            if not isinstance(alpha, list) or len(alpha) != 2:
+                text = f"{show_value(alpha)}; expected seconds of links and of switches"
+                raise InputError(text, place="TopologyParams.alpha")
+            latency = exact(to_number(alpha[0], "TopologyParams.alpha[0]"), "s")
             return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
         case _:
             expected = "expected DGX1, DGX2, NDv2, AMD or Mesh"
@@ -171,14 +175,6 @@ def _code_order(topology: Topology, name: str) -> list[str]:
     if name == "dgx2":
         return [n for box in ("box0", "box1") for n in (f"{box}.nvswitch", *(f"{box}.gpu{i}" for i in range(16)))]
     return names
-
-
-def _alpha(topology: Mapping[str, Any]) -> Fraction:
-    alpha = topology.get("alpha", [0, 0])
-    if not isinstance(alpha, list) or len(alpha) != 2:
-        text = f"{show_value(alpha)}; expected seconds of links and of switches"
-        raise InputError(text, place="TopologyParams.alpha")
-    return to_number(alpha[0], "TopologyParams.alpha[0]")
 
 
 @dataclass(frozen=True)

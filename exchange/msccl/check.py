@@ -55,8 +55,7 @@ class AlgorithmReport:
         """Remarks: faults for some dialects only, and findings that are no faults."""
         found: list[str] = []
         for name, findings in self.rules.items():
-            told: list[Finding] = findings.kept if self.runs_on else [one for one in findings.kept if not one.wrong]
-            found += [f"{name}: {finding}" for finding in told]
+            found += [f"{name}: {finding}" for finding in findings.kept if self.runs_on or not finding.wrong]
         return list(dict.fromkeys(found))
 
 
@@ -64,8 +63,7 @@ def check_file(path: Path, dialects: Sequence[Dialect]) -> AlgorithmReport:
     """Check a file."""
     with locate_errors(source=str(path)):
         raw = read_whole(path, MAX_BYTES, "an XML file")
-        algorithm = parse_algorithm(raw)
-    return check_algorithm(algorithm, dialects, path, quirks(raw))
+        return check_algorithm(parse_algorithm(raw), dialects, path, quirks(raw))
 
 
 def check_algorithm(
@@ -78,8 +76,7 @@ def check_algorithm(
     if obstacle(algorithm) is None:
         for inplace in placements(algorithm):
             run = execute(algorithm, inplace=inplace)
-            if run.ended:
-                root = check_outcome(run)
+            root = check_outcome(run)
             runs["in" if inplace else "out"] = run.findings
     return AlgorithmReport(path, algorithm, text or Findings(), rules, runs, root)
 
@@ -106,9 +103,12 @@ def ranges(files: Sequence[AlgorithmReport], dialect: Dialect) -> list[str]:
     groups: dict[tuple[str, int, bool], list[tuple[int, int | None, str]]] = defaultdict(list)
     for one in files:
         algorithm = one.algorithm
+        high = algorithm.max_bytes
+        end = high + 1 if high else None
+        if dialect.exclusive:
+            end = DEFAULT_MAX_BYTES if high is None else high
         for placed in placements(algorithm):
-            span = _span(algorithm, dialect)
-            groups[algorithm.coll, algorithm.ngpus, placed].append((*span, one.path.name))
+            groups[algorithm.coll, algorithm.ngpus, placed].append((algorithm.min_bytes or 0, end, one.path.name))
     found: list[str] = []
     for (coll, ngpus, placed), spans in sorted(groups.items(), key=lambda item: item[0]):
         what = f"{dialect.name}: {coll} of {ngpus} GPUs, {'in place' if placed else 'out of place'}"
@@ -116,16 +116,8 @@ def ranges(files: Sequence[AlgorithmReport], dialect: Dialect) -> list[str]:
     return found
 
 
-def _span(algorithm: Algorithm, dialect: Dialect) -> tuple[int, int | None]:
-    """Return the first size of a file's range, and the first beyond; None without end."""
-    low, high = algorithm.min_bytes or 0, algorithm.max_bytes
-    if dialect.exclusive:
-        return low, DEFAULT_MAX_BYTES if high is None else high
-    return low, None if not high else high + 1
-
-
 def _between(spans: list[tuple[int, int | None, str]]) -> list[str]:
-    """Holes and overlaps of spans that are sorted by their begin."""
+    """Holes and overlaps of spans that are sorted by their begin: first size, first beyond (None without end), file."""
     found: list[str] = []
     end, name = spans[0][1], spans[0][2]
     for low, high, other in spans[1:]:

@@ -125,15 +125,11 @@ class _Reader:
         """Return the error for an attribute that every runtime requires."""
         return InputError(f"{tag} has no attribute {name}; every runtime requires it")
 
-    def text(self, given: dict[str, str], name: str, tag: str) -> str:
-        """Return a required text."""
-        if name not in given:
-            raise self.missing_attribute(tag, name)
-        return given[name]
-
     def whole(self, given: dict[str, str], name: str, tag: str) -> int:
         """Return a required integer."""
-        return number(self.text(given, name, tag))
+        if name not in given:
+            raise self.missing_attribute(tag, name)
+        return number(given[name])
 
     def whole_algorithm(self) -> Algorithm:
         """Return the program after the whole file has been read."""
@@ -145,9 +141,10 @@ class _Reader:
         ngpus = self.whole(head, "ngpus", "algo")
         if not 1 <= ngpus <= 2**16:
             raise InputError(f"{show_value(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
-        proto, coll = (self.text(head, name, "algo") for name in ("proto", "coll"))
+        if missing := next((name for name in ("proto", "coll") if name not in head), None):
+            raise self.missing_attribute("algo", missing)
         channels, chunks = (self.whole(head, name, "algo") for name in ("nchannels", "nchunksperloop"))
-        said = head.get("name", ""), proto, coll, channels, chunks, ngpus
+        said = head.get("name", ""), head["proto"], head["coll"], channels, chunks, ngpus
         return Algorithm(*said, inplace, outofplace, low, high, threads, tuple(self.gpus))
 
 
@@ -171,19 +168,15 @@ def xml_text(algorithm: Algorithm) -> Iterator[str]:
         sizes = f'i_chunks="{gpu.i_chunks}" o_chunks="{gpu.o_chunks}" s_chunks="{gpu.s_chunks}"'
         yield f'  <gpu id="{gpu.id}" {sizes}>\n'
         for block in gpu.blocks:
-            yield from _block(block)
+            yield f'    <tb id="{block.id}" send="{block.send}" recv="{block.recv}" chan="{block.chan}">\n'
+            for s, kind, srcbuf, srcoff, dstbuf, dstoff, cnt, depid, deps, hasdep in block.steps:
+                yield (
+                    f'      <step s="{s}" type="{kind}" srcbuf="{srcbuf}" srcoff="{srcoff}" dstbuf="{dstbuf}" '
+                    f'dstoff="{dstoff}" cnt="{cnt}" depid="{depid}" deps="{deps}" hasdep="{hasdep}"/>\n'
+                )
+            yield "    </tb>\n"
         yield "  </gpu>\n"
     yield "</algo>\n"
-
-
-def _block(block: Block) -> Iterator[str]:
-    yield f'    <tb id="{block.id}" send="{block.send}" recv="{block.recv}" chan="{block.chan}">\n'
-    for s, kind, srcbuf, srcoff, dstbuf, dstoff, cnt, depid, deps, hasdep in block.steps:
-        yield (
-            f'      <step s="{s}" type="{kind}" srcbuf="{srcbuf}" srcoff="{srcoff}" dstbuf="{dstbuf}" '
-            f'dstoff="{dstoff}" cnt="{cnt}" depid="{depid}" deps="{deps}" hasdep="{hasdep}"/>\n'
-        )
-    yield "    </tb>\n"
 
 
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)

@@ -157,10 +157,15 @@ def _transfers(
             hop for hop, node in zip(messages[offset[send] : offset[send + 1]], nodes, strict=False) if compute[node]
         ]
         if not compute[source]:
-            before = _out_of_switch(topology, stored[chunk, source], source, begin)
+            kept = stored[chunk, source]  # every arrival leaves once
+            before = next((one for one in kept if one.end <= begin), None)
+            if before is None:
+                text = f"switch {topology.nodes[source].name} copies; programs of sends and receives send every copy"
+                raise InputError(f"{text} from a GPU", place="sends")
+            kept.remove(before)
             way, hops, begin = before.way + way, before.hops + hops, before.begin
         if not compute[target]:
-            if reduce and any(kept for kept in stored[chunk, target]):
+            if reduce and stored[chunk, target]:
                 raise InputError(
                     f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone",
                     place="sends",
@@ -183,15 +188,6 @@ class _Half(NamedTuple):
     hops: list[Hop]
     begin: int
     end: int
-
-
-def _out_of_switch(topology: Topology, kept: list[_Half], switch: int, begin: int) -> _Half:
-    """Take the send to a switch that a send from there goes on with; every arrival leaves once."""
-    arrived = [index for index, one in enumerate(kept) if one.end <= begin]
-    if not arrived:
-        text = f"switch {topology.nodes[switch].name} copies; programs of sends and receives send every copy from a GPU"
-        raise InputError(text, place="sends")
-    return kept.pop(arrived[0])
 
 
 def _lay_out_chunks(

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...algorithms.schedules.problem import equal_chunks
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
@@ -59,7 +60,7 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
         raise InputError(f"cannot run: {found}; see cwb check")
     events: list[Event] = []
     run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
-    root = check_outcome(run) if run.ended else None
+    root = check_outcome(run)
     if run.findings.wrong:
         raise InputError(f"fails: {run.findings.wrong[0]}; see cwb check")
     kind = run.meaning.kind
@@ -132,17 +133,12 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
         elif moved := apart.pop((event.gpu, event.source), None):
             apart[event.gpu, event.target] = moved
             moved.passing = False
-    return _join_passed_on(found)
-
-
-def _join_passed_on(messages: list[Message]) -> list[Message]:
     passed: set[int] = set()
-    for message in messages:
-        before = message.before
-        if before is not None and before.passing:
-            message.way, message.read = (*before.way, message.way[-1]), before.read
-            passed.add(id(before))
-    return [message for message in messages if id(message) not in passed]
+    for message in found:
+        if (earlier := message.before) is not None and earlier.passing:
+            message.way, message.read = (*earlier.way, message.way[-1]), earlier.read
+            passed.add(id(earlier))
+    return [message for message in found if id(message) not in passed]
 
 
 def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterable[int | None], order: int) -> None:
@@ -163,7 +159,6 @@ def _chunk_of(run: Run, value: int) -> int:
 
 def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     meaning, kind, ranks = run.meaning, run.meaning.kind, run.ngpus
-    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
     own = np.repeat(np.arange(ranks), meaning.part)
     whole = kind in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.BROADCAST)
     count = meaning.grains if whole else len(own) * (ranks if kind is Collective.ALL_TO_ALL else 1)
@@ -180,14 +175,8 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     if kind is Collective.ALL_TO_ALL:
         held, needed = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks)
     parts = ranks * meaning.grains if kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
-    return Chunks(
-        np.ones(count, dtype=np.int64),
-        size_bytes / parts,
-        groups,
-        held.astype(np.int64),
-        needed.astype(np.int64),
-        np.full(count, kind in SUMS),
-    )
+    held, needed = held.astype(np.int64), needed.astype(np.int64)
+    return equal_chunks(range(ranks), size_bytes / parts, held, needed, reduced=kind in SUMS)
 
 
 def steps_of_sums(messages: list[Message]) -> list[int]:

@@ -67,7 +67,9 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
             here = queue.popleft()
             if here != node and topology.nodes[here].kind is NodeKind.COMPUTE:
                 if rank[here] in targets:
-                    found[source, rank[here]] = _widest(topology, ways[here])
+                    widths = [min(topology.links[link].bandwidth_Bps for link in way) for way in ways[here]]
+                    widest = [way for way, width in zip(ways[here], widths, strict=True) if width == max(widths)]
+                    found[source, rank[here]] = widest  # NVLinks of a box rather than a switch of NICs
                 continue
             for link, there in out[here]:
                 if there not in distance:
@@ -76,14 +78,6 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
                 if distance[there] == distance[here] + 1:
                     ways[there] += [(*way, link) for way in ways[here]]
     return found
-
-
-def _widest(topology: Topology, ways: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the paths with the widest bottleneck: NVLinks of a box rather than a switch of NICs."""
-    if len(ways) == 1:
-        return ways
-    widths = [min(topology.links[link].bandwidth_Bps for link in way) for way in ways]
-    return [way for way, width in zip(ways, widths, strict=True) if width == max(widths)]
 
 
 def loads_of(program: Program, topology: Topology) -> Loads:

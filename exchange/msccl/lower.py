@@ -41,29 +41,22 @@ def lower(flow: Flow, target: Target) -> Algorithm:
     Channels are added until no thread block has more steps than the runtime allows. If the program would hang, steps
     that receive and send are given up, and then steps of several chunks.
     """
-    name = _collective(flow, target)
-    if target.placement == "both" and not target.dialect.placed:
-        text = f"{target.dialect.name} matches inplace exactly: a file is for calls in place or for others"
-        raise InputError(f"{text}; expected in or out", source="--placement")
-    fused = target.dialect.fused if target.fused is None else target.fused
-    tries = [Shape(fused=fused, joined=fused)]
-    tries += [Shape(fused=fused)] if fused else []
-    problem = ""
-    for shape in (*tries, Shape(fused=fused, largest=1)):
-        found = _within_limits(flow, target, name, shape)
-        problem = _find_fault(found, target)
-        if not problem:
-            return found
-    raise InputError(f"no order of its steps runs on {target.dialect.name}: {problem}", place="sends")
-
-
-def _collective(flow: Flow, target: Target) -> str:
     kind = flow.kind.name if flow.kind is not None else "point_to_point"
     name = target.dialect.collectives.get(kind)
     if name is None:
         known = ", ".join(sorted(target.dialect.collectives))
         raise InputError(f"{target.dialect.name} has no {kind}; it has {known}", source="--dialect")
-    return name
+    if target.placement == "both" and not target.dialect.placed:
+        text = f"{target.dialect.name} matches inplace exactly: a file is for calls in place or for others"
+        raise InputError(f"{text}; expected in or out", source="--placement")
+    fused = target.dialect.fused if target.fused is None else target.fused
+    problem = ""
+    for shape in dict.fromkeys((Shape(fused=fused, joined=fused), Shape(fused=fused), Shape(fused=fused, largest=1))):
+        found = _within_limits(flow, target, name, shape)
+        problem = _find_fault(found, target)
+        if not problem:
+            return found
+    raise InputError(f"no order of its steps runs on {target.dialect.name}: {problem}", place="sends")
 
 
 def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
@@ -97,8 +90,7 @@ def _least_groups(flow: Flow, dialect: Dialect, shape: Shape) -> int:
 
 
 def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
-    dialect = target.dialect
-    scale = shape.instances
+    dialect, scale = target.dialect, shape.instances
     alike = flow.kind is None and dialect.checked  # its buffers are all as large as the largest
     buffers = [(flow.grains, flow.grains)] * flow.ranks if alike else flow.sizes
     gpus: list[Gpu] = []
@@ -162,8 +154,7 @@ def _find_fault(found: Algorithm, target: Target) -> str:
         if (target.placement == "out" and inplace) or (target.placement == "in" and not inplace):
             continue
         run = execute(found, inplace=inplace)
-        if run.ended:
-            check_outcome(run)
+        check_outcome(run)
         if run.findings.wrong:
             return str(run.findings.wrong[0])
     return ""

@@ -91,8 +91,10 @@ class _OperationBuilder:
 
     def list_operations(self) -> list[list[Operation]]:
         """Go through all transfers in order."""
-        if self.staged:
-            self._stage()
+        for rank in range(self.flow.ranks) if self.staged else ():
+            self.scratch[rank] = self.meaning.grains
+            self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)
+            self.last_staged[rank] = self.found[rank][-1]
         for index, hop, sends in self._events():
             transfer = self.flow.transfers[index]
             for offset, count, group in self._pieces(transfer.chunk):
@@ -217,12 +219,6 @@ class _OperationBuilder:
         if kind is Collective.GATHER:
             root = self.flow.chunks[0].kind[1][0] if self.flow.chunks else 0
             self._copy(root, ("i", 0), ("o", root * part), part)
-
-    def _stage(self) -> None:
-        for rank in range(self.flow.ranks):
-            self.scratch[rank] = self.meaning.grains
-            self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)
-            self.last_staged[rank] = self.found[rank][-1]
 
     def _copy(self, gpu: int, source: Place, target: Place, count: int) -> None:
         if self.shape.only_inplace and self._address(gpu, source) == self._address(gpu, target):

@@ -195,10 +195,12 @@ class Run:
 
 
 def check_outcome(run: Run) -> int | None:
-    """Compare every rank's output with what it needs; what is wrong is added to the findings, rule ``result``.
+    """Compare every rank's output at the end with what it needs; add what is wrong to the findings, rule ``result``.
 
     Return the root, of a collective that has one. A file does not name it: it is the rank for which most is right.
     """
+    if not run.ended:
+        return None
     root = _root(run) if run.meaning.kind in ROOTED else 0
     sums = [-1] * max(run.meaning.sizes[0], 1)
     for rank in range(run.ngpus):

@@ -39,8 +39,7 @@ class PlanReport:
     @property
     def notes(self) -> list[str]:
         """Remarks that are no errors."""
-        kept = [one for one in (*self.rules.kept, *self.run.kept) if not one.wrong]
-        return list(dict.fromkeys(map(str, kept)))
+        return list(dict.fromkeys(str(one) for one in (*self.rules.kept, *self.run.kept) if not one.wrong))
 
 
 def check_file(path: Path) -> PlanReport:
@@ -50,16 +49,11 @@ def check_file(path: Path) -> PlanReport:
 
 def check_plan(plan: Plan, path: Path = Path()) -> PlanReport:
     """Check a plan."""
-    rules, run, root = lint(plan), Findings(), None
-    obstacle = obstacle_of(plan)
+    rules, obstacle = lint(plan), obstacle_of(plan)
     if obstacle is not None:
-        if not rules.wrong:
-            run.kept.append(obstacle)
-        return PlanReport(path, plan, rules, run, ran=False, root=None)
-    done = execute(plan, units_of(plan) or 1)
-    if done.ended:
-        root = check_outcome(done)
-    return PlanReport(path, plan, rules, done.findings, ran=True, root=root)
+        return PlanReport(path, plan, rules, Findings([] if rules.wrong else [obstacle]), ran=False, root=None)
+    run = execute(plan, units_of(plan) or 1)
+    return PlanReport(path, plan, rules, run.findings, ran=True, root=check_outcome(run))
 
 
 def obstacle_of(plan: Plan) -> Finding | None:

@@ -69,7 +69,8 @@ def units_of(plan: Plan) -> int | None:
 
 def compile_plan(plan: Plan, units: int) -> list[list[list[Instruction]]]:
     """Compile every thread block of every GPU."""
-    return _Compiler(plan, units).compile_plan()
+    compiler = _Compiler(plan, units)
+    return [[list(compiler.compile_block(gpu, block)) for block in gpu.blocks] for gpu in plan.gpus]
 
 
 class _Compiler:
@@ -82,11 +83,8 @@ class _Compiler:
             (gpu.id, kind): _ways(gpu.id, kind, gpu.peers(kind)) for gpu in plan.gpus for kind in ("memory", "port")
         }
 
-    def compile_plan(self) -> list[list[list[Instruction]]]:
-        """Compile the whole plan."""
-        return [[list(self._block(gpu, block)) for block in gpu.blocks] for gpu in self.plan.gpus]
-
-    def _block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
+    def compile_block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
+        """Compile a thread block."""
         start = 0
         for count, (place, op, offset, unit) in enumerate(self._flat(block)):
             if op.name == "barrier":
@@ -144,7 +142,8 @@ class _Compiler:
                 yield Work(_shift_places(read, offset * cut), _shift_places(write, offset * cut), count)
 
     def _slice(self, op: Op, one: Buffer) -> tuple[int, int]:
-        begin, end = (_bound(one.size * self.units, part, op.parts) for part in (op.part, op.part + 1))
+        whole, rest = divmod(one.size * self.units, op.parts)
+        begin, end = (part * whole + min(part, rest) for part in (op.part, op.part + 1))
         return one.first * self.units + begin, end - begin
 
     def _places(
@@ -165,10 +164,6 @@ class _Compiler:
 
 def _shift_places(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
     return tuple(place._replace(offset=place.offset + by) for place in places) if by else places
-
-
-def _bound(size: int, part: int, parts: int) -> int:
-    return part * (size // parts) + min(part, size % parts)
 
 
 def _ways(gpu: int, kind: str, peers: Sequence[int]) -> list[Way]:

@@ -151,7 +151,10 @@ def _gpu(data: dict[str, Any], notes: dict[str, None]) -> Gpu:
 
 
 def _remote(data: dict[str, Any]) -> Remote:
-    return Remote(_whole(data, "rank"), _text(data, "type"), tuple(_texts(data, "access_channel_types")))
+    over = _list(data, "access_channel_types")
+    if any(not isinstance(one, str) for one in over):
+        raise InputError("expected texts", place="access_channel_types")
+    return Remote(_whole(data, "rank"), _text(data, "type"), tuple(over))
 
 
 def _channel(data: dict[str, Any], notes: dict[str, None]) -> Channel:
@@ -222,13 +225,6 @@ def _numbers(data: dict[str, Any], name: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _texts(data: dict[str, Any], name: str) -> list[str]:
-    found = _list(data, name)
-    if any(not isinstance(one, str) for one in found):
-        raise InputError("expected texts", place=name)
-    return found
-
-
 def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
     return _value_of_type(data, name, default, str, "a text")
 
@@ -276,27 +272,22 @@ def json_text(plan: Plan) -> Iterator[str]:
     }
     yield json.dumps(head)[:-1] + ', "gpus": [\n'
     for place, gpu in enumerate(plan.gpus):
-        yield from _gpu_json(gpu)
-        yield ",\n" if place + 1 < len(plan.gpus) else "\n"
+        data = {
+            "id": gpu.id,
+            "input_chunks": gpu.input,
+            "output_chunks": gpu.output,
+            "scratch_chunks": gpu.scratch,
+            "channels": [_channel_json(one) for one in gpu.channels],
+            "remote_buffers": [
+                {"rank": one.rank, "type": one.type, "access_channel_types": one.over} for one in gpu.remote
+            ],
+            "semaphores": [{"init_value": value} for value in gpu.semaphores],
+        }
+        yield json.dumps(data)[:-1] + ', "threadblocks": [\n'
+        for number, block in enumerate(gpu.blocks):
+            yield json.dumps(_block_json(block)) + (",\n" if number + 1 < len(gpu.blocks) else "\n")
+        yield "]}" + (",\n" if place + 1 < len(plan.gpus) else "\n")
     yield "]}\n"
-
-
-def _gpu_json(gpu: Gpu) -> Iterator[str]:
-    head = {
-        "id": gpu.id,
-        "input_chunks": gpu.input,
-        "output_chunks": gpu.output,
-        "scratch_chunks": gpu.scratch,
-        "channels": [_channel_json(one) for one in gpu.channels],
-        "remote_buffers": [
-            {"rank": one.rank, "type": one.type, "access_channel_types": list(one.over)} for one in gpu.remote
-        ],
-        "semaphores": [{"init_value": value} for value in gpu.semaphores],
-    }
-    yield json.dumps(head)[:-1] + ', "threadblocks": [\n'
-    for place, block in enumerate(gpu.blocks):
-        yield json.dumps(_block_json(block)) + (",\n" if place + 1 < len(gpu.blocks) else "\n")
-    yield "]}"
 
 
 def _channel_json(channel: Channel) -> dict[str, Any]:

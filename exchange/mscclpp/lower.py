@@ -11,7 +11,7 @@ a block wherever an operation relies on other threads' work since the last one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...core.errors import InputError
@@ -135,7 +135,10 @@ class _BlockBuilder:
     def block(self, number: int) -> Block:
         """Build the thread block."""
         if self.maker.variant.signals_start:
-            self._signal_begin()
+            for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
+                if end is not None:
+                    self._add_channel_op(names[end[0] == PORT], end)
+            self.fresh = self.out is not None
         last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
         for place, one in enumerate(self.draft.steps):
             self._semaphores("sem_acquire", self.acquires.get(place, []))
@@ -156,12 +159,6 @@ class _BlockBuilder:
                 self._semaphores("sem_release", self.releases[place])
         channels = {kind: tuple(ids) for kind, ids in self.channels.items()}
         return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
-
-    def _signal_begin(self) -> None:
-        for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
-            if end is not None:
-                self._add_channel_op(names[end[0] == PORT], end)
-        self.fresh = self.out is not None
 
     def _separate_phase(self) -> None:
         self.ops.append(Op("nop"))
@@ -192,18 +189,11 @@ class _BlockBuilder:
             found = [] if came is None else [[Op("copy", (came,), (target,))]]
             return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
         assert came is not None  # noqa: S101 (what is added is received in a place of its own)
-        return self._reduce_and_send(one, (source, came), target, flush=flush)
-
-    def _reduce_and_send(
-        self, one: Operation, sources: tuple[Buffer, Buffer], target: Buffer, *, flush: bool
-    ) -> list[list[Op]]:
-        """Return the operations that add, and forward the sum; sums needed nowhere else stay in place."""
-        if one.kind == "rrc":
-            return [[Op("re", sources, (target,))]]
-        kept = sources[1] if one.kind == "rrs" else target
-        if self.out is not None and self.out[0] == PORT:
-            return [[Op("re", sources, (kept,))], [self._put(one, kept, flush=flush)]]
-        return [[Op("res", sources, (kept, self._remote(one)), channel_type=MEMORY)]]
+        kept = came if one.kind == "rrs" else target  # sums needed nowhere else stay in place
+        if one.kind == "rrc" or (self.out is not None and self.out[0] == PORT):
+            sent = [] if one.kind == "rrc" else [[self._put(one, kept, flush=flush)]]
+            return [[Op("re", (source, came), (kept,))], *sent]
+        return [[Op("res", (source, came), (kept, self._remote(one)), channel_type=MEMORY)]]
 
     def _packet_ops(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
         if one.kind == "r":
@@ -286,8 +276,7 @@ def lower(flow: Flow, target: Target) -> Plan:
     for variant in _VARIANTS[target.protocol]:
         found = _within_limits(flow, target, variant)
         run = execute(found)
-        if run.ended:
-            check_outcome(run)
+        check_outcome(run)
         if not run.findings.wrong:
             return found
         problem = str(run.findings.wrong[0])
@@ -311,14 +300,17 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
 
 
 def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
-    ranks: list[list[DraftBlock]] = []
     made = operations(flow, shape)
-    for some in made:
-        ranks.append(draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards))
-        find_waits(some, ranks[-1])
-    links, packets = _links(ranks), target.protocol == "LL"
+    ranks = [draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards) for some in made]
+    for some, drafts in zip(made, ranks, strict=True):
+        find_waits(some, drafts)
+    packets, connections = target.protocol == "LL", _connections(ranks)
+    links: list[list[Link]] = [[] for _ in ranks]
+    for link in sorted(connections):
+        links[link[0]].append(link)
+        links[link[1]].append(link)
     makers = [_GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
-    pairs = list(_pairs(ranks))
+    pairs = [pair for some in connections.values() for pair in some]
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=variant.direct)
     sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
@@ -339,28 +331,14 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
     )
 
 
-def _pairs(ranks: list[list[DraftBlock]]) -> Iterator[tuple[Operation, Operation]]:
-    """Yield every send with its receive; both are in the same order on a connection."""
+def _connections(ranks: list[list[DraftBlock]]) -> dict[Link, list[tuple[Operation, Operation]]]:
+    """Return every send with its receive, by connection, on which both are in the same order."""
     sent: dict[Link, list[Operation]] = defaultdict(list)
     got: dict[Link, list[Operation]] = defaultdict(list)
     for rank, drafts in enumerate(ranks):
-        for draft in drafts:
-            for one in draft.steps:
-                if one.given is not None:
-                    sent[rank, one.given[0], one.given[1]].append(one)
-                if one.taken is not None:
-                    got[one.taken[0], rank, one.taken[1]].append(one)
-    for link, some in sent.items():
-        yield from zip(some, got[link], strict=True)
-
-
-def _links(ranks: list[list[DraftBlock]]) -> list[list[Link]]:
-    """Return the connections of every GPU, in the same order at both ends."""
-    found: list[set[Link]] = [set() for _ in ranks]
-    for rank, drafts in enumerate(ranks):
-        for draft in drafts:
-            if draft.given is not None:
-                found[rank].add((rank, *draft.given))
-            if draft.taken is not None:
-                found[rank].add((draft.taken[0], rank, draft.taken[1]))
-    return [sorted(some) for some in found]
+        for one in (one for draft in drafts for one in draft.steps):
+            if one.given is not None:
+                sent[rank, one.given[0], one.given[1]].append(one)
+            if one.taken is not None:
+                got[one.taken[0], rank, one.taken[1]].append(one)
+    return {link: list(zip(some, got[link], strict=True)) for link, some in sent.items()}

@@ -78,10 +78,13 @@ class _Machine:
             thread.actor = actor
         self.hosts = len(self.all)  # the first host's actor
         self.queues: dict[Way, int] = {}
+        self.releases: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
         for thread in self.all:
             for one in thread.instructions:
                 for way in one.ways if one.works or one.name == "flush" else ():
                     self.queues.setdefault(way, self.hosts + count + len(self.queues))
+                for number in one.semaphores if one.name == "sem_release" else ():
+                    self.releases[thread.gpu, number][thread.actor] += 1
         self.queued: dict[Way, list[tuple[_Thread, int]]] = {way: [] for way in self.queues}
         self.order = Order(self.hosts + count + len(self.queues))
         self.races = Races(count, self.order, self.run.findings, self._access_text, self._call)
@@ -91,7 +94,6 @@ class _Machine:
         self.waited: dict[Way, int] = defaultdict(int)
         self.value = [list(gpu.semaphores) for gpu in plan.gpus]
         self.released: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        self.releases = self._releases()
         self.acquired: dict[tuple[int, int, int], int] = defaultdict(int)
         self.meeting: dict[tuple[int, int], list[_Thread]] = defaultdict(list)
         self.flags: list[dict[int, tuple[int, Source]]] = [{} for _ in range(count)]
@@ -99,15 +101,6 @@ class _Machine:
         self.ready: deque[_Thread] = deque(self.all)
         for rank in range(count):
             self._begin(rank)
-
-    def _releases(self) -> dict[tuple[int, int], dict[int, int]]:
-        found: dict[tuple[int, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-        for thread in self.all:
-            for one in thread.instructions:
-                if one.name == "sem_release":
-                    for number in one.semaphores:
-                        found[thread.gpu, number][thread.actor] += 1
-        return found
 
     def go(self) -> None:
         """Run until nothing can go on."""
