@@ -27,11 +27,12 @@ from time import perf_counter, process_time
 
 from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
-from cwb.exchange.box import Layout, Rates, Rating, Times
+from cwb.exchange.box import Layout, Times
 from cwb.exchange.graph_network import Defaults, import_wan
 from cwb.exchange.libra import LibraFiles, import_libra
+from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.links_csv import import_links
-from cwb.exchange.nccl_topology import Missing, import_nccl
+from cwb.exchange.nccl_topology import import_nccl
 from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.exchange.teccl import import_teccl
@@ -70,7 +71,7 @@ LAYOUTS = (
     Layout(boxes=3, nic=Times.read("400 Gb/s"), rails=True),
     Layout(boxes=2, nic=Times.read("4 x 100 Gb/s")),
 )
-MISSING = (Missing(), Missing(generation="a100"), Missing(pcie_only=True))
+TOLD = (Rates(), Rates(Rating.NOMINAL, "a100"), Rates(pcie_only=True))
 FAST = Fraction(10**10)
 
 #: Reader: right files, and what reads one with the options that a number chooses.
@@ -85,7 +86,7 @@ READERS: dict[str, tuple[list[str], Callable[[Path, int], object]]] = {
             ),
             GRAPH,
         ],
-        lambda path, n: import_nccl(path, LAYOUTS[n % 4], list(Rating)[n % 2], MISSING[n % 3]),
+        lambda path, n: import_nccl(path, LAYOUTS[n % 4], TOLD[n % 3]),
     ),
     "nvidia-smi": (
         [

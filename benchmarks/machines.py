@@ -23,8 +23,9 @@ from cwb.core.errors import InputError
 from cwb.core.topology import Topology
 from cwb.core.units import show
 from cwb.exchange.astra import import_astra
-from cwb.exchange.box import Layout, Rates, Rating, Times
-from cwb.exchange.nccl_topology import Missing, import_nccl
+from cwb.exchange.box import Layout, Times
+from cwb.exchange.link_rates import Rates, Rating
+from cwb.exchange.nccl_topology import import_nccl
 from cwb.exchange.smi import import_nvidia_smi, import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.instances.build import build_topology
@@ -47,14 +48,14 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[tuple[str, Callable[[Path], d
     "NCCL topology": (
         lambda text: "<system" in text and "<cpu" in text,
         [
-            ("as it is", lambda path: import_nccl(path, Layout(), EFFECTIVE, Missing())),
-            ("--generation a100", lambda path: import_nccl(path, Layout(), EFFECTIVE, Missing(generation="a100"))),
-            ("two boxes", lambda path: import_nccl(path, BOXES, EFFECTIVE, Missing(generation="a100"))),
+            ("as it is", lambda path: import_nccl(path, Layout(), Rates())),
+            ("--generation a100", lambda path: import_nccl(path, Layout(), Rates(generation="a100"))),
+            ("two boxes", lambda path: import_nccl(path, BOXES, Rates(generation="a100"))),
         ],
     ),
     "NCCL graph": (
         lambda text: "<graphs" in text,
-        [("as it is", lambda path: import_nccl(path, Layout(), EFFECTIVE, Missing()))],
+        [("as it is", lambda path: import_nccl(path, Layout(), Rates()))],
     ),
     "nvidia-smi": (
         lambda text: "GPU0" in text and "CPU Affinity" in text,

@@ -19,7 +19,8 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.units import UnitKind, exact, parse
 from ..instances.loader import from_data
-from .box import GB, LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
+from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
+from .link_rates import GB
 
 MAX_SIZE = 200_000  #: Nodes and links of all boxes: what an instance file can hold.
 

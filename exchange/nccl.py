@@ -24,7 +24,8 @@ from typing import Any
 from ..core.collective import Collective
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import GB, Box, Cable, Role, merge_cables
+from .box import Box, Cable, Role, merge_cables
+from .link_rates import GB
 from .xml import Element, parse_xml
 
 MAX_GRAPH_BYTES = 4 * 2**20

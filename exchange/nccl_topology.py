@@ -19,27 +19,8 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import (
-    GB,
-    GENERATIONS,
-    NVLS_CAPABILITY,
-    Box,
-    Cable,
-    Layout,
-    LOCAL_Bps,
-    Rating,
-    Role,
-    Times,
-    Wiring,
-    between_cpus,
-    both,
-    likely_wiring,
-    merge_cables,
-    nvlink,
-    pcie,
-    wire_gpus,
-    xgmi,
-)
+from .box import Box, Cable, Layout, Role, both, likely_wiring, merge_cables, wire_gpus
+from .link_rates import GB, GENERATIONS, NVLS_CAPABILITY, LOCAL_Bps, Rates, between_cpus, nvlink, pcie, xgmi
 from .machine import machine_instance
 from .nccl import graph_box
 from .xml import Element, parse_xml
@@ -51,19 +32,7 @@ MAX_CPUS, MAX_GPUS, MAX_PARTS = 256, 576, 4096
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
 
 
-@dataclass(frozen=True)
-class Missing:
-    """NVLinks that a cloud's file lacks."""
-
-    generation: str | None = None
-    nvlink: Times | None = None
-    wiring: Wiring | None = None
-    pcie_only: bool = False
-
-
-def import_nccl(
-    path: Path, layout: Layout, rating: Rating, missing: Missing, *, graph: int = 0, name: str | None = None
-) -> dict[str, Any]:
+def import_nccl(path: Path, layout: Layout, rates: Rates, *, graph: int = 0, name: str | None = None) -> dict[str, Any]:
     """Make an instance of a topology file, or of a graph file."""
     with locate_errors(source=str(path)):
         root = parse_xml(read_text(path, MAX_BYTES))
@@ -71,17 +40,17 @@ def import_nccl(
             box = graph_box(root, graph)
             source = f"{path.name}, a graph that NCCL searched; rates are what its channels use"
         elif root.tag == "system":
-            box = system_box(root, rating, missing)
-            source = f"{path.name}, a topology of NCCL; rates of links are {rating.value}, as NCCL counts"
-            source += ", but those of NVLinks as given" if missing.nvlink else ""
+            box = system_box(root, rates)
+            source = f"{path.name}, a topology of NCCL; rates of links are {rates.rating.value}, as NCCL counts"
+            source += ", but those of NVLinks as given" if rates.links else ""
         else:
             raise InputError(f"its root is {show_value(root.tag)}; expected system or graphs")
         return machine_instance(box, layout, name=name or path.stem, source=source)
 
 
-def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
+def system_box(root: Element, rates: Rates) -> Box:
     """Read the ``system`` of a topology file."""
-    reader = _Reader(rating)
+    reader = _Reader(rates)
     cpus = [child for child in root if child.tag == "cpu"]
     if not cpus or len(cpus) > MAX_CPUS:
         raise InputError(f"{len(cpus)} CPUs; expected from 1 to {MAX_CPUS}", place="system")
@@ -95,13 +64,13 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
     if reader.bare:
         if reader.gpus:
             raise InputError("some GPUs are described and some are not; expected either")
-        reader.wire_bare(missing)
-    elif missing != Missing():
+        reader.wire_bare()
+    elif rates.generation or rates.links or rates.wiring or rates.pcie_only:
         text = "describes its GPUs and their links"
         raise InputError(f"{text}; --generation, --nvlink, --wiring and --no-nvlink are for files that do not")
     different = len({rank for rank, _, _ in reader.order}) == len(reader.order)
     ranked = tuple(gpu for _, _, gpu in (sorted(reader.order) if different else reader.order))
-    return Box(ranked, reader.parts, merge_cables(reader.cables), reader.ports, nvls=reader.has_nvls(missing))
+    return Box(ranked, reader.parts, merge_cables(reader.cables), reader.ports, nvls=reader.has_nvls())
 
 
 @dataclass
@@ -116,7 +85,7 @@ class _Part:
 
 @dataclass
 class _Reader:
-    rating: Rating
+    rates: Rates
     parts: dict[str, Role] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[str, Fraction | None] = field(default_factory=dict)
@@ -128,7 +97,6 @@ class _Reader:
     links: list[tuple[str, int, str]] = field(default_factory=list)
 
     def read_cpu(self, element: Element, host: int, prefix: str) -> None:
-        """Read a CPU and the tree below it."""
         name = f"{prefix}cpu{_integer(element, 'numaid')}"
         cpu = _Part(name, host, name, element)
         self.cpus.append(cpu)
@@ -149,7 +117,7 @@ class _Reader:
 
     def _device(self, element: Element, cpu: _Part, parent: str, prefix: str) -> None:
         kind, busid = element.get("class", ""), _busid(element, "busid")
-        rate = pcie(element.get("link_speed", ""), _integer(element, "link_width", 0, 0, 64)).by(self.rating)
+        rate = pcie(element.get("link_speed", ""), _integer(element, "link_width", 0, 0, 64)).by(self.rates.rating)
         gpus = [child for child in element if child.tag == "gpu"]
         nic = next((child for child in element if child.tag == "nic"), None)
         if len(gpus) > 1:
@@ -212,15 +180,17 @@ class _Reader:
         for cpu in self.cpus:
             for other in self.cpus:
                 if cpu is not other and cpu.host == other.host:
-                    with locate_errors(cpu.name):
-                        family, model = (_integer(cpu.element, key, 0) for key in ("familyid", "modelid"))
-                        arch, vendor = (cpu.element.get(key, "") for key in ("arch", "vendor"))
-                        rate = between_cpus(arch, vendor, family, model)
-                        self.cables.append(Cable(cpu.name, other.name, rate, pcie=True))
+                    rate = self.rates.cpus_Bps or self._between_cpus(cpu)
+                    self.cables.append(Cable(cpu.name, other.name, rate, pcie=True))
         for name, host, busid in self.links:
             target = self.devices.get((host, int(busid)))
             if target is not None and target != name:
                 self.cables.append(Cable(name, target, LOCAL_Bps, pcie=True))
+
+    def _between_cpus(self, cpu: _Part) -> Fraction:
+        with locate_errors(cpu.name):
+            family, model = (_integer(cpu.element, key, 0) for key in ("familyid", "modelid"))
+            return between_cpus(cpu.element.get("arch", ""), cpu.element.get("vendor", ""), family, model)
 
     def join_gpus(self) -> None:
         """Add NVLinks, xGMI links and those to the CPU."""
@@ -236,13 +206,11 @@ class _Reader:
     def _fast_link(self, gpu: _Part, link: Element) -> None:
         of = gpu.element
         single = xgmi(of.get("gcn", "")) if link.tag == "xgmi" else nvlink(_integer(of, "sm", None, 0, 1000))
-        rate = single.by(self.rating) * _integer(link, "count", None, 1, 1000)
+        rate = single.by(self.rates.rating) * _integer(link, "count", None, 1, 1000)
         kind = link.get("tclass", "")
         if kind.startswith(("0x03", "0x1200")):
             target = self.devices.get((gpu.host, _busid(link, "target")))
-            if target == gpu.name:
-                raise InputError("a link from a GPU to itself")
-            if target is not None:
+            if target not in (None, gpu.name):  # Azure's file of the NCv4 has links from GPUs to themselves
                 self.cables.append(Cable(gpu.name, target, rate))
         elif kind == "0x068001":
             self.cables += both(gpu.name, gpu.cpu, rate)
@@ -253,26 +221,25 @@ class _Reader:
             expected = "expected 0x03.. or 0x1200.. (GPU), 0x068000 (NVSwitch) or 0x068001 (CPU)"
             raise InputError(f"tclass {show_value(kind)}; {expected}")
 
-    def has_nvls(self, missing: Missing) -> bool:
+    def has_nvls(self) -> bool:
         """Return True if all GPUs are of a generation whose NVSwitches copy and add."""
         if self.bare:
-            return missing.generation is not None and GENERATIONS[missing.generation].capability >= NVLS_CAPABILITY
+            name = self.rates.generation
+            return name is not None and GENERATIONS[name].capability >= NVLS_CAPABILITY
         return all(_integer(gpu.element, "sm", 0, 0, 1000) >= NVLS_CAPABILITY for gpu in self.gpus)
 
-    def wire_bare(self, missing: Missing) -> None:
-        """Add the NVLinks that the user has said."""
-        if missing.pcie_only:
+    def wire_bare(self) -> None:
+        if self.rates.pcie_only:
             return
-        links = missing.nvlink
-        if links is None and missing.generation is not None:
-            generation = GENERATIONS[missing.generation]
-            links = Times(generation.links, nvlink(generation.capability).by(self.rating))
+        links = self.rates.links
+        if links is None and self.rates.generation is not None:
+            links = GENERATIONS[self.rates.generation].nvlinks(self.rates.rating)
         if links is None:
             raise InputError(
                 "the file has only the PCIe tree, without NVLinks; expected --generation such as a100,"
                 " --nvlink such as '12 x 25 GB/s' (links of a GPU), or --no-nvlink"
             )
-        wiring = missing.wiring or likely_wiring(len(self.bare), links.count or 1)
+        wiring = self.rates.wiring or likely_wiring(len(self.bare), links.count or 1)
         parts, cables = wire_gpus(self.bare, links, wiring)
         self.parts.update(parts)
         self.cables += cables

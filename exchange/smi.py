@@ -21,24 +21,8 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import (
-    AMD_GENERATIONS,
-    GB,
-    GENERATIONS,
-    NVLS_CAPABILITY,
-    XGMI,
-    Box,
-    Cable,
-    Layout,
-    Rates,
-    Rating,
-    Role,
-    both,
-    join_all,
-    join_cpus,
-    merge_cables,
-    nvlink,
-)
+from .box import Box, Cable, Layout, Role, Times, both, join_all, join_cpus, merge_cables
+from .link_rates import AMD_GENERATIONS, GB, GENERATIONS, NVLS_CAPABILITY, XGMI, Rates, Rating
 from .machine import machine_instance
 
 MAX_BYTES = 2**20
@@ -149,18 +133,17 @@ def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
     return cells
 
 
-def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[dict[str, tuple[int, Fraction]], str]:
+def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[dict[str, Times], str]:
     """Find the number and the rate of the NVLinks of every GPU, and their source in words."""
     highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
     if not highest:
         return {}, "no NVLinks; rates of PCIe as given"
     if rates.links is not None:
-        links = rates.links.count or 0, rates.links.rate_Bps
-        return dict.fromkeys(matrix.gpus, links), "rates of NVLinks as given"
+        return dict.fromkeys(matrix.gpus, rates.links), "rates of NVLinks as given"
     status = _status(text, matrix.gpus)
     if status is not None:
         share = Fraction(1) if rates.rating is Rating.NOMINAL else Fraction(4, 5)
-        found = {gpu: (len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
+        found = {gpu: Times(len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
         return found, f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
     if len(named) != 1:
         raise InputError(
@@ -169,9 +152,9 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[d
             " the file or in another one"
         )
     (name,) = named
-    links = GENERATIONS[name].links, nvlink(GENERATIONS[name].capability).by(rates.rating)
+    one = GENERATIONS[name]
     origin = f"rates of NVLinks are the {rates.rating.value} ones of {name.upper()}"
-    return dict.fromkeys(matrix.gpus, links), origin
+    return dict.fromkeys(matrix.gpus, one.nvlinks(rates.rating)), origin
 
 
 def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
@@ -202,28 +185,29 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
     return {name: found[name] for name in gpus}
 
 
-def _nvlinks(matrix: Matrix, links: Mapping[str, tuple[int, Fraction]]) -> tuple[dict[str, Role], list[Cable]]:
+def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role], list[Cable]]:
     """Switches and NVLinks, group by group of GPUs that NVLinks join."""
     parts: dict[str, Role] = {}
     cables: list[Cable] = []
+    count = {gpu: one.count or 0 for gpu, one in links.items()}
     groups = _groups(matrix.gpus, ((a, b) for a in matrix.gpus for b in matrix.gpus if matrix.nvlinks(a, b)))
     joined = [group for group in groups if len(group) > 1]
     for group in joined:
         rows = {gpu: {b: matrix.nvlinks(gpu, b) for b in group if b != gpu} for gpu in group}
         for gpu, row in rows.items():
-            if max(row.values()) > links[gpu][0]:
-                raise InputError(f"NV{max(row.values())} in the row of {gpu}, but it has {links[gpu][0]} NVLinks")
-        over = next((gpu for gpu, row in rows.items() if sum(row.values()) > links[gpu][0]), None)
+            if max(row.values()) > count[gpu]:
+                raise InputError(f"NV{max(row.values())} in the row of {gpu}, but it has {count[gpu]} NVLinks")
+        over = next((gpu for gpu, row in rows.items() if sum(row.values()) > count[gpu]), None)
         if over is None:
-            cables += [Cable(a, b, links[a][1] * n) for a, row in rows.items() for b, n in row.items() if n]
+            cables += [Cable(a, b, links[a].rate_Bps * n) for a, row in rows.items() for b, n in row.items() if n]
             continue
         shown = {n for row in rows.values() for n in row.values()}
         if len(shown) > 1:
-            found = f"{over} has {links[over][0]} NVLinks, but its row has {sum(rows[over].values())}"
+            found = f"{over} has {count[over]} NVLinks, but its row has {sum(rows[over].values())}"
             raise InputError(f"{found}, not the same for all; that is neither a switch nor a mesh")
         switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
         parts[switch] = Role.SWITCH
-        cables += [c for gpu in group for c in both(gpu, switch, links[gpu][1] * min(shown))]
+        cables += [c for gpu in group for c in both(gpu, switch, links[gpu].rate_Bps * min(shown))]
     return parts, cables
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
-from .box import GB
+from .link_rates import GB
 from .machine import MAX_SIZE, checked_instance, relay
 from .plain_data import read_object, to_integer, to_number
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,8 @@ from .inputs import Spec, load, network_of, whole
 
 if TYPE_CHECKING:
     from ..core.schedule import Schedule, StepSchedule
-    from ..exchange.box import Layout, Rates, Rating, Times
+    from ..exchange.box import Layout, Times
+    from ..exchange.link_rates import Rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,13 +170,12 @@ def import_nccl(
         ``nic_latency``.
     """
     from ..exchange.box import Wiring
-    from ..exchange.nccl_topology import Missing, import_nccl
+    from ..exchange.nccl_topology import import_nccl
 
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    missing = Missing(generation, links, Wiring(wiring) if wiring else None, no_nvlink)
-    layout = _layout(nvls=nvls, **boxes)
-    found = import_nccl(Path(file), layout, _rating(rates), missing, graph=whole(graph, "graph", 0, 100), name=name)
-    return _write_instance(found, output)
+    told = replace(_rates(rates, generation, links), wiring=Wiring(wiring) if wiring else None, pcie_only=no_nvlink)
+    number = whole(graph, "graph", 0, 100)
+    return _write_instance(import_nccl(Path(file), _layout(nvls=nvls, **boxes), told, graph=number, name=name), output)
 
 
 @verb
@@ -433,16 +433,13 @@ def _layout(
     return Layout(boxes, port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
 
 
-def _rating(text: str) -> Rating:
-    from ..exchange.box import Rating
+def _rates(
+    rates: str, generation: str | None, links: Times | None, pcie: str | None = None, cpus: str | None = None
+) -> Rates:
+    from ..exchange.link_rates import Rates, Rating
 
-    return Rating(check_name(text, tuple(rating.value for rating in Rating), "--rates"))
-
-
-def _rates(rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None) -> Rates:
-    from ..exchange.box import Rates
-
-    return Rates(_rating(rates), generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
+    rating = Rating(check_name(rates, tuple(rating.value for rating in Rating), "--rates"))
+    return Rates(rating, generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
 
 
 def _times(option: str, text: str, *, counted: bool = False) -> Times:

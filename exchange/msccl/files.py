@@ -94,7 +94,6 @@ class _Reader:
             self.head, self.gpus = attributes, []
 
     def end(self, tag: str) -> None:
-        """Put what has been read into what it is part of."""
         if self.foreign:
             self.foreign -= 1
             return
@@ -110,7 +109,6 @@ class _Reader:
             self.algorithm = self.whole_algorithm()
 
     def step(self, given: dict[str, str]) -> Step:
-        """Read a step."""
         try:
             kind, source, target = given["type"], given["srcbuf"], given["dstbuf"]
             texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
@@ -126,13 +124,11 @@ class _Reader:
         return InputError(f"{tag} has no attribute {name}; every runtime requires it")
 
     def whole(self, given: dict[str, str], name: str, tag: str) -> int:
-        """Return a required integer."""
         if name not in given:
             raise self.missing_attribute(tag, name)
         return number(given[name])
 
     def whole_algorithm(self) -> Algorithm:
-        """Return the program after the whole file has been read."""
         head = self.head
         inplace, outofplace, low, high, threads = (
             number(head[name]) if name in head else None

@@ -95,7 +95,6 @@ class _RunningBlock:
 
     @property
     def is_finished(self) -> bool:
-        """True if nothing is left to do."""
         return self.done == len(self.instructions)
 
     def text(self, instruction: int | None = None) -> str:
@@ -168,7 +167,6 @@ class _Machine:
         return self.connections[key]
 
     def go(self) -> None:
-        """Run until nothing can go on."""
         while self.ready:
             block = self.ready.popleft()
             while block.done < len(block.instructions) and self._instruction(block):

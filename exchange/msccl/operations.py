@@ -90,7 +90,6 @@ class _OperationBuilder:
         self.lane: dict[tuple[int, int], int] = {}
 
     def list_operations(self) -> list[list[Operation]]:
-        """Go through all transfers in order."""
         for rank in range(self.flow.ranks) if self.staged else ():
             self.scratch[rank] = self.meaning.grains
             self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)

@@ -84,7 +84,6 @@ class _Compiler:
         }
 
     def compile_block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
-        """Compile a thread block."""
         start = 0
         for count, (place, op, offset, unit) in enumerate(self._flat(block)):
             if op.name == "barrier":

@@ -133,7 +133,6 @@ class _BlockBuilder:
         return kind, len(self.channels[kind]) - 1
 
     def block(self, number: int) -> Block:
-        """Build the thread block."""
         if self.maker.variant.signals_start:
             for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
                 if end is not None:

@@ -134,27 +134,21 @@ def peers(plan: Plan) -> Found:
 
 def references(plan: Plan) -> Found:
     """Check that thread blocks and operations refer to existing entries."""
-    for gpu in plan.gpus:
-        for block in gpu.blocks:
-            for text in _missing_of_block(gpu, block):
+    for gpu, block in ((one, block) for one in plan.gpus for block in one.blocks):
+        for kind, ids in block.channels.items():
+            count = len(gpu.groups) if kind == SWITCH else len(gpu.peers(kind))
+            for one in ids:
+                if not 0 <= one < count:
+                    yield f"{kind} channel {one}; the GPU has {count}", gpu.id, block.id
+        for kind, one in ((kind, one) for kind, ids in block.remote.items() for one in ids):
+            if not 0 <= one < len(gpu.remote):
+                yield f"remote buffer {one}; the GPU has {len(gpu.remote)}", gpu.id, block.id
+            elif kind not in gpu.remote[one].over:
+                text = f"remote buffer {one} over {kind}, which it is not said to be used over: another one is used"
                 yield text, gpu.id, block.id
     for gpu, block, place, op in plan.operations():
         for text in _missing(gpu, block, op):
             yield text, *place
-
-
-def _missing_of_block(gpu: Gpu, block: Block) -> Iterator[str]:
-    for kind, ids in block.channels.items():
-        count = len(gpu.groups) if kind == SWITCH else len(gpu.peers(kind))
-        for one in ids:
-            if not 0 <= one < count:
-                yield f"{kind} channel {one}; the GPU has {count}"
-    for kind, ids in block.remote.items():
-        for one in ids:
-            if not 0 <= one < len(gpu.remote):
-                yield f"remote buffer {one}; the GPU has {len(gpu.remote)}"
-            elif kind not in gpu.remote[one].over:
-                yield f"remote buffer {one} over {kind}, which it is not said to be used over: another one is used"
 
 
 def _missing(gpu: Gpu, block: Block, op: Op) -> Iterator[str]:

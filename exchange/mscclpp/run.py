@@ -103,7 +103,6 @@ class _Machine:
             self._begin(rank)
 
     def go(self) -> None:
-        """Run until nothing can go on."""
         while self.ready:
             thread = self.ready.popleft()
             while thread.call < self.calls and thread.call < self.begun[thread.gpu]:

@@ -7,7 +7,7 @@ import json
 import pytest
 from cwb.cli.importing import _AMD, _NVIDIA
 from cwb.cli.main import run
-from cwb.exchange.box import AMD_GENERATIONS, GENERATIONS
+from cwb.exchange.link_rates import AMD_GENERATIONS, GENERATIONS
 from cwb.instances import load
 from machine_files import nccl_system, rocm_topo, smi_topo
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.box import Layout, Rating, Times, Wiring, between_cpus, nvlink, pcie, xgmi
-from cwb.exchange.nccl_topology import Missing, import_nccl
+from cwb.exchange.box import Layout, Times, Wiring
+from cwb.exchange.link_rates import Rates, Rating, between_cpus, nvlink, pcie, xgmi
+from cwb.exchange.nccl_topology import import_nccl
 from machine_files import CUBE, gpu_address, nccl_system
 
 SWITCH = "".join(f'<nvlink target="0000:f{i}:00.0" count="{n}" tclass="0x068000"/>' for i, n in enumerate((4, 5, 5, 4)))
@@ -23,10 +24,10 @@ def bare(text):
     return text
 
 
-def read(folder, text, *, layout=None, rating=Rating.EFFECTIVE, missing=None, graph=0):
+def read(folder, text, *, layout=None, graph=0, **told):
     path = folder / "topo.xml"
     path.write_text(text)
-    return import_nccl(path, layout or Layout(), rating, missing or Missing(), graph=graph)
+    return import_nccl(path, layout or Layout(), Rates(**told), graph=graph)
 
 
 def rates(data):
@@ -37,7 +38,7 @@ def rates(data):
 def test_what_a_file_says_is_not_said_again(tmp_path):
     """A file that describes its GPUs takes no NVLinks from options, which would change nothing."""
     with pytest.raises(InputError, match="describes its GPUs"):
-        read(tmp_path, nccl_system(8, lambda i: SWITCH), missing=Missing(nvlink=Times.read("12 x 25 GB/s")))
+        read(tmp_path, nccl_system(8, lambda i: SWITCH), links=Times.read("12 x 25 GB/s"))
 
 
 def test_counts_to_switches_add_up(tmp_path):
@@ -119,22 +120,17 @@ def test_files_of_clouds_ask(tmp_path):
     text = bare(nccl_system(8, lambda i: ""))
     with pytest.raises(InputError, match=r"only the PCIe tree.*expected --generation such as a100, --nvlink"):
         read(tmp_path, text)
-    assert set(rates(read(tmp_path, text, missing=Missing(generation="a100"))).values()) == {"240 GB/s"}
-    given = Missing(nvlink=Times.read("12 x 25 GB/s"))
-    assert "those of NVLinks as given" in read(tmp_path, text, missing=given)["source"]
-    assert set(rates(read(tmp_path, text, missing=given)).values()) == {"300 GB/s"}
-    cube = Missing(generation="v100", wiring=Wiring.HYBRID_CUBE_MESH)
-    assert len(rates(read(tmp_path, text, missing=cube))) == 16
+    assert set(rates(read(tmp_path, text, generation="a100")).values()) == {"240 GB/s"}
+    given = read(tmp_path, text, links=Times.read("12 x 25 GB/s"))
+    assert "those of NVLinks as given" in given["source"]
+    assert set(rates(given).values()) == {"300 GB/s"}
+    assert len(rates(read(tmp_path, text, generation="v100", wiring=Wiring.HYBRID_CUBE_MESH))) == 16
     with pytest.raises(InputError, match="expected --wiring"):
-        read(tmp_path, text, missing=Missing(generation="v100"))
-    assert "cpu0" in {
-        node["name"] for node in read(tmp_path, text, missing=Missing(pcie_only=True))["network"]["nodes"]
-    }
+        read(tmp_path, text, generation="v100")
+    assert "cpu0" in {node["name"] for node in read(tmp_path, text, pcie_only=True)["network"]["nodes"]}
     with pytest.raises(InputError, match="the rate of NIC 'nic0' is not in the file; expected --nic"):
-        read(tmp_path, text, missing=Missing(generation="a100"), layout=Layout(boxes=2))
-    boxes = read(
-        tmp_path, text, missing=Missing(generation="a100"), layout=Layout(boxes=2, nic=Times.read("8 x 200 Gb/s"))
-    )
+        read(tmp_path, text, generation="a100", layout=Layout(boxes=2))
+    boxes = read(tmp_path, text, generation="a100", layout=Layout(boxes=2, nic=Times.read("8 x 200 Gb/s")))
     assert rates(boxes)["box1.nic7", "network"] == "25 GB/s"
 
 

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.box import Layout, Rates, Rating, Times
+from cwb.exchange.box import Layout, Times
+from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.smi import import_nvidia_smi, read_matrix
 from machine_files import cube_cell, smi_links, smi_topo
 

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.box import Layout, Rates, Rating, Times
+from cwb.exchange.box import Layout, Times
+from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.smi import import_rocm_smi
 from machine_files import rocm_topo
 

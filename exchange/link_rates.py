@@ -1,0 +1,185 @@
+"""Nominal and effective rates of NVLink, xGMI, PCIe and links between CPUs.
+
+*Nominal* rates are lanes times signalling rate, without the line code. *Effective* rates are those that NCCL
+(``src/graph/topo.h``, ``topo.cc``) and RCCL (``src/graph/topo.h``) use: measured, about 80 % of the nominal ones. All
+are of one link in one direction, in GB/s. CPUs have effective rates only, and NICs nominal ones only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from ..core.errors import InputError, show_value
+from .box import Times, Wiring
+
+GB = 10**9
+
+
+class Rating(Enum):
+    """Choice between nominal and effective rates."""
+
+    EFFECTIVE = "effective"
+    NOMINAL = "nominal"
+
+
+@dataclass(frozen=True)
+class LinkRate:
+    """Rates of one link in one direction, in bytes per second."""
+
+    nominal_Bps: Fraction
+    effective_Bps: Fraction
+
+    def by(self, rating: Rating) -> Fraction:
+        """Return the rate in bytes per second."""
+        return self.nominal_Bps if rating is Rating.NOMINAL else self.effective_Bps
+
+
+def _rate(nominal: str, effective: str) -> LinkRate:
+    return LinkRate(Fraction(nominal) * GB, Fraction(effective) * GB)
+
+
+#: NVLinks by the lowest compute capability that has them: P100, V100, A100, A40 and A6000, H100, B200.
+_NVLINK = {
+    100: _rate("50", "40.1"),
+    90: _rate("25", "20.6"),
+    87: _rate("25", "20"),
+    86: _rate("14.0625", "12"),
+    80: _rate("25", "20"),
+    70: _rate("25", "20"),
+    60: _rate("20", "18"),
+}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """NVLinks of a GPU."""
+
+    links: int
+    capability: int  #: Its compute capability times ten.
+
+    def nvlinks(self, rating: Rating) -> Times:
+        """Return their number, and the rate of one."""
+        return Times(self.links, nvlink(self.capability).by(rating))
+
+
+#: GPUs with NVLink, by their product names. The A800 and the H800 have 400 GB/s in both directions together.
+GENERATIONS: Mapping[str, Generation] = {
+    "p100": Generation(4, 60),
+    "v100": Generation(6, 70),
+    "a100": Generation(12, 80),
+    "a800": Generation(8, 80),
+    "h100": Generation(18, 90),
+    "h200": Generation(18, 90),
+    "h20": Generation(18, 90),
+    "h800": Generation(8, 90),
+    "gh200": Generation(18, 90),
+    "b200": Generation(18, 100),
+    "gb200": Generation(18, 100),
+    "b300": Generation(18, 103),
+    "gb300": Generation(18, 103),
+}
+
+
+NVLS_CAPABILITY = 90  #: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
+
+
+def nvlink(capability: int) -> LinkRate:
+    """Rates of an NVLink of a GPU."""
+    for lowest, rate in _NVLINK.items():
+        if capability >= lowest:
+            return rate
+    raise InputError(f"GPUs of compute capability {capability} have no NVLink; expected at least {min(_NVLINK)}")
+
+
+#: xGMI links of 16 lanes: 23 GT/s (MI50, MI60, MI100), 25 GT/s (MI200) and 32 GT/s (MI300).
+XGMI: Mapping[str, LinkRate] = {
+    "gfx906": _rate("46", "24"),
+    "gfx908": _rate("46", "24"),
+    "gfx90a": _rate("50", "36"),
+    "gfx940": _rate("64", "48"),
+    "gfx941": _rate("64", "48"),
+    "gfx942": _rate("64", "48"),
+}
+
+#: What older dumps write for the architecture.
+_OLDER = {"906": "gfx906", "908": "gfx908", "910": "gfx90a", "940": "gfx940", "941": "gfx941", "942": "gfx942"}
+
+#: AMD's GPUs with one xGMI link for a pair, by product name. Pairs of an MI200 have one, two or four.
+AMD_GENERATIONS: Mapping[str, str] = {
+    "mi50": "gfx906",
+    "mi60": "gfx906",
+    "mi100": "gfx908",
+    "mi300a": "gfx942",
+    "mi300x": "gfx942",
+    "mi325x": "gfx942",
+}
+
+
+def xgmi(architecture: str) -> LinkRate:
+    """Rates of an xGMI link of a GPU, by its architecture as dumps write it: ``gfx90a:sramecc+``, or ``910``."""
+    name = architecture.partition(":")[0]
+    found = XGMI.get(_OLDER.get(name, name))
+    if found is None:
+        raise InputError(f"{show_value(architecture)} is not known; expected one of {', '.join(XGMI)}")
+    return found
+
+
+#: A lane of PCIe by its signalling rate: 8b/10b below 8 GT/s, 128b/130b up to 32, flits of 242 in 256 bytes at 64.
+_PCIE_LANE = {
+    "2.5": LinkRate(Fraction(GB, 4), Fraction(15 * GB, 80)),
+    "5": LinkRate(Fraction(GB, 2), Fraction(30 * GB, 80)),
+    "8": LinkRate(Fraction(128 * GB, 130), Fraction(60 * GB, 80)),
+    "16": LinkRate(Fraction(2 * 128 * GB, 130), Fraction(120 * GB, 80)),
+    "32": LinkRate(Fraction(4 * 128 * GB, 130), Fraction(240 * GB, 80)),
+    "64": LinkRate(Fraction(8 * 242 * GB, 256), Fraction(480 * GB, 80)),
+}
+
+
+def pcie(speed: str, width: int) -> LinkRate:
+    """Return the rates of a PCIe link: signalling rate, such as ``16 GT/s`` or ``16.0 GT/s PCIe``, and number of lanes.
+
+    As in NCCL, an unknown speed counts as 8 GT/s and a width of 0 as 16 lanes.
+    """
+    lane = _PCIE_LANE.get(speed.partition(" GT/s")[0].removesuffix(".0"), _PCIE_LANE["8"])
+    return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
+
+
+def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fraction:
+    """Return NCCL's rate between two CPUs in bytes per second.
+
+    Names are those of dumps: architecture ``x86_64``, ``arm64`` or ``ppc64``; vendor ``GenuineIntel`` and others.
+    """
+    rate = {"ppc64": 32, "arm64": 6}.get(architecture)
+    if architecture == "x86_64":
+        if vendor == "GenuineIntel":
+            rates = ((0xCF, 40), (0x8F, 22), (0x55, 10))
+            rate = next((r for least, r in rates if family == 6 and model >= least), 6)
+        elif vendor == "AuthenticAMD":
+            rate = 16
+        elif vendor.strip() in ("CentaurHauls", "Shanghai"):
+            rate = 9 if (family, model) == (7, 0x5B) else 6
+    if rate is None:
+        found = f"{show_value(architecture)}, {show_value(vendor)}"
+        raise InputError(f"the rate between CPUs of {found} is not known; expected x86_64, arm64 or ppc64 and a vendor")
+    return Fraction(rate * GB)
+
+
+#: Between a CPU and a device that is no PCIe device, and between parts of one: no limit in practice.
+LOCAL_Bps = Fraction(5000 * GB)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates and links that a file lacks, as its user says them."""
+
+    rating: Rating = Rating.EFFECTIVE
+    generation: str | None = None  #: A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
+    links: Times | None = None  #: NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
+    #: ``pcie_Bps`` and ``cpus_Bps``: rate of a PCIe link, and between two CPUs.
+    pcie_Bps: Fraction | None = None
+    cpus_Bps: Fraction | None = None
+    wiring: Wiring | None = None  #: Of the NVLinks; None if it follows from their number.
+    pcie_only: bool = False
