@@ -181,10 +181,7 @@ class Dimension:
 
 
 def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
-    """Return the dimensions of a network, the innermost first.
-
-    A network without such dimensions, with ranks numbered along one after the other, is an :class:`InputError`.
-    """
+    """Return the dimensions of a network, the innermost first; one that has none is an :class:`InputError`."""
     fabric = fabric_of(topology)
     if fabric is None:
         text = (

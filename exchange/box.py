@@ -17,7 +17,6 @@ from ..core.units import UnitKind, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 
 LATENCY, NIC_LATENCY = "0.7 us", "1.3 us"
-
 _TIMES = re.compile(r"(?:([0-9]{1,4}) *[x×*] *)?(.{1,80})\Z")
 
 

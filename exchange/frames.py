@@ -25,11 +25,7 @@ from ..schedules.verify.answers import write_out
 
 
 def links_frame(topology: Topology) -> Any:
-    """Return a row for every link.
-
-    Columns are ``link``, its position, ``source``, ``target``, ``bandwidth_GBps`` and ``latency_us``, both rounded to
-    floats.
-    """
+    """Return a row for every link: its position, its ends, and rate and latency rounded to floats."""
     import pandas as pd
 
     links = topology.links

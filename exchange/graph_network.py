@@ -25,7 +25,6 @@ from .quantities import quantity
 
 _EARTH_KM = 6371.0088
 _FIBRE_KM_PER_S = 200_000
-
 _TRUE, _FALSE = ("True", "true", "1"), ("False", "false", "0")
 
 

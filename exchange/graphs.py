@@ -12,7 +12,7 @@ order. Sizes are limited before and after parsing, and neither XML nor GML may b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -28,7 +28,6 @@ MAX_BYTES = 32 * 2**20
 MAX_SITES, MAX_EDGES = 20_000, 200_000
 _MAX_DEPTH = 32
 _MAX_KEYS = 10_000
-
 _LATITUDE, _LONGITUDE = ("Latitude", "latitude", "lat"), ("Longitude", "longitude", "lon", "long", "lng")
 
 
@@ -64,7 +63,7 @@ class Graph:
 
 def read_graph(path: Path) -> Graph:
     """Read a graph by the ending of its file's name."""
-    readers = {
+    readers: dict[str, Callable[[str, str], Graph]] = {
         ".graphml": _graphml,
         ".gml": _gml,
         ".xml": _sndlib,
@@ -203,7 +202,6 @@ def _sndlib(text: str, name: str) -> Graph:
 #: What stands between two tokens: space and comments up to the end of their line.
 _BETWEEN = re.compile(r"(?:\s++|#[^\n]*+)*+")
 _TOKEN = re.compile(r'"([^"]*)"|([^\s\[\]"]+)|([\[\]])')
-
 _Entries = list[tuple[str, Any]]
 
 

@@ -28,7 +28,6 @@ from ..instances.schema import MAX_LAYERS
 from .plain_data import read_yaml
 
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.
-
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
 _COMPONENTS = {"Link": "link", "Switch": "switch", "Nic": "nic"}
 #: A component with a price in the original that no network needs.
@@ -44,7 +43,6 @@ _COLLECTIVES = {
 #: Phases: the communicator file's name, the instance file's, and the first of its three columns in the workload.
 _PHASES = (("Forward", "forward", 2), ("InputGrad", "input_gradient", 5), ("WeightGrad", "weight_gradient", 8))
 _COLUMNS = 12
-
 _NUMBER = re.compile(r"(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?\Z")
 _INTEGER = re.compile(r"-?[0-9]{1,9}\Z")
 

@@ -139,19 +139,13 @@ _PCIE_LANE = {
 
 
 def pcie(speed: str, width: int) -> LinkRate:
-    """Return the rates of a PCIe link: signalling rate, such as ``16 GT/s`` or ``16.0 GT/s PCIe``, and number of lanes.
-
-    As in NCCL, an unknown speed counts as 8 GT/s and a width of 0 as 16 lanes.
-    """
+    """Return the rates of a PCIe link; as in NCCL, an unknown speed is 8 GT/s, and a width of 0 is 16 lanes."""
     lane = _PCIE_LANE.get(speed.partition(" GT/s")[0].removesuffix(".0"), _PCIE_LANE["8"])
     return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
 
 
 def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fraction:
-    """Return NCCL's rate between two CPUs in bytes per second.
-
-    Names are those of dumps: architecture ``x86_64``, ``arm64`` or ``ppc64``; vendor ``GenuineIntel`` and others.
-    """
+    """Return NCCL's rate between two CPUs in bytes per second, of words as in dumps (``x86_64``, ``GenuineIntel``)."""
     rate = {"ppc64": 32, "arm64": 6}.get(architecture)
     if architecture == "x86_64":
         if vendor == "GenuineIntel":

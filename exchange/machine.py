@@ -26,10 +26,7 @@ MAX_SIZE = 200_000  #: Nodes and links of all boxes: what an instance file can h
 
 
 def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:
-    """Make the data of an instance, checked by building it.
-
-    The source is that of GPUs, links and rates; the layout's is added.
-    """
+    """Make the data of an instance, checked by building it; what the layout adds is told in its source."""
     if not box.gpus:
         raise InputError("no GPU; expected at least one")
     names = Counter([*box.gpus, *box.parts])
@@ -178,10 +175,7 @@ def _add_nics(box: Box, nic: Times | None) -> _WithNics:
 
 
 def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[str, str]], list[str]]:
-    """Return the links on paths from GPUs to their best NICs, and these NICs.
-
-    Without a choice in the file all NICs count.
-    """
+    """Return the links on paths from GPUs to their best NICs, or to those that the file has chosen, and these NICs."""
     if box.chosen:
         return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
     ahead: dict[str, list[Cable]] = {}

@@ -11,10 +11,7 @@ FORMATS = (".lp", ".mps")  #: Endings of the files that can be written.
 
 
 def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
-    """Write a Pyomo model in a format; a model without an objective minimizes zero.
-
-    With ``named``, variables and constraints keep the names of the model instead of x1, x2 and so on.
-    """
+    """Write a Pyomo model with its own names, or x1, x2 and so on; without an objective it minimizes zero."""
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept
 

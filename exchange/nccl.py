@@ -30,7 +30,6 @@ from .xml import Element, parse_xml
 
 MAX_GRAPH_BYTES = 4 * 2**20
 MAX_CHANNELS, MAX_VISITS = 256, 2048
-
 _SPEED = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?\Z")
 _RING, _CHAINS = "4", ("1", "2", "3")
 
@@ -118,7 +117,6 @@ def _speed(graph: Element, key: str) -> Fraction:
 
 
 MAX_BYTES = 16 * 2**20
-
 MAX_SAMPLES, MAX_LINE = 10_000, 1000  #: Times of a file at most, and letters of a line with some.
 _SIZES, _LEAST_US, _MOST_US = 2**60, 1e-3, 1e12  #: Bytes and microseconds of a time that is one; zero stands for none.
 
@@ -136,9 +134,7 @@ _PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce
 _TYPE = r"(?:u?int(?:8|32|64)?|half|float|double|bfloat16|fp?8_?e\w+|f8e\w+|float8_?e\w+)"
 _LINE = re.compile(rf"(?<![\w.])([0-9]+)\s+[0-9]+\s+{_TYPE}\s+(?:[a-z]\w*\s+)?((?:[-+.\w/]+\s*)+)")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
-
 _HALF = 4  #: Columns of one half of a line: time, two bandwidths, errors.
-
 _RANK = re.compile(r"\bRank\s{1,9}([0-9]{1,9})\s{1,9}(?:Group\s{1,9}[0-9]{1,9}\s{1,9})?Pid\s")
 _LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
 

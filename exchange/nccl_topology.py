@@ -28,7 +28,6 @@ from .xml import Element, parse_xml
 #: NCCL itself reads no more than 256 nodes of a kind; a dump of 72 GPUs has 0.3 MB.
 MAX_BYTES = 8 * 2**20
 MAX_CPUS, MAX_GPUS, MAX_PARTS = 256, 576, 4096
-
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
 
 

@@ -14,7 +14,6 @@ from ..core.strict_json import parse_json
 
 #: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
 MAX_YAML_BYTES = 64 * 2**10
-
 _MAX_YAML_DEPTH = 32
 _MAX_KEYS = 10_000
 

@@ -20,7 +20,6 @@ from ..core.units import UnitKind, exact, parse
 
 _NAMES = {UnitKind.RATE: ("bandwidth", "bw", "capacity", "rate"), UnitKind.TIME: ("latency", "delay")}
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+/[0-9]+|[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\Z")
-
 #: The Topology Zoo's rate in bits per second, and SNDlib's in a unit that its files do not say; 0 is none.
 RAW, OF_MODULE = "LinkSpeedRaw", "capacity of module"
 

@@ -56,10 +56,7 @@ _Message = tuple[int, int, int]  #: A message: source, target, tag.
 
 
 def connection_text(trace: Trace) -> str:
-    """Write messages as a connection matrix.
-
-    Sends that wait for a message and for different others, and messages beyond :data:`MAX_BYTES`, are refused.
-    """
+    """Write messages as a connection matrix; larger ones, and those that need two triggers, are refused."""
     numbers = {
         (rank, node.peer, node.tag): number
         for number, (rank, node) in enumerate(

@@ -28,7 +28,6 @@ from .machine import machine_instance
 MAX_BYTES = 2**20
 MAX_DEVICES = 256
 _ONE_HOP = 15  #: Weight of an xGMI link in ``rocm-smi``.
-
 _ANSI = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _GPU = re.compile(r"GPU[0-9]{1,4}\Z")
 _TAIL = ("CPU", "NUMA")

@@ -32,10 +32,7 @@ _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30}
 def import_taccl(
     path: Path, *, sketch: Path | None = None, size: str | None = None, time_unit: str = "1 us", name: str | None = None
 ) -> dict[str, Any]:
-    """Make an instance of a topology, for the boxes of a sketch or for one.
-
-    The size is that of the data that the costs are of, by default that in the name of the topology.
-    """
+    """Make an instance of a topology, for the boxes of a sketch or one; the costs are those of data of a size."""
     with locate_errors(source=str(path)):
         data = read_object(path, MAX_BYTES)
         title = str(data.get("name", ""))[:100]

@@ -36,7 +36,6 @@ from ..instances.loader import from_data
 from .plain_data import read_object, to_integer, to_number, to_object
 
 MAX_BYTES = 64 * 2**20  #: The largest file that the original has written is a hundred times smaller.
-
 _COLLECTIVES = {1: "all_gather", 2: "all_to_all"}
 
 _FLOW = re.compile(
@@ -46,30 +45,17 @@ _FLOW = re.compile(
 
 
 @dataclass(frozen=True)
-class OriginalSend:
-    """A send of a schedule file."""
-
-    chunk: int
-    source: int  #: Origin of the chunk, in the code's numbering of nodes.
-    epoch: int
-    way: tuple[int, ...]
-    volume: Fraction = Fraction(1)
-
-
-@dataclass(frozen=True)
 class OriginalSchedule:
     """Contents of a schedule file."""
 
     epoch_s: Fraction
     epochs: int
-    flows: tuple[OriginalSend, ...]
+    #: Of every send the chunk, its origin in the code's numbering of nodes, the epoch, the way, and the volume.
+    flows: tuple[tuple[int, int, int, tuple[int, ...], Fraction], ...]
 
 
 def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of an input file.
-
-    With ``as_drawn`` the network is that of the paper's figure where the code has another.
-    """
+    """Make an instance of an input file, with the network of the code, or that of the paper's figure."""
     with locate_errors(source=str(path)):
         data = read_object(path, MAX_BYTES)
         topology, instance = (to_object(data.get(key), key) for key in ("TopologyParams", "InstanceParams"))
@@ -140,7 +126,7 @@ def read_schedule(path: Path) -> OriginalSchedule:
         return OriginalSchedule(epoch, epochs, tuple(_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)))
 
 
-def _flow(line: Any, place: str) -> OriginalSend:
+def _flow(line: Any, place: str) -> tuple[int, int, int, tuple[int, ...], Fraction]:
     found = _FLOW.match(line) if isinstance(line, str) else None
     if found is None:
         expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
@@ -151,14 +137,11 @@ def _flow(line: Any, place: str) -> OriginalSend:
     except ValueError:
         raise InputError(f"{show_value(found[5])} is no volume", place=place) from None
     between = tuple(int(text) for text in re.findall(r"\d+", found[7] or ""))
-    return OriginalSend(chunk, source, int(found[6]), (tail, *between, head), volume)
+    return chunk, source, int(found[6]), (tail, *between, head), volume
 
 
 def position(topology: Topology, name: str, node: int) -> int:
-    """Return the position of a node of the code's numbering.
-
-    It counts switches first, those of DGX2 at the head of their chassis. ``name`` is ``TopologyParams.name``.
-    """
+    """Return the position of a node that the code counts: switches first, of DGX2 those of a chassis."""
     order = _code_order(topology, name.lower())
     if node >= len(order):
         raise InputError(f"node {node} of {len(order)}", place="7-Flows")
@@ -200,23 +183,23 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
     with locate_errors(source=str(path)):
         if not original.epoch_s:
             raise InputError("an epoch of no time", place="1-Epoch_Duration")
-        for index, flow in enumerate(original.flows):
+        for index, (chunk, origin, epoch, nodes, volume) in enumerate(original.flows):
             with locate_errors(f"7-Flows[{index}]"):
-                if flow.volume != 1:
-                    raise InputError(f"a part of {float(flow.volume):g} of a chunk; expected whole chunks")
-                source, *way = (position(topology, network, node) for node in (flow.source, *flow.way))
+                if volume != 1:
+                    raise InputError(f"a part of {float(volume):g} of a chunk; expected whole chunks")
+                source, *way = (position(topology, network, node) for node in (origin, *nodes))
                 if source not in rank:
                     raise InputError(
                         f"a chunk from the switch {topology.nodes[source].name!r}; expected one from a rank"
                     )
-                if flow.chunk >= per_source:
-                    raise InputError(f"chunk {flow.chunk} of {per_source}")
+                if chunk >= per_source:
+                    raise InputError(f"chunk {chunk} of {per_source}")
                 for one, other in pairwise(way):
                     if (one, other) not in links:
                         names = [topology.nodes[node].name for node in (one, other)]
                         raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
                 path_links = tuple(links[ends] for ends in pairwise(way))
-                sends.append((rank[source] * per_source + flow.chunk, flow.epoch, path_links))
+                sends.append((rank[source] * per_source + chunk, epoch, path_links))
     timed = instance.with_changes(timing=Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each))
     return ImportedSchedule(timed, _chunks(demand, len(rank), to_each=to_each), tuple(sends), original.epochs)
 

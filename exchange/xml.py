@@ -15,18 +15,13 @@ from xml.parsers import expat
 from ..core.errors import InputError, show_value
 
 __all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "feed_xml", "local_name", "outermost_elements", "parse_xml", "texts"]
-
 #: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
 MAX_DEPTH = 64
-
 MAX_ELEMENTS = 2**20  #: Elements of a file.
 
 
 def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMENTS) -> Element:
-    """Parse a text to its outermost element; names in a namespace are written ``{namespace}name``.
-
-    The outermost element must have the name ``root``, without its namespace, if one is given.
-    """
+    """Parse a text to its outermost element, of a name if one is given; ``{namespace}name`` is one in a namespace."""
     tree = TreeBuilder()
     _Reader(max_elements, tree, namespaces=True).read(text)
     found = tree.close()
@@ -46,10 +41,7 @@ class Target(Protocol):
 
 
 def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS) -> None:
-    """Parse a text without keeping it, for files of millions of elements; names are as they are written.
-
-    The target's errors are told with the line.
-    """
+    """Parse a text without keeping it, for files of millions of elements; errors get the line."""
     _Reader(max_elements, target, namespaces=False).read(text)
 
 
@@ -115,10 +107,7 @@ def local_name(element: Element) -> str:
 
 
 def outermost_elements(element: Element, *names: str) -> Iterator[Element]:
-    """Elements of these names below one, in the order of the text, without those inside one that has been found.
-
-    No element is looked at twice, so that work on what is inside those that are found is linear.
-    """
+    """Elements of these names below one, in order, without those inside of others; none is looked at twice."""
     waiting = [iter(element)]
     while waiting:
         child = next(waiting[-1], None)

@@ -16,10 +16,8 @@ from .trace import ADDED, COLL, KEPT, LAST_TYPE, PASSED, RECV, SEND, Node, Trace
 
 #: Bytes of all files, and nodes with what they wait for: an all-gather of 1,024 ranks around a ring has 2,095,104.
 MAX_BYTES, MAX_NODES, MAX_DEPENDENCES = 2**28, 2**21, 2**22
-
 #: Attributes of cwb's own: which chunk a message is of, and what becomes of it at the receiver.
 DATA, USE = "cwb_chunk", "cwb_use"
-
 _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
 

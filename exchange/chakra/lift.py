@@ -46,10 +46,7 @@ class _Way:
 
 @dataclass
 class _Part:
-    """Transfers of the same data: its origin, its receivers, and the final sum of each rank.
-
-    Contributions of ranks are bits.
-    """
+    """Transfers of the same data: its origin, its receivers, and each rank's final sum, in which ranks are bits."""
 
     units: int
     ways: list[int] = field(default_factory=list)

@@ -17,7 +17,6 @@ from ..msccl.operations import Operation, Shape, operations
 #: Types of nodes by their number (``NodeType``).
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 LAST_TYPE = COLL
-
 KEPT, ADDED, PASSED = range(3)  #: What becomes of what a rank receives.
 
 

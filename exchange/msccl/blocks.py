@@ -86,10 +86,7 @@ def _match_connections(operations: list[Operation]) -> dict[tuple[int, int] | No
 
 
 def _fuse(draft: DraftBlock) -> None:
-    """Make one step of what is received and sent on, where that keeps the order of what is sent.
-
-    What is sent apart is sent as soon as its data is there, so that it is in nobody's way.
-    """
+    """Make one step of what is received and sent on, where that keeps the order of what is sent."""
     place = {id(one): index for index, one in enumerate(draft.steps)}
     order: list[tuple[int, int, Operation]] = []
     last = -1
@@ -99,6 +96,7 @@ def _fuse(draft: DraftBlock) -> None:
             continue
         one = sent.after[0] if len(sent.after) == 1 else None
         if one is None or one.taken is None or place.get(id(one), -1) <= last:
+            # it is sent as soon as its data is there, so that it is in nobody's way
             last = max(last, *(place.get(id(other), -1) for other in sent.after), -1)
             order.append((last, index, sent))
             continue
@@ -125,10 +123,7 @@ def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], dra
 
 
 def find_waits(operations: list[Operation], drafts: list[DraftBlock]) -> list[dict[int, bool]]:
-    """Return, for every block, the steps that other blocks must wait for.
-
-    Waits implied by earlier ones are left out.
-    """
+    """Return, for every block, the steps that others must wait for, but for waits that earlier ones imply."""
     for index, draft in enumerate(drafts):
         draft.certain = [0] * len(drafts)
         draft.waits = [[] for _ in draft.steps]

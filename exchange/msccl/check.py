@@ -19,7 +19,6 @@ from .program import Algorithm
 
 #: A program that breaks one of these rules cannot be run.
 _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")
-
 LOADED = {"msccl": 4}  #: Programs that microsoft/msccl loads; it leaves out the others (``MSCCL_MAX_NUM_ALGOS``).
 
 

@@ -14,24 +14,19 @@ from ...core.errors import InputError
 #: A step moves fewer chunks than this, and a chain of ``re`` has at most so many; common to all.
 MAX_COUNT = 72
 MAX_FUSION = 16
-
 BLOCKS_PER_CHANNEL = 32  #: Thread blocks that send over a channel, and as many that receive.
 MAX_WAITED = 128  #: Thread blocks from this number on cannot be waited for: the number is kept in 8 bits with a sign.
 MAX_OFFSET = 2**15  #: Offsets are kept in 16 bits with a sign.
-
 #: What a runtime's XML reader holds: elements that it keeps of a file, children of one, attributes, characters.
 MAX_ELEMENTS = 4096
 MAX_CHILDREN = 1024
 MAX_ATTRIBUTES = 16
 MAX_CHARACTERS = 255
-
 PROTOCOLS = ("Simple", "LL", "LL128")
-
 #: What a connection holds that is sent and not yet received, in parts of a step, and bytes of a part, by protocol: of
 #: NCCL's 8 slots a part of Simple takes 4; sizes are those of NCCL's default buffers.
 SLOTS = {"Simple": 2, "LL": 8, "LL128": 8}
 SLOT_BYTES = {"Simple": 2**21, "LL": 2**15, "LL128": 576_000}
-
 DEFAULT_MAX_BYTES = 2**27  #: ``maxBytes`` of a file that does not say it.
 
 

@@ -25,7 +25,6 @@ from .program import Algorithm, Block, Gpu, Step
 #: Files and elements beyond this are not read.
 MAX_BYTES = 2**29
 MAX_STEPS = 2**22
-
 _DEPTHS = {"algo": 0, "gpu": 1, "tb": 2, "step": 3}
 _NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _INTERNED = {text: text for text in ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "ra", "nop", "i", "o")}

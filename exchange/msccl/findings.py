@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TypeVarTuple
 
 KEPT = 5  #: Findings of a rule that are kept; the others are counted.
-
 Found = Iterator[tuple[str, *tuple[int, ...]]]
 Subject = TypeVarTuple("Subject")
 

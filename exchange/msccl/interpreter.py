@@ -355,5 +355,4 @@ class _Machine:
 
 
 _LOCAL = frozenset({"cpy", "re", "ra"})
-
 _MOVES = READS & WRITES  #: Types that read a chunk and write another one.

@@ -33,10 +33,7 @@ ROUNDS = 10_000  #: Rounds in which steps are found; each settles at least one m
 
 @dataclass
 class Message:
-    """A chunk that is sent: of the collective's chunk, over which GPUs, when it is read and when it counts.
-
-    Of equally short ways between two GPUs, that of its channel is taken.
-    """
+    """A chunk that is sent: its GPUs, when it is read and when it counts; the channel chooses among equal ways."""
 
     chunk: int
     way: tuple[int, ...]

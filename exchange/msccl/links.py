@@ -46,10 +46,7 @@ class Loads:
 
 
 def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[int, ...]]]:
-    """Shortest ways between some pairs of ranks, and of these the widest: those whose narrowest link is fastest.
-
-    They lead over links and switches, not over other ranks; parallel links are ways each.
-    """
+    """Shortest ways over links and switches between pairs of ranks, and of these the widest, link by link."""
     wanted: dict[int, set[int]] = defaultdict(set)
     for source, target in pairs:
         wanted[source].add(target)

@@ -12,9 +12,7 @@ from .outcome import ROOTED, meaning_of
 from .program import FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
 
 _PARTED = frozenset({"allgather", "reduce_scatter", "reducescatter", "alltoall"})
-
 _MOST_MEMORY = 2**42  #: Bytes that no GPU has.
-
 _TYPES = frozenset({"s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"})
 
 #: Which offsets a parser looks at, by type: the source, the destination. It looks at neither of an ``rrc``.

@@ -21,7 +21,6 @@ from .outcome import Meaning
 
 _LAST = 2**20  #: Order of the last receiving among what belongs to one transfer.
 Place = tuple[str, int]  #: A place: buffer and offset.
-
 _NO_HOP = Hop(0, -1)
 
 

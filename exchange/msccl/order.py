@@ -114,10 +114,7 @@ class Order:
 
 
 class Races:
-    """Detector of accesses to the same memory, one of which writes, that nothing puts in order.
-
-    ``place`` describes an access in words, and ``call`` returns its call.
-    """
+    """Detector of accesses to the same memory, one of which writes, that nothing puts in order."""
 
     def __init__(
         self, gpus: int, order: Order, findings: Findings, place: Callable[[Access], str], call: Callable[[Access], int]

@@ -29,7 +29,6 @@ KINDS: dict[str, Collective | None] = {
 
 #: Collectives with a root, which a file does not name.
 ROOTED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER})
-
 #: Where each buffer begins in a GPU's memory, when they are different memory.
 INPUT, OUTPUT, SCRATCH = 0, 1 << 40, 1 << 41
 
@@ -112,7 +111,6 @@ def meaning_of(algorithm: Algorithm) -> Meaning:
 
 
 _PRIME = 2**127 - 1
-
 _MOST = 2**16  #: Contributions of a value that are counted for a message.
 
 

@@ -16,9 +16,7 @@ from .dialects import MAX_FUSION
 SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
 REDUCES = frozenset({"rrs", "rrc", "rrcs"})
-
 FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})  #: Types that do two things at once.
-
 #: Types that read their source, and that write their destination.
 READS = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re", "ra"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re", "ra"})
@@ -88,10 +86,7 @@ def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
 
 @dataclass(frozen=True)
 class Block:
-    """A thread block on one channel, with at most one GPU to send to and one to receive from.
-
-    Without a peer the number is -1.
-    """
+    """A thread block on one channel, with at most one GPU to send to and one to receive from; -1 is none."""
 
     id: int
     send: int

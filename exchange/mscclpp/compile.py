@@ -18,7 +18,6 @@ from .plan import MOVES, PACKETS, PORT, SIGNALS, WAITS, Block, Buffer, Gpu, Op, 
 MAX_UNITS = 256
 MAX_ITERATIONS = 2**10
 MAX_MOVED = 2**18, 2**10
-
 Way = tuple[str, int, int, int]  #: Channel of a kind from one GPU to another one, by its number among those.
 
 

@@ -19,9 +19,7 @@ MAX_VALUES = 2**23
 MAX_KEYS = 64
 MAX_GPUS = 2**14
 MAX_NUMBER = 2**31
-
 MAX_OBJECTS = 2**20  #: Objects that are no operations and no buffers; each takes more memory than those.
-
 #: What is looked at of a file to see whether it is a plan.
 _BEGIN = 2**16
 T = TypeVar("T")

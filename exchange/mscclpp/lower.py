@@ -80,10 +80,7 @@ class _GpuBuilder:
     def gpu(
         self, sizes: tuple[int, int], sent: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
     ) -> Gpu:
-        """Build the GPU, when all places of received data are known.
-
-        ``sent`` is the place of each sent operation's data at the receiver, by the operation's identity.
-        """
+        """Build the GPU; ``sent`` has the place of each sent operation's data at the receiver, by its identity."""
         self.sent, self.kind, self.variant = sent, kind, variant
         releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
@@ -262,10 +259,7 @@ _VARIANTS = {
 
 
 def lower(flow: Flow, target: Target) -> Plan:
-    """Make a plan that does what the schedule does, and run it.
-
-    Channels are added until no thread block has more operations than the executor takes.
-    """
+    """Make a plan that does what the schedule does, with as few channels as the executor's limits allow, and run it."""
     if target.protocol == "LL" and any(
         target.kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
     ):

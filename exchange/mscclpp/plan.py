@@ -17,19 +17,16 @@ from typing import NamedTuple
 
 #: Kinds of channels: memory of another GPU that is mapped, one that a proxy copies to, a switch that copies and adds.
 MEMORY, PORT, SWITCH = "memory", "port", "switch"
-
 #: Operations of a thread block (those of pipelines too), channels of a kind, channels and buffers of an operation.
 MAX_OPERATIONS = 64
 MAX_CHANNELS = 16
 MAX_OP_CHANNELS = 8
 MAX_OP_BUFFERS = 10
-
 #: Barriers of a GPU, semaphores of an operation, operations of a pipeline, threads of a block.
 MAX_BARRIERS = 16
 MAX_SEMAPHORES = 16
 MAX_PIPELINE = 16
 MAX_THREADS = 1024
-
 SCRATCH_BYTES = 2**26  #: Scratch memory where it is reused.
 RESIDENT = 132  #: Thread blocks that run at once on an H100, one on each multiprocessor.
 

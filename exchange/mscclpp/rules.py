@@ -305,10 +305,7 @@ def packets(plan: Plan) -> Found:
 
 
 def halves(plan: Plan) -> Found:
-    """Check remote scratch accesses with two halves.
-
-    Without packets they go to the first half of another GPU in every call.
-    """
+    """Check accesses to the scratch memory of other GPUs: without packets, they go to its first half in every call."""
     if not plan.double_scratch:
         return
     for gpu, block, place, op in plan.operations():
