@@ -122,7 +122,10 @@ class _Reader:
         if len(gpus) > 1:
             raise InputError(f"{len(gpus)} GPUs are partitions of one device; expected one")
         if gpus:
-            self._gpu(gpus[0], cpu, parent, rate, prefix, busid)
+            name = f"{prefix}gpu{_integer(gpus[0], 'dev', None, 0, 10**6)}"
+            self.gpus.append(_Part(name, cpu.host, cpu.name, gpus[0]))
+            self.devices[cpu.host, busid] = name
+            self._rank(name, _integer(gpus[0], "rank", -1), parent, rate)
         elif nic is not None:
             self._nic(nic, parent, rate, prefix, f"{prefix}nic-{element.get('busid')}")
         elif kind.startswith(("0x03", "0x1200")):
@@ -143,12 +146,6 @@ class _Reader:
                         self._device(child, cpu, name, prefix)
                     elif child.tag == "pcilink":
                         self.links.append((name, cpu.host, str(_busid(child, "target"))))
-
-    def _gpu(self, element: Element, cpu: _Part, parent: str, rate: Fraction, prefix: str, busid: int) -> None:
-        name = f"{prefix}gpu{_integer(element, 'dev', None, 0, 10**6)}"
-        self.gpus.append(_Part(name, cpu.host, cpu.name, element))
-        self.devices[cpu.host, busid] = name
-        self._rank(name, _integer(element, "rank", -1), parent, rate)
 
     def _rank(self, name: str, rank: int, parent: str, rate: Fraction) -> None:
         if len(self.order) >= MAX_GPUS:

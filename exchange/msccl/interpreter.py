@@ -140,10 +140,12 @@ class _Machine:
             self.blocks[gpu.id][block.id] = running
             used = {instruction.step.type for instruction in block.instructions}
             if block.send >= 0 and used & SENDS:
-                running.fifo_out = self._connection(gpu.id, block.send, block.chan)
+                link = gpu.id, block.send, block.chan
+                running.fifo_out = self.connections.setdefault(link, _Connection(self.slots))
                 running.fifo_out.users.append(running)
             if block.recv >= 0 and used & RECEIVES:
-                running.fifo_in = self._connection(block.recv, gpu.id, block.chan)
+                link = block.recv, gpu.id, block.chan
+                running.fifo_in = self.connections.setdefault(link, _Connection(self.slots))
                 running.fifo_in.takers.append(running)
             self._report_overlaps(running)
             self.ready.append(running)
@@ -159,12 +161,6 @@ class _Machine:
             if any(0 < abs(bases[step.srcbuf] + offset - target) < step.cnt for offset in instruction.sources):
                 text = "writes chunks where it reads others, and its threads are in no order"
                 self.run.findings.add("race", text, place_text(block.gpu, block.block.id, instruction.position))
-
-    def _connection(self, source: int, target: int, channel: int) -> _Connection:
-        key = (source, target, channel)
-        if key not in self.connections:
-            self.connections[key] = _Connection(self.slots)
-        return self.connections[key]
 
     def go(self) -> None:
         while self.ready:
@@ -214,7 +210,11 @@ class _Machine:
         came = self._take(block, into, step, count) if into is not None and kind in RECEIVES else (-1,) * count
         given = tuple(self._run_chunk(block, step, unit, value) for unit, value in enumerate(came, block.unit))
         if out is not None and kind in SENDS:
-            self._give(block, out, given, step.cnt)
+            out.items.append((given, step.cnt, block.unit, Access(block.actor, block.done * UNITS + block.unit, 0)))
+            out.sent += count
+            if out.receiver is not None:
+                self.ready.append(out.receiver)
+                out.receiver = None
         return count
 
     def _run_chunk(self, block: _RunningBlock, step: Step, unit: int, came: int) -> int:
@@ -251,13 +251,6 @@ class _Machine:
             self.ready.append(into.sender)
             into.sender = None
         return values
-
-    def _give(self, block: _RunningBlock, out: _Connection, values: tuple[int, ...], count: int) -> None:
-        out.items.append((values, count, block.unit, Access(block.actor, block.done * UNITS + block.unit, 0)))
-        out.sent += len(values)
-        if out.receiver is not None:
-            self.ready.append(out.receiver)
-            out.receiver = None
 
     def _local(self, block: _RunningBlock, instruction: Instruction, step: Step, unit: int) -> None:
         target = self._address(block, step.dstbuf, step.dstoff + unit)

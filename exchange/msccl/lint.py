@@ -45,8 +45,7 @@ def attributes(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Attributes that the runtime requires are there."""
     needed = {"inplace": algorithm.inplace}
     if dialect.placed:
-        more = {"outofplace": algorithm.outofplace, "minBytes": algorithm.min_bytes, "maxBytes": algorithm.max_bytes}
-        needed |= more
+        needed |= {"outofplace": algorithm.outofplace, "minBytes": algorithm.min_bytes, "maxBytes": algorithm.max_bytes}
     for name, value in needed.items():
         if value is None:
             yield (f"has no {name}, without which the file is rejected",)

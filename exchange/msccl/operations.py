@@ -185,18 +185,15 @@ class _OperationBuilder:
         elif self.shape.fused:
             own = _shift_place(has, offset)
             self._add(Operation("rrc", gpu, own, target, count, taken, **known), own, target)
-        else:
-            self._receive_and_add(gpu, _shift_place(has, offset), target, count, taken)
-
-    def _receive_and_add(self, gpu: int, own: Place, target: Place, count: int, taken: tuple[int, int]) -> None:
-        """Reduce in two steps, for want of ``rrc``."""
-        if own != target and not (self.shape.only_inplace and self._address(gpu, own) == self._address(gpu, target)):
-            self._add(Operation("cpy", gpu, own, target, count, home=taken), own, target)
-        part = ("s", self._room(gpu, count))
-        self._add(Operation("r", gpu, part, part, count, taken), None, part)
-        operation = Operation("re", gpu, part, target, count, home=taken)
-        self._add(operation, part, target)
-        self._reads(operation, target)
+        else:  # in two steps, for want of ``rrc``
+            own, part = _shift_place(has, offset), ("s", self._room(gpu, count))
+            same = self.shape.only_inplace and self._address(gpu, own) == self._address(gpu, target)
+            if own != target and not same:
+                self._add(Operation("cpy", gpu, own, target, count, home=taken), own, target)
+            self._add(Operation("r", gpu, part, part, count, taken), None, part)
+            operation = Operation("re", gpu, part, target, count, home=taken)
+            self._add(operation, part, target)
+            self._reads(operation, target)
 
     def _own_parts(self) -> None:
         """Copy to the output what a rank has and needs itself."""

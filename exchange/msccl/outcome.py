@@ -220,9 +220,9 @@ def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
             found = values.contribution(rank, base + grain - run.bases[rank]["i"])
         if origin is not None:
             if values.origin(found) != origin:
-                text = (
-                    f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {_value_text(run, found)}"
-                )
+                is_one = values.origin(found)
+                what = "a sum" if is_one is None else _contribution_text(run, *is_one)
+                text = f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {what}"
                 run.findings.add("result", text, f"gpu {rank}")
             continue
         place = run.meaning.place(rank, grain)
@@ -233,22 +233,16 @@ def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
             run.findings.add("result", text, f"gpu {rank}")
 
 
-def _value_text(run: Run, value: int) -> str:
-    origin = run.values.origin(value)
-    if origin is None:
-        return "a sum"
-    return "undefined" if origin[1] < 0 else _contribution_text(run, *origin)
-
-
 def _contribution_text(run: Run, gpu: int, grain: int) -> str:
-    return f"chunk {grain} of gpu {gpu % run.ngpus}" + (" of an earlier call" if gpu >= run.ngpus else "")
+    earlier = " of an earlier call" if gpu >= run.ngpus else ""
+    return "undefined memory" if grain < 0 else f"chunk {grain} of gpu {gpu % run.ngpus}{earlier}"
 
 
 def _sum_error_text(run: Run, value: int, place: int) -> str:
     found = run.values.contributions(value)
     for (gpu, grain), times in found.items():
         if grain != place or gpu >= run.ngpus:
-            return f"it has {'undefined memory' if grain < 0 else _contribution_text(run, gpu, grain)}"
+            return f"it has {_contribution_text(run, gpu, grain)}"
         if times > 1:
             return f"it has that of gpu {gpu} {times} times"
     missing = [gpu for gpu in range(run.ngpus) if (gpu, place) not in found]

@@ -289,31 +289,28 @@ def gets(plan: Plan) -> Found:
 
 def packets(plan: Plan) -> Found:
     """Packets are in scratch memory, which has room for them with protocol LL."""
+    for _, _, place, op in plan.operations() if plan.protocol != "LL" else ():
+        if op.name in PACKETS:
+            text = f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone"
+            yield text, *place
+    for place, name, letter, buffers in _lettered(plan):
+        if letter in "PQT" and any(buffer != "s" for buffer in buffers):
+            yield f"{name} of packets in buffer {buffers[0]}; packets are in scratch memory", *place
+
+
+def _lettered(plan: Plan) -> Iterator[tuple[tuple[int, int, int], str, str, list[str]]]:
+    """Yield the buffers of operations that move data: place, operation, letter, and the memory that it is."""
     for gpu, block, place, op in plan.operations():
-        if op.name not in PACKETS:
-            continue
-        if plan.protocol != "LL":
-            yield (
-                f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone",
-                *place,
-            )
-        letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
+        letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type)) if op.name in MOVES else ""
         for one, letter in zip((*op.src, *op.dst), letters, strict=False):
-            owners = list(_owners(plan, gpu, block, op, one))
-            if letter in "PQT" and any(buffer != "s" for _, buffer in owners):
-                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", *place
+            yield place, op.name, letter, [buffer for _, buffer in _owners(plan, gpu, block, op, one)]
 
 
 def halves(plan: Plan) -> Found:
     """Check accesses to the scratch memory of other GPUs: without packets, they go to its first half in every call."""
-    if not plan.double_scratch:
-        return
-    for gpu, block, place, op in plan.operations():
-        if op.name in MOVES:
-            letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
-            for one, letter in zip((*op.src, *op.dst), letters, strict=False):
-                if letter in "RS" and any(buffer == "s" for _, buffer in _owners(plan, gpu, block, op, one)):
-                    yield f"{op.name} with scratch memory of another GPU, which is not halved there", *place
+    for place, name, letter, buffers in _lettered(plan) if plan.double_scratch else ():
+        if letter in "RS" and "s" in buffers:
+            yield f"{name} with scratch memory of another GPU, which is not halved there", *place
 
 
 def pipelines(plan: Plan) -> Found:

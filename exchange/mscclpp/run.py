@@ -148,7 +148,10 @@ class _Machine:
             for way in one.ways:
                 self.order.add(thread.actor, thread.event, Source(self.queues[way], len(self.queued[way])))
         elif one.name == "sem_release":
-            self._release(thread, one)
+            for number in one.semaphores:
+                self.value[thread.gpu][number] += 1
+                self.released[thread.gpu, number][thread.actor].append(thread.events(one.start))
+                self._wake((thread.gpu, number, "semaphore"))
         elif one.name == "sem_acquire":
             return self._acquire(thread, one)
         elif one.name == "barrier":
@@ -198,12 +201,6 @@ class _Machine:
             self.order.add(thread.actor, thread.event, source)
             thread.stage += 1
         return True
-
-    def _release(self, thread: _Thread, one: Instruction) -> None:
-        for number in one.semaphores:
-            self.value[thread.gpu][number] += 1
-            self.released[thread.gpu, number][thread.actor].append(thread.events(one.start))
-            self._wake((thread.gpu, number, "semaphore"))
 
     def _acquire(self, thread: _Thread, one: Instruction) -> bool:
         while thread.stage < len(one.semaphores):
