@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..studies.imports import ImportedInstance
 
 _NVIDIA = ("p100", "v100", "a100", "a800", "h100", "h200", "h20", "h800", "gh200", "b200", "gb200", "b300", "gb300")
+_CPUS = ("broadwell", "skylake", "sapphire-rapids", "granite-rapids", "amd", "zhaoxin", "kh-40000", "arm", "power")
 _AMD = ("mi50", "mi60", "mi100", "mi300a", "mi300x", "mi325x")
 
 _output = click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
@@ -43,10 +44,12 @@ _rated = click.option(
     help="Rates that copies attain, as assumed by NCCL (about 80 %), or those of data sheets.",
 )
 
-_pcie_rates = combine(
-    click.option("--pcie", metavar="RATE", help="Rate of a PCIe link, such as '24 GB/s'."),
+_cpus = combine(
     click.option("--between-cpus", metavar="RATE", help="Rate between two CPUs, such as '16 GB/s'."),
+    click.option("--cpu", type=click.Choice(_CPUS), help="What the CPUs are, for NCCL's rate between two."),
 )
+
+_pcie_rates = combine(click.option("--pcie", metavar="RATE", help="Rate of a PCIe link, such as '24 GB/s'."), _cpus)
 
 
 @click.group(name="import", no_args_is_help=False)
@@ -136,6 +139,7 @@ def wan(source: str, output: Path, **given: Any) -> None:
 @click.option("--nvlink", metavar="LINKS", help="NVLinks of a GPU, for such a file, as '12 x 25 GB/s'.")
 @click.option("--wiring", type=click.Choice(["switch", "mesh", "hybrid-cube-mesh"]), help="Topology of these NVLinks.")
 @click.option("--no-nvlink", is_flag=True, help="There are no NVLinks.")
+@_cpus
 @click.option(
     "--graph", type=click.IntRange(0, 100), default=0, help="Number of the graph in a graph file; 0 is the rings."
 )

@@ -51,6 +51,9 @@ def import_astra(
     dimensions, for bandwidth designs and multi-rail methods, and not a graph.
     """
     with locate_errors(source=str(path)):
+        if path.suffix == ".topo":
+            text = "a topology of ns-3, with switches and links one by one"
+            raise InputError(f"{text}; expected the backend's analytical network or logical-dims, or cwb import csv")
         data = parse_json(read_text(path, MAX_YAML_BYTES).encode(), 1000) if path.suffix == ".json" else read_yaml(path)
         if not isinstance(data, dict):
             raise InputError("expected an object")

@@ -144,21 +144,28 @@ def pcie(speed: str, width: int) -> LinkRate:
     return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
 
 
+#: Rates between two CPUs in GB/s; those of Intel by generation.
+CPUS: Mapping[str, int] = {
+    "broadwell": 6, "skylake": 10, "sapphire-rapids": 22, "granite-rapids": 40, "amd": 16, "zhaoxin": 6, "kh-40000": 9,
+    "arm": 6, "power": 32,
+}  # fmt: skip
+
+
 def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fraction:
     """Return NCCL's rate between two CPUs in bytes per second, of words as in dumps (``x86_64``, ``GenuineIntel``)."""
-    rate = {"ppc64": 32, "arm64": 6}.get(architecture)
-    if architecture == "x86_64":
-        if vendor == "GenuineIntel":
-            rates = ((0xCF, 40), (0x8F, 22), (0x55, 10))
-            rate = next((r for least, r in rates if family == 6 and model >= least), 6)
-        elif vendor == "AuthenticAMD":
-            rate = 16
-        elif vendor.strip() in ("CentaurHauls", "Shanghai"):
-            rate = 9 if (family, model) == (7, 0x5B) else 6
-    if rate is None:
+    name = {"ppc64": "power", "arm64": "arm"}.get(architecture)
+    if architecture == "x86_64" and vendor == "GenuineIntel":
+        generations = ((0xCF, "granite-rapids"), (0x8F, "sapphire-rapids"), (0x55, "skylake"))
+        name = next((name for least, name in generations if family == 6 and model >= least), "broadwell")
+    elif architecture == "x86_64" and vendor.strip() in ("CentaurHauls", "Shanghai"):
+        name = "kh-40000" if (family, model) == (7, 0x5B) else "zhaoxin"
+    elif (architecture, vendor) == ("x86_64", "AuthenticAMD"):
+        name = "amd"
+    if name is None:
         found = f"{show_value(architecture)}, {show_value(vendor)}"
-        raise InputError(f"the rate between CPUs of {found} is not known; expected x86_64, arm64 or ppc64 and a vendor")
-    return Fraction(rate * GB)
+        expected = "expected x86_64, arm64 or ppc64 and a vendor, or --cpu or --between-cpus"
+        raise InputError(f"the rate between CPUs of {found} is not known; {expected}")
+    return Fraction(CPUS[name] * GB)
 
 
 #: Between a CPU and a device that is no PCIe device, and between parts of one: no limit in practice.

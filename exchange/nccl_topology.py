@@ -42,6 +42,7 @@ def import_nccl(path: Path, layout: Layout, rates: Rates, *, graph: int = 0, nam
             box = system_box(root, rates)
             source = f"{path.name}, a topology of NCCL; rates of links are {rates.rating.value}, as NCCL counts"
             source += ", but those of NVLinks as given" if rates.links else ""
+            source += "" if _has_classes(root) else "; devices without a class or others below count as GPUs"
         else:
             raise InputError(f"its root is {show_value(root.tag)}; expected system or graphs")
         return machine_instance(box, layout, name=name or path.stem, source=source)
@@ -49,7 +50,7 @@ def import_nccl(path: Path, layout: Layout, rates: Rates, *, graph: int = 0, nam
 
 def system_box(root: Element, rates: Rates) -> Box:
     """Read the ``system`` of a topology file."""
-    reader = _Reader(rates)
+    reader = _Reader(rates, _has_classes(root))
     cpus = [child for child in root if child.tag == "cpu"]
     if not cpus or len(cpus) > MAX_CPUS:
         raise InputError(f"{len(cpus)} CPUs; expected from 1 to {MAX_CPUS}", place="system")
@@ -85,6 +86,7 @@ class _Part:
 @dataclass
 class _Reader:
     rates: Rates
+    classed: bool  #: Whether devices have a class.
     parts: dict[str, Role] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[str, Fraction | None] = field(default_factory=dict)
@@ -128,7 +130,7 @@ class _Reader:
             self._rank(name, _integer(gpus[0], "rank", -1), parent, rate)
         elif nic is not None:
             self._nic(nic, parent, rate, prefix, f"{prefix}nic-{element.get('busid')}")
-        elif kind.startswith(("0x03", "0x1200")):
+        elif kind.startswith(("0x03", "0x1200")) or not (self.classed or len(element)):
             self.bare.append(f"{prefix}gpu{len(self.bare)}")
             self._rank(self.bare[-1], -1, parent, rate)
         elif kind.startswith("0x02"):
@@ -239,6 +241,10 @@ class _Reader:
         parts, cables = wire_gpus(self.bare, links, wiring)
         self.parts.update(parts)
         self.cables += cables
+
+
+def _has_classes(root: Element) -> bool:
+    return any(device.get("class") for device in root.iter("pci"))
 
 
 def _integer(element: Element, key: str, default: int | None = None, low: int = -(10**9), high: int = 10**9) -> int:

@@ -64,6 +64,8 @@ def import_nvidia_smi(
     """Make an instance of the text of ``nvidia-smi topo -m``, with others of nvidia-smi in the same or other files."""
     with locate_errors(source=str(paths[0])):
         text = _ANSI.sub("", "\n".join(read_text(path, MAX_BYTES) for path in paths))
+        if re.search("link type between two gpus", text, re.IGNORECASE):
+            raise InputError("the text of rocm-smi --showtopo, which cwb import rocm-smi reads; expected nvidia-smi's")
         matrix = read_matrix(text)
         named = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
         single, origin = _nvlink(matrix, text, rates, named)

@@ -35,6 +35,8 @@ def import_taccl(
     """Make an instance of a topology, for the boxes of a sketch or one; the costs are those of data of a size."""
     with locate_errors(source=str(path)):
         data = read_object(path, MAX_BYTES)
+        if "gpus_per_node" not in data and "nnodes" in data:
+            raise InputError("a sketch of TACCL; expected a topology, with this file as its --sketch")
         title = str(data.get("name", ""))[:100]
         unit = parse(time_unit, UnitKind.TIME, allow_zero=False)
         costs = _Costs(data, _size(title, size), unit)

@@ -144,6 +144,8 @@ def import_nccl(
     nvlink: str | None = None,
     wiring: str | None = None,
     no_nvlink: bool = False,
+    between_cpus: str | None = None,
+    cpu: str | None = None,
     graph: int = 0,
     nvls: bool | None = None,
     name: str | None = None,
@@ -161,6 +163,8 @@ def import_nccl(
     generation, nvlink, wiring, no_nvlink : optional
         For a file with only the PCIe tree: the GPU, such as ``a100``; NVLinks of a GPU, as ``"12 x 25 GB/s"``;
         ``switch``, ``mesh`` or ``hybrid-cube-mesh``; or True without NVLinks.
+    between_cpus, cpu : str, optional
+        Rate between two CPUs, or what they are, such as ``amd`` or ``skylake``; by default as the file says.
     graph : int
         Number of the graph in a graph file; 0 is the rings.
     nvls : bool, optional
@@ -173,7 +177,8 @@ def import_nccl(
     from ..exchange.nccl_topology import import_nccl
 
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = replace(_rates(rates, generation, links), wiring=Wiring(wiring) if wiring else None, pcie_only=no_nvlink)
+    told = _rates(rates, generation, links, None, between_cpus, cpu)
+    told = replace(told, wiring=Wiring(wiring) if wiring else None, pcie_only=no_nvlink)
     number = whole(graph, "graph", 0, 100)
     return _write_instance(import_nccl(Path(file), _layout(nvls=nvls, **boxes), told, graph=number, name=name), output)
 
@@ -187,6 +192,7 @@ def import_nvidia_smi(
     nvlink: str | None = None,
     pcie: str | None = None,
     between_cpus: str | None = None,
+    cpu: str | None = None,
     nvls: bool | None = None,
     name: str | None = None,
     output: str | Path | None = None,
@@ -198,14 +204,14 @@ def import_nvidia_smi(
     ----------
     files : str, Path or sequence of them
         The text, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
-    rates, generation, nvlink, nvls, name, output, **boxes
+    rates, generation, nvlink, between_cpus, cpu, nvls, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
     from ..exchange.smi import import_nvidia_smi
 
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = _rates(rates, generation, links, pcie, between_cpus)
+    told = _rates(rates, generation, links, pcie, between_cpus, cpu)
     return _write_instance(import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
 
 
@@ -218,6 +224,7 @@ def import_rocm_smi(
     xgmi: str | None = None,
     pcie: str | None = None,
     between_cpus: str | None = None,
+    cpu: str | None = None,
     name: str | None = None,
     output: str | Path | None = None,
     **boxes: Any,
@@ -228,15 +235,15 @@ def import_rocm_smi(
     ----------
     xgmi : str, optional
         xGMI links of a pair, as ``"2 x 50 GB/s"``.
-    pcie, between_cpus : str, optional
-        Rates of a PCIe link and between two CPUs.
-    rates, generation, name, output, **boxes
+    pcie : str, optional
+        Rate of a PCIe link.
+    rates, generation, between_cpus, cpu, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
     from ..exchange.smi import import_rocm_smi
 
     links = None if xgmi is None else _times("--xgmi", xgmi)
-    told = _rates(rates, generation, links, pcie, between_cpus)
+    told = _rates(rates, generation, links, pcie, between_cpus, cpu)
     return _write_instance(import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
 
 
@@ -434,12 +441,17 @@ def _layout(
 
 
 def _rates(
-    rates: str, generation: str | None, links: Times | None, pcie: str | None = None, cpus: str | None = None
+    rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None, cpu: str | None
 ) -> Rates:
-    from ..exchange.link_rates import Rates, Rating
+    from ..exchange.link_rates import CPUS, GB, Rates, Rating
 
     rating = Rating(check_name(rates, tuple(rating.value for rating in Rating), "--rates"))
-    return Rates(rating, generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
+    if cpus is not None and cpu is not None:
+        raise InputError("is given beside --between-cpus; expected one of the two", source="--cpu")
+    between = _rate("--between-cpus", cpus)
+    if cpu is not None:
+        between = Fraction(CPUS[check_name(cpu, tuple(CPUS), "--cpu")] * GB)
+    return Rates(rating, generation, links, _rate("--pcie", pcie), between)
 
 
 def _times(option: str, text: str, *, counted: bool = False) -> Times:

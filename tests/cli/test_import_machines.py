@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from cwb.cli.importing import _AMD, _NVIDIA
+from cwb.cli.importing import _AMD, _CPUS, _NVIDIA
 from cwb.cli.main import run
-from cwb.exchange.link_rates import AMD_GENERATIONS, GENERATIONS
+from cwb.exchange.link_rates import AMD_GENERATIONS, CPUS, GENERATIONS
 from cwb.instances import load
 from machine_files import nccl_system, rocm_topo, smi_topo
 
@@ -23,6 +23,7 @@ def test_generations_are_those_of_the_tables():
     """The choices of the options, which help shows without loading the tables, are the entries of the tables."""
     assert set(_NVIDIA) == set(GENERATIONS)
     assert set(_AMD) == set(AMD_GENERATIONS)
+    assert set(_CPUS) == set(CPUS)
 
 
 FILES = {
@@ -69,6 +70,7 @@ def test_four_boxes_on_rails(tmp_path):
         (("nvidia-smi", "in", "--pcie", "24"), "--pcie: '24' has no unit"),
         (("nvidia-smi", "in", "--generation", "v101"), "'v101' is unknown; expected one of"),
         (("nvidia-smi", "missing"), "missing: no such file"),
+        (("nccl", "in", "--cpu", "amd", "--between-cpus", "9 GB/s"), "--cpu: is given beside --between-cpus"),
         (("nccl", "in"), "in: not XML"),
         (("rocm-smi", "in"), "in: weight between two gpus"),
         (("astra", "in"), "in: "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
@@ -132,6 +133,28 @@ def test_files_of_clouds_ask(tmp_path):
         read(tmp_path, text, generation="a100", layout=Layout(boxes=2))
     boxes = read(tmp_path, text, generation="a100", layout=Layout(boxes=2, nic=Times.read("8 x 200 Gb/s")))
     assert rates(boxes)["box1.nic7", "network"] == "25 GB/s"
+
+
+def test_links_of_a_gpu_to_itself_carry_nothing(tmp_path):
+    """As in Azure's file of the NCv4: NVLinks whose target is the GPU itself join nobody, and PCIe stays."""
+    text = nccl_system(4, lambda i: f'<nvlink target="{gpu_address(i)}" count="12" tclass="0x030200"/>')
+    found = rates(read(tmp_path, text))
+    assert found == rates(read(tmp_path, nccl_system(4, lambda i: "")))
+    assert ("cpu0", "cpu1") in found
+
+
+def test_devices_and_cpus_without_words(tmp_path):
+    """As in the file of AWS's g5: devices without a class are GPUs, and what the CPUs are is asked or overridden."""
+    cpus = ("".join(f'<pci busid="0000:00:1{4 * n + i}.0"/>' for i in range(4)) for n in range(2))
+    text = "<system>" + "".join(f'<cpu numaid="{n}">{pci}</cpu>' for n, pci in enumerate(cpus)) + "</system>"
+    with pytest.raises(InputError, match=r"cpu0: the rate between CPUs of '', '' is not known; expected.*--cpu or"):
+        read(tmp_path, text, pcie_only=True)
+    data = read(tmp_path, text, pcie_only=True, cpus_Bps=Fraction(16 * 10**9))
+    assert rates(data)["cpu0", "cpu1"] == "16 GB/s"
+    assert "count as GPUs" in data["source"]
+    assert len(rates(data)) == 8 + 1
+    known = read(tmp_path, nccl_system(4, lambda i: ""), cpus_Bps=Fraction(9 * 10**9))
+    assert rates(known)["cpu0", "cpu1"] == "9 GB/s"
 
 
 GRAPHS = """<graphs version="1">

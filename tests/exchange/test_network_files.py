@@ -125,6 +125,14 @@ def test_sketches_of_taccl(tmp_path):
             import_taccl(topology, sketch=write_file(tmp_path, "s.json", sketch))
 
 
+def test_other_files_of_taccl_and_astra_are_named(tmp_path):
+    """A sketch in place of a topology, and a topology of ns-3 in place of a network, are told what they are."""
+    with pytest.raises(InputError, match="a sketch of TACCL; expected a topology, with this file as its --sketch"):
+        import_taccl(write_file(tmp_path, "s.json", RELAY))
+    with pytest.raises(InputError, match=r"a topology of ns-3.*logical-dims"):
+        import_astra(write_file(tmp_path, "a.topo", "4 1 0 1 4 H100\n4\n0 4 400Gbps 0.0005ms 0\n"))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -9,7 +9,7 @@ from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
 from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.smi import import_nvidia_smi, read_matrix
-from machine_files import cube_cell, smi_links, smi_topo
+from machine_files import cube_cell, rocm_topo, smi_links, smi_topo
 
 GB = 10**9
 SWITCH = smi_topo(lambda i, j: "NV18", 8)
@@ -186,6 +186,7 @@ def test_an_underlined_header(tmp_path):
     [
         ("", "no matrix of nvidia-smi topo -m"),
         ("GPU0\tX\n", "no matrix"),
+        (rocm_topo(2, lambda i, j: "XGMI", lambda i, j: 15, lambda i: 0), "rocm-smi --showtopo, which cwb import rocm"),
         (" \n" * 200_000, "no matrix"),
         (SWITCH.replace("NV18\t0-31", "NV180-31", 1), "'NV180-31' from GPU0 to GPU7; expected X, NV#.*space or tab"),
         (SWITCH.replace("NV18", "NV17", 1), "'NV17' from gpu0 to gpu1, but 'NV18' back"),
