@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...algorithms.schedules.problem import equal_chunks
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
@@ -172,8 +171,9 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     if kind is Collective.ALL_TO_ALL:
         held, needed = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks)
     parts = ranks * meaning.grains if kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
-    held, needed = held.astype(np.int64), needed.astype(np.int64)
-    return equal_chunks(range(ranks), size_bytes / parts, held, needed, reduced=kind in SUMS)
+    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
+    ones, held, needed = (column.astype(np.int64) for column in (np.ones(count), held, needed))
+    return Chunks(ones, size_bytes / parts, groups, held, needed, np.full(count, kind in SUMS))
 
 
 def steps_of_sums(messages: list[Message]) -> list[int]:
