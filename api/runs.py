@@ -188,8 +188,7 @@ def solve(
     """
     from ..core.budget import Start, ignore
     from ..harness import Request, registry, run
-    from ..harness.last_model import LastModel
-    from ..harness.request import Listener
+    from ..harness.request import LastModel, Listener
     from ..studies.solve import finish_run, start_of
 
     if not isinstance(model, str):

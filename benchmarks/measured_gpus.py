@@ -7,7 +7,7 @@ FOLDER has ``gpu.csv``: results of nccl-tests and the like that others have publ
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. A row is predicted by the
 method ``nccl`` on the generator of its product, with the newest constants whichever version ran: they are NVIDIA's last
 measurements. In NCCL's own prediction no number is fitted: rates and constants are those of data sheets, of NCCL, and
-of the network plugin aws-ofi-nccl. The expected time has its six overheads (``cwb.heuristics.nccl.overheads``). Rows
+of the network plugin aws-ofi-nccl. The expected time has its six overheads (``cwb.heuristics.nccl.method``). Rows
 without a known product, number of GPUs, size or NCCL are counted and left out.
 """
 
@@ -28,9 +28,17 @@ from typing import Any
 
 import cwb
 from cwb.core.collective import Demand, collective_named
-from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
+from cwb.heuristics.nccl.method import (
+    OVERHEADS,
+    Filling,
+    NcclOptions,
+    Overheads,
+    Prediction,
+    expected_seconds,
+    interval,
+    prediction,
+)
 from cwb.heuristics.nccl.model import COLLECTIVES
-from cwb.heuristics.nccl.overheads import OVERHEADS, Filling, Overheads, expected_seconds, interval
 from scipy.optimize import minimize
 
 #: A machine by a pattern of its product: generator, and GPUs of a full box.

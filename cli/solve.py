@@ -143,9 +143,8 @@ def solve(
     """
     from ..harness import Request, registry
     from ..harness.interrupt import stop_on_interrupt
-    from ..harness.last_model import LastModel
     from ..harness.plan import Cell
-    from ..harness.request import Listener
+    from ..harness.request import LastModel, Listener
     from ..harness.task import load_and_run, load_cell
     from ..studies.solve import finish_run, shown_answer, start_of
 

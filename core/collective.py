@@ -139,6 +139,10 @@ class Demand:
         """Return the bytes of one piece of the collective's data on a network of ``npus`` ranks."""
         return self.size_bytes / self.collective.parts_of(npus if self.ranks is None else len(self.ranks))
 
+    def group(self, npus: int) -> tuple[int, ...]:
+        """Return the process group on a network of ``npus`` ranks, a root first."""
+        return tuple(range(npus)) if self.ranks is None else self.ranks
+
     def is_of_all(self, npus: int) -> bool:
         """Check if the process group has all ranks."""
         return self.ranks is None or sorted(self.ranks) == list(range(npus))

@@ -1,29 +1,24 @@
-"""The clock of a run."""
+"""The clock of a run, which stands still while loops are compiled."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..core.budget import Budget, Lap
+from ..core.instance import Instance
+from ..core.kernel import Allowance, compilation_observed, prefer_interpreted
 from .environment import spare_bytes
+from .request import Listener
+
+_SMALL = 32  #: Instances of up to this many NPUs begin without compiled loops.
+ALLOWANCE = Allowance(3.0)  #: Seconds of the processor that loops may take uncompiled, in all runs of a process.
 
 
 class WallClock:
-    """Wall clock that measures phases and the remaining time.
-
-    Parameters
-    ----------
-    time_limit_s : float or None
-        Seconds from now until the run should end; None for no limit.
-
-    Attributes
-    ----------
-    broken_in : str or None
-        The first phase that an exception has ended.
-    """
+    """Wall clock that measures phases, and the time until a run should end (None for no limit)."""
 
     def __init__(self, time_limit_s: float | None = None) -> None:
         self._apart_s = self._apart_cpu_s = 0.0
@@ -32,7 +27,7 @@ class WallClock:
         self.limit_s = time_limit_s
         self._reserved_s = 0.0
         self._phases: dict[str, float] = {}
-        self.broken_in: str | None = None
+        self.broken_in: str | None = None  #: The first phase that an exception has ended.
 
     def _now(self) -> float:
         return (time.perf_counter() if self._stands_at is None else self._stands_at) - self._apart_s
@@ -88,3 +83,29 @@ class WallClock:
     def seconds(self) -> dict[str, float]:
         """Return the seconds of every phase, and ``total``."""
         return {**self._phases, "total": self.elapsed_s()}
+
+
+@contextmanager
+def time_compiling_apart(instance: Instance, clock: WallClock, listener: Listener) -> Iterator[None]:
+    """Stop the clock while loops are compiled, and notify the listener.
+
+    Small instances start with interpreted loops. Compiled code is cached on disk, once per version of the code.
+    """
+    told = False
+
+    @contextmanager
+    def apart() -> Iterator[None]:
+        nonlocal told
+        if not told:
+            listener.progress("compiling loops, which takes some seconds once; 'cwb warm' does it ahead")
+        told = True
+        listener.compiling(True)
+        try:
+            with clock.apart("compile"):
+                yield
+        finally:
+            listener.compiling(False)
+
+    small = prefer_interpreted(ALLOWANCE, clock.cpu_s) if instance.npus <= _SMALL else nullcontext()
+    with compilation_observed(apart), small:
+        yield

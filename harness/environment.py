@@ -57,12 +57,9 @@ def cores() -> int:
 
 def _cpu() -> str:
     """Return the processor's name, as far as the system reports it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    with suppress(OSError):
+        if found := re.search(r"^model name\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+            return found[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -92,8 +89,7 @@ def peak_rss_bytes() -> int | None:
         return None
     if sys.platform == "linux":  # psutil knows no peak here, and getrusage's counts what was held before a fork
         with suppress(OSError):
-            found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-            if found is not None:
+            if found := re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text()):
                 return int(found[1]) * 1024
     import resource
 

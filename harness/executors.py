@@ -37,13 +37,7 @@ class RunExecutor(Executor):
 
 
 class LocalExecutor(RunExecutor):
-    """Executor by processes of this machine, each watched by a thread.
-
-    Parameters
-    ----------
-    jobs : int, optional
-        Threads of simultaneous runs; by default the number of usable cores.
-    """
+    """Executor by processes of this machine, each watched by a thread; by default a run for every usable core."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self._jobs = jobs or cores()
@@ -74,12 +68,7 @@ class LocalExecutor(RunExecutor):
 class DaskExecutor(RunExecutor):
     """Executor by workers of a Dask cluster with cwb installed and the same file names.
 
-    Runs of a worker that dies are repeated by another one.
-
-    Parameters
-    ----------
-    address : str
-        Address of the scheduler, such as ``10.0.0.1:8786``.
+    Runs of a worker that dies are repeated by another one. The address is that of the scheduler: ``10.0.0.1:8786``.
     """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
@@ -134,12 +123,7 @@ def _on_dask(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 class SlurmExecutor(RunExecutor):
     """Executor by one cluster job per run, through submitit.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder for the jobs' logs, visible to both sides.
-    **parameters
-        Slurm's own parameters, such as ``partition``.
+    The folder for the jobs' logs is visible to both sides; other parameters are Slurm's own, such as ``partition``.
     """
 
     def __init__(self, folder: Path, jobs: int | None = None, cluster: str = "slurm", **parameters: str) -> None:
@@ -191,16 +175,12 @@ class SlurmExecutor(RunExecutor):
                 jobs = list(self._open.items())
             for future, job in jobs:
                 if job.done():
-                    _settle(future, job)
+                    try:
+                        future.set_result(job.result())
+                    except Exception as error:
+                        future.set_exception(error)
                     with self._lock:
                         del self._open[future]
-
-
-def _settle(future: Future[Any], job: Any) -> None:
-    try:
-        future.set_result(job.result())
-    except Exception as error:
-        future.set_exception(error)
 
 
 def _job_of(task: Task) -> dict[str, Any]:
@@ -215,14 +195,7 @@ def _job_of(task: Task) -> dict[str, Any]:
 
 
 def open_executor(spec: str, folder: Path, jobs: int | None = None) -> RunExecutor:
-    """Open an executor by its name on the command line.
-
-    Parameters
-    ----------
-    spec : str
-        ``local``, ``dask://host:port``, ``slurm`` (with parameters: ``slurm:partition=cpu,account=me``) or
-        ``slurm-local``.
-    """
+    """Open an executor by its name on the command line, such as ``slurm:partition=cpu,account=me``."""
     name, _, rest = spec.partition(":")
     match name:
         case "local" if not rest:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import select
 import signal
 import socket
@@ -46,13 +47,7 @@ def main() -> None:
 
 
 class ForkServer:
-    """Server that forks runs and reports their exit statuses.
-
-    Parameters
-    ----------
-    control : socket
-        Source of requests; when it closes, the server and all its forks end.
-    """
+    """Server that forks runs and reports their exit statuses; when its source of requests closes, all end."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -100,7 +95,7 @@ class ForkServer:
         for descriptor in (stdin, events, stderr, *self._events.values()):
             os.close(descriptor)
         self._control.close()
-        perform_task(sys.stdin.buffer.readline())
+        perform_task(*pickle.load(sys.stdin.buffer))  # noqa: S301 - of the parent
 
     def _reap(self) -> None:
         """Report the exit status of every run that has ended."""

@@ -86,7 +86,7 @@ def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.E
     grace_s : float, optional
         Processor seconds after the budget is exhausted until the interruption; by default :data:`GRACE_S`.
     stop : threading.Event, optional
-        Event that the first SIGINT sets instead of ``budget.stop``.
+        What the first SIGINT sets instead of ``budget.stop``.
     """
     watch = _Watch(budget, GRACE_S if grace_s is None else grace_s)
     with _interrupts(stop or budget.stop, watch) as is_main:
@@ -129,8 +129,8 @@ class _Watch:
 
     def __init__(self, budget: Budget, grace_s: float) -> None:
         self._budget, self._grace_s = budget, grace_s
-        self._ended, self._lock = threading.Event(), threading.Lock()
-        self._due = False
+        self.ended, self._lock = threading.Event(), threading.Lock()
+        self.due = False  #: Whether it has begun to interrupt; from then on every SIGINT counts as its own.
         self.why = ""
 
     def start(self) -> None:
@@ -139,10 +139,13 @@ class _Watch:
     def _run(self) -> None:
         asked: tuple[float, float] | None = None
         for tick in itertools.count(1):
-            if self._ended.wait(_TICK_S):
+            if self.ended.wait(_TICK_S):
                 return
-            if tick % _MEMORY_TICKS == 0:
-                self.why = self.why or _memory_is_short()
+            if tick % _MEMORY_TICKS == 0 and not self.why:
+                held, spare = memory_bytes(os.getpid()) or 0, spare_bytes()
+                if held > _MOST_TIMES * spare:
+                    left = f"the machine had {spare / 2**30:.1f} GiB left"
+                    self.why = f"the run held {held / 2**30:.1f} GiB of memory, and {left}"
             if self.why:
                 self.interrupt()
             if not self._budget.is_exhausted:
@@ -155,29 +158,14 @@ class _Watch:
     def interrupt(self) -> None:
         """Interrupt the main thread; without effect while it must not be interrupted."""
         with self._lock:
-            if not self._ended.is_set():
-                self._due = True
+            if not self.ended.is_set():
+                self.due = True
                 _thread.interrupt_main()
 
     def end(self) -> None:
         """Stop interrupting, and ignore pending interrupts."""
         with self._lock:
-            self._ended.set()
-
-    def has_begun(self) -> bool:
-        """Return whether it has begun to interrupt; from then on every SIGINT counts as its own."""
-        return self._due
-
-    def has_ended(self) -> bool:
-        return self._ended.is_set()
-
-
-def _memory_is_short() -> str:
-    """Describe a shortage of memory; empty if there is none, or none is reported."""
-    held, spare = memory_bytes(os.getpid()), spare_bytes()
-    if held is None or held < _MOST_TIMES * spare:
-        return ""
-    return f"the run held {held / 2**30:.1f} GiB of memory, and the machine had {spare / 2**30:.1f} GiB left"
+            self.ended.set()
 
 
 def _used_s() -> float:
@@ -197,8 +185,8 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         del number
-        if watch is not None and watch.has_begun():
-            if not watch.has_ended() and _is_interruptible(frame):
+        if watch is not None and watch.due:
+            if not watch.ended.is_set() and _is_interruptible(frame):
                 logging.disable(logging.ERROR)  # nobody wants to read which rule of a model was broken off
                 raise RunInterrupted(watch.why)
         elif stop.is_set():

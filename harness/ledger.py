@@ -23,24 +23,15 @@ class LedgerEntry:
     limited: bool = False  #: True if a limit ended the run.
 
 
-_NOTHING = LedgerEntry()  #: Entry of a key without a record.
-
-
 class Ledger:
-    """The file of records, read as it grows, also by other processes.
+    """The JSONL file of records, read as it grows, also by other processes.
 
-    Parameters
-    ----------
-    path : Path
-        The JSONL file; its folder is created, and lines that are no records are moved to a file beside it.
-    to_write : bool
-        False to leave all files unchanged.
+    Its folder is created, and lines that are no records are moved to a file beside it, unless ``to_write`` is False.
     """
 
     def __init__(self, path: Path, *, to_write: bool = True) -> None:
         self.path = path
-        #: Lines that were moved aside.
-        self.healed = 0
+        self.healed = 0  #: Lines that were moved aside.
         self._entries: dict[str, LedgerEntry] = {}
         self._offset = 0
         self._inode: int | None = None
@@ -79,22 +70,13 @@ class Ledger:
 
     def entry(self, key: str) -> LedgerEntry:
         """Return a key's entry as of the last reading."""
-        return self._entries.get(key, _NOTHING)
+        return self._entries.get(key) or LedgerEntry()
 
     def append(self, record: RunRecord, count: int = 0) -> RunRecord | None:
-        """Append a record, unless another comparison has recorded its key meanwhile.
+        """Append a record, unless another comparison has recorded its key meanwhile; return it as written.
 
-        Parameters
-        ----------
-        record : RunRecord
-            The record; one that JSON cannot represent is written as the method's failure.
-        count : int
-            Number of records of this key when its run began.
-
-        Returns
-        -------
-        RunRecord or None
-            The record as written; None if another one exists.
+        One that JSON cannot represent is written as the method's failure. ``count`` is the number of records of this
+        key when its run began.
         """
         try:
             line = to_line(record)

@@ -24,7 +24,6 @@ from .request import Request
 from .suite_file import GridFile, Suite, is_file
 
 MAX_CELLS = 100_000  #: A larger grid is a mistake.
-
 _IN_BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -96,21 +95,17 @@ def _models(grid: GridFile) -> list[str]:
 
     Formulations need a name or a pattern with a slash: ``*`` matches methods only.
     """
-
-    def is_of(name: str, pattern: str) -> bool:
-        if pattern.startswith("kind="):
-            return registry.get(name).kind.value == pattern.removeprefix("kind=")
-        return fnmatchcase(name, pattern)
-
     found: dict[str, None] = {}
     for index, pattern in enumerate(grid.models):
         left_out, wanted = pattern.startswith("!"), pattern.removeprefix("!")
         declared = [name for name in registry.formulation_names() if "/" in wanted or name == wanted]
-        matching = [name for name in (*registry.names(), *declared) if is_of(name, wanted)]
+        known = [*registry.names(), *declared]
+        if wanted.startswith("kind="):
+            matching = [name for name in known if f"kind={registry.get(name).kind.value}" == wanted]
+            known = [f"kind={kind.value}" for kind in MethodKind]
+        else:
+            matching = [name for name in known if fnmatchcase(name, wanted)]
         if not matching:
-            known = [*registry.names(), *declared]
-            if wanted.startswith("kind="):
-                known = [f"kind={kind.value}" for kind in MethodKind]
             raise InputError(f"unknown {wanted!r}{one_of(wanted, known)}", place=f"models[{index}]")
         found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
     if not found:
@@ -166,10 +161,8 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
         if "(" not in name and ("*" in name or "?" in name):
             matching = [candidate for candidate in shipped_instances() if fnmatchcase(candidate, name)]
             if not matching:
-                raise InputError(
-                    f"{name!r} matches no shipped instance; expected one of {', '.join(shipped_instances())}",
-                    place=f"instances[{index}]",
-                )
+                text = f"{name!r} matches no shipped instance; expected one of {', '.join(shipped_instances())}"
+                raise InputError(text, place=f"instances[{index}]")
             found |= dict.fromkeys(matching)
             continue
         unused -= set(_IN_BRACES.findall(name))

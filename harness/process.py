@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import pickle
 import queue
 import signal
 import socket
@@ -44,13 +45,7 @@ def kill_group(leader: int) -> None:
 
 
 class ForkServer:
-    """A fork server, which ends when it is closed, or with this process.
-
-    Parameters
-    ----------
-    solver : str or None
-        Solver to import in addition to the libraries of all runs.
-    """
+    """A fork server, which ends when it is closed, or with this process; it may import a solver, too."""
 
     def __init__(self, environment: Mapping[str, str], solver: str | None) -> None:
         self.runs = 0
@@ -147,12 +142,12 @@ class ForkedRun:
     #: The run reports it when it begins.
     pid: int | None = None
 
-    def __init__(self, task: Task, line: bytes, stderr: IO[bytes]) -> None:
+    def __init__(self, task: Task, asked: bytes, stderr: IO[bytes]) -> None:
         self._server = _borrow(task)
         self._events, writing = socket.socketpair()
         self.stdout = self._events.makefile("rb")
         with tempfile.TemporaryFile() as stdin, writing:
-            stdin.write(line)
+            stdin.write(asked)
             stdin.seek(0)
             self._server.fork(task.cell.request.model, [stdin.fileno(), writing.fileno(), stderr.fileno()])
 
@@ -187,7 +182,7 @@ FORKS = sys.platform == "linux"
 class SpawnedRun:
     """A run in a separate interpreter."""
 
-    def __init__(self, task: Task, line: bytes, stderr: IO[bytes]) -> None:
+    def __init__(self, task: Task, asked: bytes, stderr: IO[bytes]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cwb.harness.worker"],
             stdin=subprocess.PIPE,
@@ -200,7 +195,7 @@ class SpawnedRun:
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101 (both are pipes)
         self._stdin, self.stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):  # if it died already, the end of its stdout tells it
-            self._stdin.write(line)
+            self._stdin.write(asked)
             self._stdin.flush()
 
     def wait(self, timeout_s: float) -> int | None:
@@ -227,10 +222,10 @@ class Child:
     """The process of a run, and its events."""
 
     def __init__(self, task: Task, folder: Path, *, verify: bool = False) -> None:
-        asked = {"task": task.to_json(), "spool": str(folder / "answer.json"), "verify": verify}
+        asked = pickle.dumps((task, folder / "answer.json", verify))
         self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - read when the process has ended
         begin = ForkedRun if FORKS else SpawnedRun
-        self._process: ForkedRun | SpawnedRun = begin(task, f"{json.dumps(asked)}\n".encode(), self._stderr)
+        self._process: ForkedRun | SpawnedRun = begin(task, asked, self._stderr)
         self.events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self.peak_bytes: int | None = None
         self._pid = self._process.pid

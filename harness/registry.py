@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, get_args
+from typing import TypeAlias, get_args
 from warnings import warn
 
 from .. import solvers
@@ -64,104 +64,63 @@ def module_of(path: str) -> ModuleType:
     return module
 
 
-def objects_of(path: str, types: tuple[type, ...]) -> list[Any]:
-    """Return the objects of some types at the top level of a plugin file, each once."""
-    found = {id(value): value for value in vars(module_of(path)).values() if isinstance(value, types)}
-    return list(found.values())
+def _by_name(*rows: tuple[str, str]) -> dict[str, str]:
+    """Return the modules of names, from rows of a module and the names that it defines."""
+    return {name: module for module, names in rows for name in names.split()}
 
 
-METHODS: Mapping[str, str] = {
-    "libra": "models.libra.method:LIBRA",
-    "libra-equal": "models.libra.method:LIBRA_EQUAL",
-    "libra-codesign": "models.libra.method:LIBRA_CODESIGN",
-    "ring": "heuristics.textbook.rings:RING",
-    "direct": "heuristics.textbook.exchanges:DIRECT",
-    "rhd": "heuristics.textbook.exchanges:RHD",
-    "bruck": "heuristics.textbook.exchanges:BRUCK",
-    "bine": "heuristics.textbook.exchanges:BINE",
-    "dbt": "heuristics.textbook.trees:DBT",
-    "knomial": "heuristics.textbook.trees:KNOMIAL",
-    "torus-rings": "heuristics.textbook.rings:TORUS_RINGS",
-    "shifted-ring": "heuristics.textbook.rings:SHIFTED_RING",
-    "swing": "heuristics.textbook.rings:SWING",
-    "bfb": "models.bfb.method:BFB",
-    "bfb-lp": "models.bfb.method:BFB_LP",
-    "bfb-chunked": "models.bfb.method:BFB_CHUNKED",
-    "bfb-heterogeneous": "models.bfb.method:BFB_HETEROGENEOUS",
-    "all-to-all-mcf": "models.mcf.method:METHOD",
-    "all-to-all-schedule": "models.mcf.method:SCHEDULE",
-    "blueconnect": "heuristics.multirail:BLUECONNECT",
-    "themis": "heuristics.multirail:THEMIS",
-    "themis-lp": "models.multirail.method:THEMIS_LP",
-    "forestcoll": "models.forestcoll.method:FORESTCOLL",
-    "forestcoll-lp": "models.forestcoll.method:FORESTCOLL_LP",
-    "forestcoll-allreduce": "models.forestcoll.method:FORESTCOLL_ALLREDUCE",
-    "blink": "heuristics.blink.method:BLINK",
-    "blink-switch": "heuristics.blink.method:BLINK_SWITCH",
-    "multitree": "heuristics.multitree.method:METHOD",
-    "switch-trees": "heuristics.innetwork:METHOD",
-    "nccl": "heuristics.nccl.method:METHOD",
-    "hierarchical": "heuristics.hierarchical.method:METHOD",
-    "c-cube": "heuristics.ccube:METHOD",
-    "tto": "heuristics.tto:METHOD",
-    "ten-ilp": "models.ten.method:METHOD",
-    "pccl": "heuristics.pccl.method:METHOD",
-    "sccl": "models.sccl.method:METHOD",
-    "fast": "models.fast.method:METHOD",
-    "straggler": "models.straggler.method:METHOD",
-    "expert-placement": "models.experts.method:METHOD",
-    "taccl": "models.taccl.method:METHOD",
-    "spff": "heuristics.spff:METHOD",
-    "tacos": "heuristics.tacos.method:METHOD",
-    "teccl": "models.teccl.method:TECCL",
-    "teccl-milp": "models.teccl.method:TECCL_MILP",
-    "teccl-lp": "models.teccl.method:TECCL_LP",
-    "teccl-astar": "models.teccl.method:TECCL_ASTAR",
-    "teccl-all-to-all": "models.teccl.method:TECCL_ALL_TO_ALL",
-    "mtree": "models.mtree.method:MTREE",
-    "gost": "heuristics.wan.method:GOST",
-    "mtree-repair": "models.mtree.method:REPAIR",
-    "topoadopt": "heuristics.wan.method:TOPOADOPT",
-    "blink-wan": "heuristics.wan.method:BLINK_WAN",
-    "single-tree": "heuristics.wan.method:SINGLE_TREE",
-    "wan-ring": "heuristics.wan.method:WAN_RING",
-    "plink": "heuristics.wan.method:PLINK",
-    "psld": "heuristics.wan.method:PSLD",
-}
-
+METHODS = _by_name(
+    ("models.libra.method", "libra libra-equal libra-codesign"),
+    ("heuristics.textbook.rings", "ring"),
+    ("heuristics.textbook.exchanges", "direct rhd bruck bine"),
+    ("heuristics.textbook.trees", "dbt knomial"),
+    ("heuristics.textbook.rings", "torus-rings shifted-ring swing"),
+    ("models.bfb.method", "bfb bfb-lp bfb-chunked bfb-heterogeneous"),
+    ("models.mcf.method", "all-to-all-mcf all-to-all-schedule"),
+    ("heuristics.multirail", "blueconnect themis"),
+    ("models.multirail.method", "themis-lp"),
+    ("models.forestcoll.method", "forestcoll forestcoll-lp forestcoll-allreduce"),
+    ("heuristics.blink", "blink blink-switch"),
+    ("heuristics.multitree.method", "multitree"),
+    ("heuristics.innetwork", "switch-trees"),
+    ("heuristics.nccl.method", "nccl"),
+    ("heuristics.hierarchical.method", "hierarchical"),
+    ("heuristics.ccube", "c-cube"),
+    ("heuristics.tto", "tto"),
+    ("models.ten.method", "ten-ilp"),
+    ("heuristics.pccl.method", "pccl"),
+    ("models.sccl.method", "sccl"),
+    ("models.fast.method", "fast"),
+    ("models.straggler.method", "straggler"),
+    ("models.experts.method", "expert-placement"),
+    ("models.taccl.method", "taccl"),
+    ("heuristics.spff", "spff"),
+    ("heuristics.tacos.method", "tacos"),
+    ("models.teccl.method", "teccl teccl-milp teccl-lp teccl-astar teccl-all-to-all"),
+    ("models.mtree.method", "mtree"),
+    ("heuristics.wan.method", "gost"),
+    ("models.mtree.method", "mtree-repair"),
+    ("heuristics.wan.method", "topoadopt blink-wan single-tree wan-ring plink psld"),
+)
 
 #: Declared models: ``cwb solve --formulation`` solves them as they are, ``cwb formulate`` writes them.
-FORMULATIONS: Mapping[str, str] = {
-    "libra/allocation": "models.libra.method:ALLOCATION",
-    "bfb/lp": "models.bfb.method:LP",
-    "bfb/chunked": "models.bfb.method:CHUNKED",
-    "bfb/heterogeneous": "models.bfb.method:TIMED",
-    "mcf/flow": "models.mcf.method:FLOW",
-    "mcf/classes": "models.mcf.method:CLASSES",
-    "forestcoll/optimum": "models.forestcoll.method:OPTIMUM",
-    "forestcoll/max-flow": "models.forestcoll.method:MAX_FLOW",
-    "forestcoll/allreduce": "models.forestcoll.method:ALL_REDUCE",
-    "taccl/routing": "models.taccl.method:ROUTING",
-    "taccl/contiguity": "models.taccl.method:CONTIGUITY",
-    "ten/ilp": "models.ten.method:ILP",
-    "multirail/themis": "models.multirail.method:SHARES",
-    "sccl/rounds": "models.sccl.method:ROUNDS",
-    "expert-placement/slots": "models.experts.method:SLOTS",
-    "fast/rails": "models.fast.method:RAILS",
-    "straggler/rounds": "models.straggler.method:ROUNDS",
-    "teccl/milp": "models.teccl.method:MILP",
-    "teccl/lp": "models.teccl.method:LP",
-    "teccl/astar": "models.teccl.method:ASTAR",
-    "teccl/all-to-all": "models.teccl.method:ALL_TO_ALL",
-    "mtree/selection": "models.mtree.method:SELECTION",
-    "mtree/patterns": "models.mtree.method:PATTERNS",
-    "mtree/rates": "models.mtree.method:RATES",
-    "mtree/restricted-master": "models.mtree.method:RESTRICTED_MASTER",
-    "mtree/pricing": "models.mtree.method:PRICING",
-    "mtree/repair": "models.mtree.method:REPAIR_SELECTION",
-    "mtree/repair-patterns": "models.mtree.method:REPAIR_PATTERNS",
-    "wan/blink-units": "heuristics.wan.method:BLINK_UNITS",
-}
+FORMULATIONS = _by_name(
+    ("models.libra.method", "libra/allocation"),
+    ("models.bfb.method", "bfb/lp bfb/chunked bfb/heterogeneous"),
+    ("models.mcf.method", "mcf/flow mcf/classes"),
+    ("models.forestcoll.method", "forestcoll/optimum forestcoll/max-flow forestcoll/allreduce"),
+    ("models.taccl.method", "taccl/routing taccl/contiguity"),
+    ("models.ten.method", "ten/ilp"),
+    ("models.multirail.method", "multirail/themis"),
+    ("models.sccl.method", "sccl/rounds"),
+    ("models.experts.method", "expert-placement/slots"),
+    ("models.fast.method", "fast/rails"),
+    ("models.straggler.method", "straggler/rounds"),
+    ("models.teccl.method", "teccl/milp teccl/lp teccl/astar teccl/all-to-all"),
+    ("models.mtree.method", "mtree/selection mtree/patterns mtree/rates mtree/restricted-master mtree/pricing"),
+    ("models.mtree.method", "mtree/repair mtree/repair-patterns"),
+    ("heuristics.wan.method", "wan/blink-units"),
+)
 
 Entry: TypeAlias = Method | Formulation | Adapter | Collective  #: What can come from outside.
 
@@ -175,7 +134,7 @@ def names() -> tuple[str, ...]:
 
 def family(name: str) -> str:
     """Return the folder or module of a method, common to those of one paper; ``plugin`` outside the package."""
-    return METHODS[name].partition(":")[0].split(".")[1] if METHODS.get(name) else "plugin"
+    return METHODS[name].split(".")[1] if METHODS.get(name) else "plugin"
 
 
 def formulation_names() -> tuple[str, ...]:
@@ -227,22 +186,25 @@ def load_collectives() -> None:
 
 def _entry(name: str, places: Mapping[str, str], names_known: Callable[[], Sequence[str]], what: str) -> Entry:
     if name in places:
-        return _own_entry(places[name])
+        return _own_entry(places[name], name)
     known = names_known()
     if name in known:
         return _foreign_entries()[name]
     raise InputError(f"unknown {what} {name!r}{one_of(name, known)}", source=f"--{what}")
 
 
-def _own_entry(place: str) -> Entry:
-    module, attribute = place.split(":")
-    entry: Entry = getattr(import_module(f"..{module}", __package__), attribute)
-    return entry
+def _own_entry(module: str, name: str) -> Entry:
+    values = vars(import_module(f"..{module}", __package__)).values()
+    return next(value for value in values if isinstance(value, Method | Formulation) and value.name == name)
 
 
 def _foreign_entries() -> dict[str, Entry]:
     """Return the entries from outside the package; register their collectives."""
-    return {**_installed_entries(), **_plugin_entries(os.environ.get(PLUGINS, "")), **_registered}
+    plugins: dict[str, Entry] = {}
+    for path in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
+        values = {id(value): value for value in vars(module_of(path)).values() if isinstance(value, get_args(Entry))}
+        _add(plugins, values.values(), path)
+    return {**_installed_entries(), **plugins, **_registered}
 
 
 @cache
@@ -253,13 +215,6 @@ def _installed_entries() -> dict[str, Entry]:
             _add(found, [point.load()], f"entry point {point.value}")
         except Exception as error:
             warn(f"entry point {point.name} = {point.value} is left out: {type(error).__name__}: {error}", stacklevel=2)
-    return found
-
-
-def _plugin_entries(paths: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
-    for path in filter(None, paths.split(os.pathsep)):
-        _add(found, objects_of(path, get_args(Entry)), path)
     return found
 
 
@@ -274,7 +229,7 @@ def _add(found: dict[str, Entry], entries: Iterable[Entry], source: str) -> None
             text = f"expected a Method, a Formulation, a solver's Adapter or a Collective, got {type(entry).__name__}"
             raise InputError(text, source=source)
         place = (FORMULATIONS if isinstance(entry, Formulation) else METHODS).get(entry.name)
-        if place is not None and _own_entry(place) is entry:
+        if place is not None and _own_entry(place, entry.name) is entry:
             continue
         taken = entry.name in METHODS or entry.name in FORMULATIONS or entry.name in solvers.names()
         if taken or found.get(entry.name, entry) is not entry:

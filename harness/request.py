@@ -1,16 +1,26 @@
-"""Specification of a run, and its observers."""
+"""Specification of a run, and its observers: of progress, answers, models, and whether a solver was called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Answer
 from ..core.bounds import Certificate
-from ..core.budget import Incumbent, Progress, Start, ignore
+from ..core.budget import Budget, Incumbent, Progress, Start, ignore
+from ..core.errors import InputError
+from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.outcome import Outcome, Status
+from ..core.solver import CompiledModel, ModelSize, SolverOptions, SolverResult
+from ..exchange.models import FORMATS, write_model
+from ..solvers.base import DEFAULT_OPTIONS, Adapter
+
+if TYPE_CHECKING:
+    from ..solvers.matrix import MatrixModel
 
 DEFAULT_SOLVER = "highs"
 
@@ -95,3 +105,66 @@ class BestSoFar:
     def bound_outcome(self, message: str) -> Outcome:
         """Return the last reported bound without an answer."""
         return Outcome(Status.LIMIT, bound=self._bound, certificate=self._certificate, message=message)
+
+
+class RecordingSolver:
+    """Wrapper that records whether a solver is called: records name only solvers that ran.
+
+    It adds the user's options by the solver's own names to those of the method.
+    """
+
+    def __init__(self, solver: Adapter, own: Mapping[str, object] = MappingProxyType({})) -> None:
+        self.solver, self.own, self.called = solver, own, False
+        self.name, self.capabilities = solver.name, solver.capabilities
+        self.installation, self.licence = solver.installation, solver.licence
+
+    def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
+        """Solve a Pyomo model."""
+        self.called = True
+        return self.solver.solve(model, budget, self.solver.with_own(options, self.own))
+
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
+        """Pass a linear Pyomo model to the solver once."""
+        self.called = True
+        return self.solver.compile(model, budget, self.solver.with_own(options, self.own))
+
+    def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
+        """Yield the best solutions of a Pyomo model."""
+        self.called = True
+        return self.solver.pool(model, budget, self.solver.with_own(options, self.own), count)
+
+    def check_options(self) -> None:
+        """Reject options unknown to the solver, before anything runs."""
+        if self.own:
+            self.solver.check_options(self.own)
+
+
+class LastModel:
+    """Keeps the last model of a run (``Listener.on_model``) as solved, with all later changes."""
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix not in FORMATS:
+            raise InputError(f"a file that ends in {path.suffix!r}; expected {' or '.join(FORMATS)}", source=str(path))
+        self.path = path
+        self.size: ModelSize | None = None
+        self._text: Callable[[], bytes] | None = None
+
+    def __call__(self, model: Callable[[], MatrixModel]) -> None:
+        """Replace the kept model."""
+        matrix, suffix = model(), self.path.suffix
+        self.size = matrix.size
+        if matrix.quadratic_rows:
+            # Such a model is never kept between solves, so Pyomo's is what is solved; later it may be changed.
+            text = write_model(matrix.rows[0].model(), suffix)
+            self._text = lambda: text
+            return
+        from ..solvers.highs_common import model_text
+
+        self._text = lambda: model_text(matrix, suffix)
+
+    def write(self) -> bool:
+        """Write the file; return False, and write nothing, if no solver received a model."""
+        if self._text is None:
+            return False
+        write_whole(self.path, self._text())
+        return True

@@ -34,18 +34,14 @@ from ..core.solver import relative_gap
 from ..schedules import verdict_of
 from ..schedules.metrics import ATTESTED_TOLERANCE
 from . import registry
-from .clock import WallClock
-from .compile_time import time_compiling_apart
+from .clock import WallClock, time_compiling_apart
 from .environment import cwb_version, environment, peak_rss_bytes, time_stamp
 from .interrupt import RunInterrupted, time_limited
-from .recording_solver import RecordingSolver
-from .request import DEFAULT_SOLVER, BestSoFar, Listener, Request, plain_option
+from .request import DEFAULT_SOLVER, BestSoFar, Listener, RecordingSolver, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
 
 CLAIM_TOLERANCE = 1e-9  #: Relative difference at which a method's claim and the verifier's number are not the same.
-
-
 ANSWER_S = 1.0  #: Seconds for putting together what a method had found that was broken off.
 BOUND_S = 1.0  #: Seconds for recomputing the bound of a run without an answer.
 
@@ -101,19 +97,9 @@ def run(
 ) -> FinishedRun:
     """Run one method on one instance and verify its answer.
 
-    Parameters
-    ----------
-    stop : threading.Event, optional
-        Ends the run when set, with its current results; Ctrl-C sets it.
-    listener : Listener, optional
-        Receives more than lines, instead of ``progress``.
-    clock : WallClock, optional
-        Clock of the run, if it was started earlier, to include the loading of the instance.
-
-    Returns
-    -------
-    FinishedRun
-        Also if the method does not support the instance, the solver is missing, or the run fails.
+    There is a record also if the method does not support the instance, the solver is missing, or the run fails. When
+    ``stop`` is set, which Ctrl-C does, the run ends with its current results. A listener receives more than lines,
+    instead of ``progress``; a clock started earlier includes the loading of the instance.
     """
     method, solver, options = _resolve_request(request)
     if solver is not None:
@@ -302,6 +288,7 @@ def _record(
     # A bound alone always is its own objective.
     met = verified and proof == RECOMPUTED and gap == 0 and not isinstance(outcome.answer, BoundOnly)
     status = Status.OPTIMAL if met and outcome.status is Status.FEASIBLE else outcome.status
+    version = outcome.reports[-1].version if outcome.reports else solver.installation().version if solver else None
     if exit_status is None:
         exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]
     return RunRecord(
@@ -312,7 +299,7 @@ def _record(
         instance_sha256=instance.sha256,
         collective=instance.collective_name,
         solver=solver.name if solver else None,
-        solver_version=_solver_version(solver, outcome),
+        solver_version=version if solver else None,
         options={name: plain_option(value) for name, value in request.options.items()},
         seed=request.seed,
         threads=request.threads,
@@ -367,12 +354,6 @@ def _unproved_claims(outcome: Outcome, verdict: Verdict, objective: float | None
     elif objective is not None and not sign * (outcome.bound - objective) <= ATTESTED_TOLERANCE * abs(objective):
         missed.append(f"contradiction: attested bound {outcome.bound!r}, but the answer has {objective!r}")
     return missed
-
-
-def _solver_version(solver: RecordingSolver | None, outcome: Outcome) -> str | None:
-    if solver is None:
-        return None
-    return outcome.reports[-1].version if outcome.reports else solver.installation().version
 
 
 class _NoSolver:

@@ -54,13 +54,7 @@ def due_tasks(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) 
 
 
 class ComparisonDriver:
-    """Driver of one comparison.
-
-    Parameters
-    ----------
-    progress, watch : callable
-        Called with a line for each record; called with the tally whenever it changes.
-    """
+    """Driver of one comparison: ``progress`` gets a line for each record, ``watch`` the tally whenever it changes."""
 
     def __init__(
         self,
@@ -197,19 +191,8 @@ def run_cells(
     """Run the cells without a record, each in its own process, and append every record immediately.
 
     Ctrl-C ends the comparison and the runs in progress, which are repeated when it is started again. Several
-    comparisons may share a ledger at once: each skips the runs of the others.
-
-    Parameters
-    ----------
-    progress : callable
-        Called with ``done/total`` and a description of the run.
-    watch : callable
-        Called with a :class:`~cwb.harness.suite.ComparisonProgress` whenever it changes.
-
-    Raises
-    ------
-    CwbError
-        If the executor disappears; existing records remain.
+    comparisons may share a ledger at once: each skips the runs of the others. If the executor disappears, existing
+    records remain.
     """
     settings = settings or Settings()
     everything = tasks(plan, settings.limits, progress)
@@ -243,12 +226,8 @@ def run_suite(
 ) -> list[RunRecord]:
     """Run every cell of a suite without a record in ``output/records.jsonl``; return all records.
 
-    With ``seeds``, every run is repeated with that many seeds instead of the suite's.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If Ctrl-C ended it; the records so far are written.
+    With ``seeds``, every run is repeated with that many seeds instead of the suite's. If Ctrl-C ends it, the records so
+    far are written, and KeyboardInterrupt is raised.
     """
     plan = cells(with_seeds(spec if isinstance(spec, Suite) else load_suite(spec), seeds))
     ledger = output / "records.jsonl"

@@ -27,6 +27,8 @@ from .request import DEFAULT_SOLVER
 MAX_FILE_BYTES = 2**20
 MAX_VALUES = 10_000
 
+_SHIPPED = files(instances) / "suites"  #: Folder of the suites that come with cwb.
+
 _Name = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
@@ -43,15 +45,11 @@ def _choices(value: object) -> list[Any]:
     choices = value if isinstance(value, list) else [value]
     if not choices:
         raise ValueError("an empty list; expected at least one value to try")
-    for choice in choices:
-        for scalar in _scalars(choice) if isinstance(choice, list) else [choice]:
-            if not isinstance(scalar, str | bool | int | float) or (
-                isinstance(scalar, float) and not math.isfinite(scalar)
-            ):
-                raise ValueError(
-                    f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these or "
-                    "of tables"
-                )
+    for scalar in (each for choice in choices for each in (_scalars(choice) if isinstance(choice, list) else [choice])):
+        infinite = isinstance(scalar, float) and not math.isfinite(scalar)
+        if infinite or not isinstance(scalar, str | bool | int | float):
+            expected = "expected text, a number, true, false or a list of these or of tables"
+            raise ValueError(f"{scalar!r} is no value of an option; {expected}")
     return choices
 
 
@@ -84,13 +82,8 @@ def _values(value: object) -> object:
         return value
     kind = value.keys() - {"from", "to"} or {"step"}
     numbers = {"step": 1, **value}
-    whole = all(type(number) is int and number > 0 for number in numbers.values())
-    if (
-        not {"from", "to"} <= value.keys()
-        or kind not in ({"step"}, {"factor"})
-        or not whole
-        or value.get("factor") == 1
-    ):
+    whole = all(type(number) is int and number > 0 for number in numbers.values()) and value.get("factor") != 1
+    if not {"from", "to"} <= value.keys() or kind not in ({"step"}, {"factor"}) or not whole:
         expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
         raise ValueError(f"{show_value(value)} is no range; {expected}")
     if value["from"] > value["to"]:
@@ -109,9 +102,8 @@ def _sizes(value: object) -> object:
     if not isinstance(value, dict):
         return value
     if value.keys() != {"from", "to", "factor"} or type(value["factor"]) is not int or value["factor"] < 2:
-        raise ValueError(
-            f"{show_value(value)} is no range; expected {{ from, to, factor }}, the factor whole and above 1"
-        )
+        expected = "expected { from, to, factor }, the factor whole and above 1"
+        raise ValueError(f"{show_value(value)} is no range; {expected}")
     size, last = (parse(_size(value[end]), UnitKind.SIZE) for end in ("from", "to"))
     if size > last:
         raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
@@ -143,13 +135,10 @@ class GridFile(Strict):
 
     instances: list[_Name] = Field(
         min_length=1,
-        description="What 'cwb solve' takes: shipped names, files, expressions; or patterns of shipped names "
-        "(gpt-3-*).",
+        description="Shipped names, files and expressions, as in 'cwb solve'; or patterns of shipped names (gpt-3-*).",
     )
     over: dict[_Name, _Values] = Field(
-        {},
-        description="What {name} stands for in instances: numbers, or { from, to, step } or { from, to, factor }; all "
-        "of them in turn.",
+        {}, description="Values of {name} in instances: numbers, { from, to, step } or { from, to, factor }."
     )
     models: list[_Name] = Field(
         min_length=1,
@@ -164,17 +153,12 @@ class GridFile(Strict):
         {}, description="A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."
     )
     solver_options: dict[_Name, dict[_Name, _Choices]] = Field(
-        {},
-        description="Of a solver, by its name, the options by its own names: a value, or a list of values to try.",
+        {}, description="By a solver's name, options by its own names: a value, or a list of values to try."
     )
     collectives: list[_Collective] = Field(
         [], description="Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."
     )
-    sizes: _Sizes = Field(
-        [],
-        description="Each in turn instead of the collective's: a list, or { from, to, factor }, such as 1 KiB to 1 "
-        "GiB.",
-    )
+    sizes: _Sizes = Field([], description="Each in turn instead of the collective's: a list, or { from, to, factor }.")
     chunks: Annotated[int, Field(ge=1, le=10**9, strict=True)] | None = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]] = Field([0], min_length=1)
     threads: Annotated[int, Field(ge=1, le=1024, strict=True)] = 1
@@ -203,29 +187,19 @@ class Suite:
 
 def shipped_suites() -> tuple[str, ...]:
     """Return the names of the suites shipped with cwb."""
-    names = (entry.name for entry in _shipped_folder().iterdir())
+    names = (entry.name for entry in _SHIPPED.iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
-def _shipped_folder() -> Traversable:
-    return files(instances) / "suites"
-
-
 def load_suite(spec: str | Path) -> Suite:
-    """Load a suite.
-
-    Parameters
-    ----------
-    spec : str or Path
-        A file, or the name of a shipped suite, with or without ``suites/`` and ``.toml``.
-    """
+    """Load a suite from a file, or by the name of a shipped one, with or without ``suites/`` and ``.toml``."""
     path = Path(spec)
     name = path.name.removesuffix(".toml")
     if is_file(path):
         return Suite(str(spec), _read(path, str(spec)), path.parent)
     if name in shipped_suites() and path.parent.as_posix() in (".", "suites", "instances/suites"):
         source = f"{name}.toml"
-        return Suite(source, _read(_shipped_folder() / source, source))
+        return Suite(source, _read(_SHIPPED / source, source))
     hint = did_you_mean(name, shipped_suites())
     raise InputError(f"no such file; the suites of cwb are {', '.join(shipped_suites())}{hint}", source=str(spec))
 

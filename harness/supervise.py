@@ -29,18 +29,7 @@ _COMPILING_S = 300.0  #: Seconds that compiling a loop may take.
 
 
 def supervise(task: Task, stop: threading.Event | None = None) -> RunRecord:
-    """Run a task in its own process and return its record, even if it fails.
-
-    Parameters
-    ----------
-    stop : threading.Event, optional
-        Ends the run without a record when set.
-
-    Raises
-    ------
-    CancelledError
-        If ``stop`` was set.
-    """
+    """Run a task in its own process and return its record, even if it fails; CancelledError when ``stop`` is set."""
     if task.record is not None:
         return task.record
     with tempfile.TemporaryDirectory(prefix="cwb-") as folder:
@@ -169,14 +158,7 @@ def _rank(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
 def _with_answer(record: RunRecord, found: Mapping[str, Any]) -> RunRecord:
     """Return the record of a stopped run's last answer, with the verifier's objective."""
     verified = not found["violations"]
-    return replace(
-        record,
-        status="feasible",
-        objective=found["objective"],
-        objective_unit=found["objective_unit"],
-        verified=verified,
-        violations=tuple(found["violations"]),
-        metrics=found["metrics"],
-        answer=found["answer"],
-        exit_status=int(ExitStatus.OK if verified else ExitStatus.VERIFICATION_FAILED),
-    )
+    status = int(ExitStatus.OK if verified else ExitStatus.VERIFICATION_FAILED)
+    fields = {name: found[name] for name in ("objective", "objective_unit", "metrics", "answer")}
+    violations = tuple(found["violations"])
+    return replace(record, status="feasible", verified=verified, violations=violations, exit_status=status, **fields)

@@ -7,7 +7,7 @@ import json
 import platform
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from .clock import WallClock
 from .environment import cwb_version, environment, package_version, time_stamp
 from .interrupt import RunInterrupted, time_limited
 from .plan import Cell
-from .request import Listener, Request, plain_option
+from .request import Listener, plain_option
 from .run import FinishedRun, run, unsupported_record
 from .suite_file import is_file
 
@@ -43,19 +43,6 @@ class Task:
     grace_s: float = 10.0  #: Seconds after the time limit at which the run is stopped.
     #: Its record, if known without a run: the instance or an option is wrong, or not supported.
     record: RunRecord | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for the run's process, which is only started without a record."""
-        data = asdict(self)
-        del data["record"]
-        return data
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Task:
-        """Read the output of :meth:`to_json`."""
-        cell: dict[str, Any] = {**data["cell"], "request": Request(**data["cell"]["request"])}
-        cell["edits"] = tuple((option, text) for option, text in cell["edits"])
-        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"])
 
     def failure(self, message: str, started_at: str, exit_status: int = ExitStatus.FAILURE) -> RunRecord:
         """Return the record of an error, described in one line."""
@@ -240,15 +227,7 @@ def run_task(task: Task, stop: threading.Event | None = None, listener: Listener
 def load_and_run(cell: Cell, stop: threading.Event | None = None, listener: Listener | None = None) -> FinishedRun:
     """Load the instance of a cell and run its method, both within the run's time limit.
 
-    Returns
-    -------
-    FinishedRun
-        Without an instance if the time limit ended the loading.
-
-    Raises
-    ------
-    InputError
-        If the instance, the method, the solver or an option is wrong.
+    If this ends the loading, the result has no instance.
     """
     listener, stop = listener or Listener(), stop or threading.Event()
     started_at = time_stamp()

@@ -12,7 +12,7 @@ from ..core import kernel
 from ..core.errors import CwbError
 from ..instances.demand import with_demand
 from ..instances.loader import load
-from .compile_time import ALLOWANCE
+from .clock import ALLOWANCE
 from .request import Request
 from .run import run_one
 
@@ -40,10 +40,7 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
 def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
     """Compile in several processes, and cache the compiled code on disk.
 
-    Yields
-    ------
-    tuple of (str, float, str)
-        Method and instance of a finished run, its seconds of compilation, and the reason if it failed.
+    Yield method and instance of a finished run, its seconds of compilation, and the reason if it failed.
     """
     context = get_context("spawn")
     with ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=context) as pool:

@@ -1,4 +1,4 @@
-"""The process of one run: reads a task from stdin and writes events to stdout, as JSON lines.
+"""The process of one run: reads a task from stdin, and writes events to stdout as JSON lines.
 
 If the system permits, it is a fork of a process that has the libraries imported (:mod:`~cwb.harness.fork_server`),
 otherwise a separate interpreter. It ends with its parent, so that no orphan is left.
@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import json
 import os
+import pickle
 import pkgutil
 import signal
 import sys
@@ -29,7 +30,7 @@ from ..core.budget import Incumbent
 from ..core.errors import CwbError
 from ..core.instance import Instance
 from . import registry
-from .compile_time import ALLOWANCE
+from .clock import ALLOWANCE
 from .environment import environment
 from .request import Listener
 from .run import skip_scipy_statistics
@@ -44,7 +45,7 @@ Send = Callable[[Mapping[str, Any]], None]
 
 def main() -> None:
     """Run the task on stdin in a separate interpreter; stdin stays open while the parent lives."""
-    line = sys.stdin.buffer.readline()
+    asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent
 
     def wait() -> None:
         while sys.stdin.buffer.read(1):
@@ -52,7 +53,7 @@ def main() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-    end_process(lambda: perform_task(line))
+    end_process(lambda: perform_task(*asked))
 
 
 def die_with_parent(parent: int) -> None:
@@ -82,9 +83,8 @@ def end_process(work: Callable[[], None]) -> NoReturn:
         os._exit(status)
 
 
-def perform_task(line: bytes) -> None:
+def perform_task(task: Task, spool: Path, verify: bool) -> None:
     """Run a task, or verify a stopped run's answer; stdout is for events only."""
-    data = json.loads(line)
     out, lock = os.fdopen(os.dup(1), "wb"), threading.Lock()
     os.dup2(2, 1)  # prints of libraries go to stderr
 
@@ -94,8 +94,7 @@ def perform_task(line: bytes) -> None:
             out.write(line)
             out.flush()
 
-    task, spool = Task.from_json(data["task"]), Path(data["spool"])
-    if data["verify"]:
+    if verify:
         verify_spooled(task.cell.request.model, spool, send)
     else:
         run_reporting(task, spool, send)
@@ -103,7 +102,10 @@ def perform_task(line: bytes) -> None:
 
 def run_reporting(task: Task, spool: Path, send: Send) -> None:
     """Run a task; report its start, its incumbents, the start of its verification, and its record."""
-    warm_up(task)
+    solver: str | None = None
+    with contextlib.suppress(Exception):
+        solver = task.cell.request.solver if registry.get(task.cell.request.model).needs_solver else None
+    import_libraries(solver)  # in advance, outside the time of the run
     ALLOWANCE.left_s = 0.0  # what one run of a comparison compiles, all others load
     send({"event": "started"})
     record = run_task(task, listener=ProgressReporter(spool, send).listener())
@@ -113,22 +115,9 @@ def run_reporting(task: Task, spool: Path, send: Send) -> None:
         send({"event": "record", "record": record.as_failure(error).to_json()})
 
 
-#: What most runs import, at the cost of a second that is not the method's.
-_LIBRARIES = ("numpy", "scipy.sparse.csgraph", "numba")
-
-
-def warm_up(task: Task) -> None:
-    """Import the run's modules in advance, outside its time; leave import errors to the run."""
-    request = task.cell.request
-    needs_solver = False
-    with contextlib.suppress(Exception):
-        needs_solver = registry.get(request.model).needs_solver
-    import_libraries(request.solver if needs_solver else None)
-
-
 def import_libraries(solver: str | None) -> None:
     """Import the libraries of runs, with a solver if one is named; leave import errors to the runs."""
-    libraries: list[str] = [*_LIBRARIES]
+    libraries = ["numpy", "scipy.sparse.csgraph", "numba"]  # of most runs, at the cost of a second
     if solver is not None:
         skip_scipy_statistics()
         libraries.append("pyomo.environ")
@@ -163,20 +152,14 @@ class ProgressReporter:
     def tell(self, incumbent: Incumbent) -> None:
         """Send an incumbent; omit numbers that JSON cannot represent."""
         seconds = time.perf_counter() - self._start
-        spooled = incumbent.answer is not None and self._writing_s <= _SPOOL_SHARE * seconds
-        if spooled and incumbent.answer is not None:
+        spooled = False
+        if incumbent.answer is not None and self._writing_s <= _SPOOL_SHARE * seconds:
             spooled = self._write(incumbent.answer())
             self._writing_s += time.perf_counter() - self._start - seconds
-        self._send(
-            {
-                "event": "incumbent",
-                "objective": _number(incumbent.objective),
-                "bound": _number(incumbent.bound),
-                "of": "solver" if incumbent.of_solver else "method",
-                "seconds": seconds,
-                "spooled": spooled,
-            }
-        )
+        values = {name: getattr(incumbent, name) for name in ("objective", "bound")}
+        finite = {name: float(v) if v is not None and isfinite(v) else None for name, v in values.items()}
+        whose = "solver" if incumbent.of_solver else "method"
+        self._send({"event": "incumbent", **finite, "of": whose, "seconds": seconds, "spooled": spooled})
 
     def _write(self, answer: Answer | None) -> bool:
         """Write a schedule; for answers that a schedule file cannot hold, only numbers are reported."""
@@ -193,11 +176,6 @@ class ProgressReporter:
         return True
 
 
-def _number(value: Any) -> float | None:
-    number = None if value is None else float(value)
-    return number if number is not None and isfinite(number) else None
-
-
 def verify_spooled(model: str, spool: Path, send: Send) -> None:
     """Verify the last answer of a stopped run."""
     from ..schedules import verdict_of
@@ -205,17 +183,9 @@ def verify_spooled(model: str, spool: Path, send: Send) -> None:
 
     send({"event": "started"})
     file = read_schedule(spool)
-    verdict = verdict_of(file.instance, file.answer)
-    send(
-        {
-            "event": "verified",
-            "objective": verdict.objective,
-            "objective_unit": registry.get(model).objective_unit(file.instance),
-            "violations": list(verdict.violations)[:20],
-            "metrics": dict(verdict.metrics),
-            "answer": file.answer.to_json(),
-        }
-    )
+    verdict, unit = verdict_of(file.instance, file.answer), registry.get(model).objective_unit(file.instance)
+    fields = {"objective": verdict.objective, "objective_unit": unit, "violations": list(verdict.violations)[:20]}
+    send({"event": "verified", **fields, "metrics": dict(verdict.metrics), "answer": file.answer.to_json()})
 
 
 if __name__ == "__main__":

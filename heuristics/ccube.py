@@ -17,21 +17,8 @@ links "remain idle when there are no chunks to overlap". This family takes that 
   here.
 
 Problem. Given eight ranks and wires between them, find two trees as above and the steps of all sends, so that a wire
-has one send in a step.
-
-======  ===================================================================  ======
-symbol  meaning                                                              unit
-======  ===================================================================  ======
-S       size of the collective                                               B
-K       pieces that each tree's half is cut into                             1
-L       steps that one piece takes, up and down                              1
-a       latency of a link                                                    s
-b       bandwidth of a wire                                                  B/s
-======  ===================================================================  ======
-
-With steps in which a wire has one piece, an all-reduce takes ``(L + K - 1) (a + S / (2 K b))``.
-
-Trees. Two binary trees on the links of a box of eight ranks, with at most one edge a wire.
+has one send in a step. With K pieces of each half, L steps for a piece up and down, latency a and bandwidth b of a
+wire, an all-reduce of size S takes ``(L + K - 1) (a + S / (2 K b))``.
 
 The trees have the shape of double binary trees on eight ranks: a root with one child, two inner nodes below
 it, four leaves. A rank that is an inner node of one tree is a leaf of the other one.
@@ -42,6 +29,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Annotated
 
 from pydantic import Field
 
@@ -60,10 +48,8 @@ from . import heuristic
 
 SHAPE = (-1, 0, 1, 1, 2, 2, 3, 3)  #: Parent of every place in a tree; the places from 4 on are leaves.
 RANKS, INNER = 8, 4  #: Ranks, and places of a tree that have children.
-MAX_DETOURS = 4  #: Edges that may lead through a third rank, over both trees.
+_MAX_DETOURS = 4  #: Edges that may lead through a third rank, over both trees.
 EFFORT = 300_000  #: Ranks that are tried in a place, before the search gives up.
-
-Wires = Mapping[tuple[int, int], int]
 
 Placed = tuple[int, tuple[int, ...]]  #: A rank in its place, and the ranks on the way to its parent, both included.
 
@@ -74,7 +60,7 @@ class TreeSearch:
     ``wires`` counts those between two nodes, ``detours`` the edges that must lead through a third rank.
     """
 
-    def __init__(self, wires: Wires, detours: int) -> None:
+    def __init__(self, wires: Mapping[tuple[int, int], int], detours: int) -> None:
         self._left = dict(wires)
         self._detours = detours
         self.tried = 0
@@ -131,9 +117,8 @@ def two_trees(topology: Topology) -> tuple[list[list[TreeEdge]], int] | None:
 
     Return the edges of both trees, parents first, and the number of detours. None if no such trees were found.
     """
-    wires = wires_of(topology)
-    for detours in range(MAX_DETOURS + 1):
-        placed = TreeSearch(wires, detours).find()
+    for detours in range(_MAX_DETOURS + 1):
+        placed = TreeSearch(wires_of(topology), detours).find()
         if placed is not None:
             spare: dict[tuple[int, int], list[int]] = {}  # the links of the wires between two nodes
             for link, (ends, count) in enumerate(zip(topology.link_ends, parallel_uses(topology), strict=True)):
@@ -164,12 +149,8 @@ def _edges(spare: dict[tuple[int, int], list[int]], tree: tuple[Placed, ...]) ->
 class CcubeOptions(Strict):
     """Options of ``c-cube``."""
 
-    pieces: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Pieces that each tree's half is cut into; by default the collective's chunks, "
-        "or if that is 1, the best number.",
+    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Pieces of each tree's half; by default the collective's chunks, or the best number if 1."
     )
 
 
@@ -180,10 +161,8 @@ def supports(instance: Instance) -> Refusal | None:
     topology = instance.network
     if isinstance(topology, Topology) and (len(topology.ranks) != RANKS or topology.switches):
         shape = f"{len(topology.ranks)} ranks and {len(topology.switches)} switches"
-        return Refusal(
-            "network",
-            f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()",
-        )
+        text = f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()"
+        return Refusal("network", text)
     return None
 
 
@@ -195,8 +174,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOption
         if layout is None:
             raise Unsupported("no two trees without a shared wire were found; expected a network such as dgx1()")
         trees, detours = layout
-        uses = parallel_uses(topology)
-        return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})
+        about = {"detours": detours}
+        return tree_all_reduce(instance, topology, trees, parallel_uses(topology), 1, options.pieces, about)
 
 
 METHOD = heuristic(

@@ -8,15 +8,6 @@ that earlier trees have used.
 Problem. Given a network whose links have links back, some of whose switches add and copy, find trees that join all
 ranks over ranks and such switches, and share the data evenly among them. A tree loads both directions of each of its
 links once, whichever rank is its root; the time is that of the most loaded link.
-
-======  ==========================================================  ======
-symbol  meaning                                                     unit
-======  ==========================================================  ======
-S       size of the all-reduce                                      B
-T       number of trees                                             1
-b_e     bandwidth of link e                                         B/s
-u_e     trees on link e so far, over its bandwidth                  s/B
-======  ==========================================================  ======
 """
 
 from __future__ import annotations
@@ -98,9 +89,15 @@ def tree_edges(topology: Topology) -> TreeEdges:
     forth = np.array([link for _, _, path in found for link in path], dtype=np.int64)
     turned = np.array([int(back[link]) for _, _, path in found for link in path[::-1]], dtype=np.int64)
     rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
-    offset = offsets(hops)
-    like = _alike(len(number), len(topology.ranks), tail, head)
-    return TreeEdges(len(topology.ranks), len(number), tail, head, offset, forth, turned, rates, like)
+    joined: list[set[int]] = [set() for _ in number]
+    for a, b, _ in found:
+        joined[a].add(b)
+        joined[b].add(a)
+    known: dict[frozenset[int], int] = {}
+    ranks, nodes = len(topology.ranks), len(number)
+    alike = [-1] * ranks + [known.setdefault(frozenset(joined[node]), node) for node in range(ranks, nodes)]
+    like = np.array(alike, dtype=np.int64)
+    return TreeEdges(ranks, nodes, tail, head, offsets(hops), forth, turned, rates, like)
 
 
 def _reachable_ends(
@@ -119,17 +116,6 @@ def _reachable_ends(
         elif topology.nodes[node].kind is NodeKind.SWITCH:
             waiting += [(topology.link_ends[link][1], (*path, link)) for link in out[node]]
     return list(found.items())
-
-
-def _alike(nodes: int, ranks: int, tail: Ints, head: Ints) -> Ints:
-    """Assign a number to each switch, the same for equal neighbours."""
-    joined: list[set[int]] = [set() for _ in range(nodes)]
-    for a, b in zip(tail.tolist(), head.tolist(), strict=True):
-        joined[a].add(b)
-        joined[b].add(a)
-    known: dict[frozenset[int], int] = {}
-    like = [-1] * ranks + [known.setdefault(frozenset(joined[node]), node) for node in range(ranks, nodes)]
-    return np.array(like, dtype=np.int64)
 
 
 _STEEP = 8.0  #: How much dearer a link is that is full at the best rate there may be than an idle one, as a power of e.
@@ -256,9 +242,7 @@ def _links(edges: TreeEdges, tree: Ints, links: Ints) -> Ints:
 def _prune_switches(edges: TreeEdges, tree: Ints) -> Ints | None:
     """Leave out switches that are leaves, again and again; None if not all ranks are joined."""
     while True:
-        degree = np.bincount(edges.tail[tree], minlength=edges.nodes) + np.bincount(
-            edges.head[tree], minlength=edges.nodes
-        )
+        degree = np.bincount(np.concatenate([edges.tail[tree], edges.head[tree]]), minlength=edges.nodes)
         leaf: Bools = (degree == 1) & (edges.like >= 0)
         if not leaf.any():
             break
@@ -318,19 +302,19 @@ def supports(instance: Instance) -> Refusal | None:
 def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTreesOptions) -> Outcome:
     """Choose trees one after the other, and bound the time of any all-reduce (``Method.run``)."""
     from ..models.forestcoll.bounds import best_all_reduce_bound
+    from ..models.forestcoll.solve import busiest_s
 
     with budget.clock.phase("bound"):
         bound, certificate = max(rank_bound(instance), best_all_reduce_bound(instance, []), key=itemgetter(0))
         budget.tell_bound(bound, certificate)
     with budget.clock.phase("build"):
-        topology = instance.topology
-        edges = tree_edges(topology)
+        edges = tree_edges(instance.topology)
         assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
         trees = share_out(edges, options.trees, float(instance.demand.size_bytes / bound), budget)
         if trees is None:
             raise Unsupported("links and switches do not connect all ranks; expected a connected network")
         answer = packing_of(edges, trees, instance.sha256, instance.demand.size_bytes)
-    taken = _busiest_s(topology, answer)
+    taken = busiest_s(instance, answer)
     return Outcome(
         Status.OPTIMAL if taken == bound else Status.FEASIBLE,
         answer,
@@ -340,15 +324,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
         metrics={"switches": len({node for node in answer.child.tolist() if node >= edges.ranks})},
         iterations=sum(trees.values()),
     )
-
-
-def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
-    """Return the exact seconds of the most loaded link; trees load both directions alike."""
-    load = np.zeros(len(topology.links), dtype=np.int64)
-    for part in packing.passes:
-        np.add.at(load, part.path_links, part.units[part.path_tree])
-    rates = (link.bandwidth_Bps for link in topology.links)
-    return max(units / rate for units, rate in zip(load.tolist(), rates, strict=True)) * packing.unit_bytes
 
 
 METHOD = heuristic(

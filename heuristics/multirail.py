@@ -11,6 +11,7 @@ the baseline is kept.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from ..core.answers import ChunkOrders
 from ..core.budget import Budget
@@ -35,15 +36,14 @@ def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     _refuse_many(instance)
     order = tuple(range(len(wired_fabric_of(instance).dimensions)))
-    answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
-    return Outcome(Status.FEASIBLE, answer)
+    return Outcome(Status.FEASIBLE, ChunkOrders((order,) * demand_of(instance).chunks, options.queue))
 
 
 def run_themis(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
     """Order the chunks greedily (``Method.run``)."""
     _refuse_many(instance)
-    answer = ChunkOrders(greedy_orders(wired_fabric_of(instance), demand_of(instance)), options.queue)
-    return Outcome(Status.FEASIBLE, answer)
+    orders = greedy_orders(wired_fabric_of(instance), demand_of(instance))
+    return Outcome(Status.FEASIBLE, ChunkOrders(orders, options.queue))
 
 
 def _refuse_many(instance: Instance) -> None:
@@ -74,26 +74,20 @@ def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...],
     return tuple(orders)
 
 
-BLUECONNECT = heuristic(
+_orders = partial(heuristic, answer_type=ChunkOrders, supports=supports_meshes, networks=NetworkView.FABRIC, pose=pose)
+
+BLUECONNECT = _orders(
     name="blueconnect",
     summary="every chunk through the dimensions from the inside out, and back",
     paper="Cho et al., BlueConnect, SysML 2019; dissertation behind ASTRA-sim 2.0, section 4.2.2",
-    answer_type=ChunkOrders,
     options=QueueOptions,
     solve=run_blueconnect,
-    supports=supports_meshes,
-    networks=NetworkView.FABRIC,
-    pose=pose,
 )
 
-THEMIS = heuristic(
+THEMIS = _orders(
     name="themis",
     summary="chunk after chunk in the order that evens out the dimensions' loads",
     paper=THEMIS_PAPER,
-    answer_type=ChunkOrders,
     options=ThemisOptions,
     solve=run_themis,
-    supports=supports_meshes,
-    networks=NetworkView.FABRIC,
-    pose=pose,
 )

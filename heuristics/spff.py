@@ -4,13 +4,6 @@ TE-CCL (section 4.2) compares its rounds with such a schedule of an earlier work
 is a reading of it: time is cut into rounds; in each one every link carries as many chunks as its bandwidth is larger
 than the smallest; a chunk follows a tree of shortest paths from its source, whose length counts latency and the
 chunk's time on the link; of the chunks that wait at a link, the one with the shortest way left goes first.
-
-======  ================================================  ====
-symbol  meaning                                           unit
-======  ================================================  ====
-d(e)    length of an edge: latency + chunk / bandwidth    s
-b_e     chunks that an edge carries in a round            1
-======  ================================================  ====
 """
 
 from __future__ import annotations
@@ -49,9 +42,7 @@ class SpffOptions(Strict):
     """Options of ``spff``."""
 
     first: Literal["shortest", "longest"] = Field(
-        "shortest",
-        description="Of the chunks that wait at a link, the one with the shortest or longest remaining path goes "
-        "first.",
+        "shortest", description="Which of the chunks that wait at a link goes first, by the rest of its path."
     )
 
 
@@ -97,8 +88,7 @@ def rounds(
     waiting: list[tuple[Fraction, int, int, RankEdge]] = []
     for index, chunk in enumerate(chunks):
         used, left = trees(chunk, edges)
-        sign = -1 if longest else 1
-        waiting += [(sign * left[node], index, node, edge) for node, edge in used.items()]
+        waiting += [(-left[node] if longest else left[node], index, node, edge) for node, edge in used.items()]
     waiting.sort(key=lambda row: row[:3])
     has = {(index, chunk.source) for index, chunk in enumerate(chunks)}
     sends: list[tuple[int, int, RankEdge]] = []

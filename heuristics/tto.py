@@ -12,22 +12,10 @@ more than two of them. Then in every two steps a link has room for all that goes
 of the data on each tree takes two thirds of the data's time on a link. There are such trees only if
 ``3 (a b - 1) <= 2 (2 a b - a - b)``, that is ``(a - 2) (b - 2) >= 1``: exactly from 3 x 3 on.
 
-======  ===================================================================  ======
-symbol  meaning                                                              unit
-======  ===================================================================  ======
-a, b    rows and columns of the mesh                                         1
-S       size of the collective                                               B
-K       pieces that each tree's third is cut into                            1
-L       steps that one piece takes, up and down                              1
-alpha   latency of a link                                                    s
-beta    seconds per byte of a link                                           s/B
-======  ===================================================================  ======
+With steps in which a link has one piece, an all-reduce of size S takes ``(L + 2 (K - 1)) (alpha + beta S / (3 K))``:
+K pieces of each third, L steps for a piece up and down, latency alpha, and beta seconds per byte of a link.
 
-With steps in which a link has one piece, an all-reduce takes ``(L + 2 (K - 1)) (alpha + beta S / (3 K))``.
-
-Trees. Three spanning trees of a mesh such that no two neighbours are joined by more than two of them.
-
-With rows i, columns j and a column c that is not at an edge of the mesh:
+Trees, with rows i, columns j and a column c that is not at an edge of the mesh:
 
 * the first tree has all rows, joined along column c;
 * the second one has all columns, joined along the first row to the left of column c, along the last row to the right
@@ -43,7 +31,7 @@ one in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -61,6 +49,7 @@ from . import heuristic
 from .textbook.lattice import find_lattice
 
 SMALLEST = 3  #: Sides from which on there are three trees.
+PERIOD = 2  #: Steps after which the next piece follows.
 
 Pair = tuple[int, int]
 
@@ -83,39 +72,23 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
     of least height.
     """
     middle = columns // 2
-    across, along = _rows(rows, columns), _columns(rows, columns)
+    nodes = range(rows * columns)
+    across = {(n, n + 1) for n in nodes if (n + 1) % columns}
+    along = {(n, n + columns) for n in nodes[:-columns]}
     spine = {(a, b) for a, b in along if a % columns == middle}
     last = (rows - 1) * columns
     hem = {(a, b) for a, b in across if (b < columns and b <= middle) or (a >= last and a - last >= middle)}
     link = {ends: index for index, ends in enumerate(topology.link_ends)}
     trees = []
     for pairs in (across | spine, along | hem, (across | along) - spine - hem):
-        near = _neighbours(pairs, rows * columns)
-        starts = [
-            n
-            for n in range(rows * columns)
-            if not edge_roots or n // columns in (0, rows - 1) or n % columns in (0, columns - 1)
-        ]
-        levels = min((_levels(near, root) for root in starts), key=len)
-        edges = [edge for level in levels for edge in level]
-        trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for n, up in edges])
+        near: list[list[int]] = [[] for _ in nodes]
+        for a, b in sorted(pairs):
+            near[a].append(b)
+            near[b].append(a)
+        edge = [n for n in nodes if n // columns in (0, rows - 1) or n % columns in (0, columns - 1)]
+        levels = min((_levels(near, root) for root in (edge if edge_roots else nodes)), key=len)
+        trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for level in levels for n, up in level])
     return trees
-
-
-def _rows(rows: int, columns: int) -> set[Pair]:
-    return {(n, n + 1) for n in range(rows * columns) if (n + 1) % columns}
-
-
-def _columns(rows: int, columns: int) -> set[Pair]:
-    return {(n, n + columns) for n in range((rows - 1) * columns)}
-
-
-def _neighbours(pairs: set[Pair], nodes: int) -> list[list[int]]:
-    near: list[list[int]] = [[] for _ in range(nodes)]
-    for a, b in sorted(pairs):
-        near[a].append(b)
-        near[b].append(a)
-    return near
 
 
 def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
@@ -135,18 +108,11 @@ def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
     return levels
 
 
-PERIOD = 2  #: Steps after which the next piece follows.
-
-
 class TtoOptions(Strict):
     """Options of ``tto``."""
 
-    pieces: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Pieces that each tree's third is cut into; by default the collective's chunks, "
-        "or if that is 1, the best number.",
+    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Pieces of each tree's third; by default the collective's chunks, or the best number if 1."
     )
     roots: Literal["edge", "any"] = Field(
         "edge", description="Whether the trees' roots are at the edge of the mesh, as published, or anywhere."
@@ -158,16 +124,13 @@ def supports(instance: Instance) -> Refusal | None:
     if (reason := supports_all_reduce(instance, "mesh(4,4)")) is not None:
         return reason
     sides = mesh_sides(instance.network) if isinstance(instance.network, Topology) else None
+    text = ""
     if sides is None:
-        return Refusal(
-            "network", "the network is not a 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"
-        )
-    if min(sides) < SMALLEST:
-        return Refusal(
-            "network",
-            f"a mesh of {sides[0]} x {sides[1]} has no room for three trees; expected at least {SMALLEST} x {SMALLEST}",
-        )
-    return None
+        text = "the network is not a 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"
+    elif min(sides) < SMALLEST:
+        text = f"a mesh of {sides[0]} x {sides[1]} has no room for three trees; expected at least "
+        text += f"{SMALLEST} x {SMALLEST}"
+    return Refusal("network", text) if text else None
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions) -> Outcome:

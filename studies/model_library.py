@@ -25,7 +25,7 @@ from ..exchange.models import write_model
 from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.plan import Cell
-from ..harness.recording_solver import RecordingSolver
+from ..harness.request import RecordingSolver
 from ..instances.demand import with_demand
 from ..solvers.base import DEFAULT_OPTIONS, Adapter
 

@@ -15,9 +15,8 @@ from ..core.errors import InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.option_names import verb
-from ..heuristics.nccl.method import NcclOptions, Prediction, prediction, supports
+from ..heuristics.nccl.method import NcclOptions, Prediction, expected_seconds, interval, prediction, supports
 from ..heuristics.nccl.model import COLLECTIVES
-from ..heuristics.nccl.overheads import expected_seconds, interval
 from .inputs import Spec, load
 from .schedule_candidates import machine_and_collective, whole_size
 

@@ -36,8 +36,7 @@ from ..core.units import show
 from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.interrupt import RunInterrupted, time_limited
-from ..harness.recording_solver import RecordingSolver
-from ..harness.request import Request
+from ..harness.request import RecordingSolver, Request
 from ..schedules import verdict_of
 
 #: More links that are not alike are not tried one by one, and in more links no symmetries are sought.

@@ -55,25 +55,12 @@ class Wire(NamedTuple):
     rate_Bps: Fraction
     latency_s: Fraction
 
-    @property
-    def bits(self) -> int:
-        """Bits per second, as the kernel counts them."""
-        return int(self.rate_Bps * 8)
-
 
 def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology: Topology) -> list[Report]:
     """Execute programs, one for each node of a network, over links with the rates and latencies of the network.
 
-    Returns when all processes have ended and all namespaces are deleted.
-
-    Raises
-    ------
-    Unsupported
-        If this system has no network namespaces or does not permit them, or parallel links are used.
-    OutOfTime
-        If there is too little memory.
-    CwbError
-        If a process dies.
+    Returns when all processes have ended and all namespaces are deleted. Unsupported is raised if this system has no
+    network namespaces or does not permit them, or parallel links are used.
     """
     wires = wires_of(programs, topology)
     require_programs()
@@ -106,15 +93,11 @@ def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
             found.append(Wire(source, target, link.bandwidth_Bps, link.latency_s))
     if 2 * len(found) > SUBNET.num_addresses:
         raise Unsupported(f"{len(found):,} links; at most {SUBNET.num_addresses // 2:,} are emulated")
-    _check_rates([wire.rate_Bps for wire in found])
-    return found
-
-
-def _check_rates(rates: list[Fraction]) -> None:
-    for rate in rates:
+    for rate in (wire.rate_Bps for wire in found):
         if not LEAST_RATE <= rate <= MOST_RATE:
             limits = f"{show(LEAST_RATE, 'KB/s')} to {show(MOST_RATE, 'MB/s')}"
             raise InputError(f"a link has {amount(rate, RATES)} at this scale; expected {limits}", source="--scale")
+    return found
 
 
 def require_programs() -> None:
@@ -134,11 +117,9 @@ def addresses(number: int) -> tuple[str, str]:
 
 def creation(names: list[str], wires: list[Wire]) -> list[str]:
     """Return the lines for ``ip`` that make namespaces, and pairs of interfaces between them."""
-    pairs = [
-        f"link add s{number} netns {names[wire.source]} type veth peer name r{number} netns {names[wire.target]}"
-        for number, wire in enumerate(wires)
-    ]
-    return [*(f"netns add {name}" for name in names), *pairs]
+    pairs = enumerate((names[wire.source], names[wire.target]) for wire in wires)
+    links = [f"link add s{number} netns {a} type veth peer name r{number} netns {b}" for number, (a, b) in pairs]
+    return [*(f"netns add {name}" for name in names), *links]
 
 
 def configuration(node: int, wires: list[Wire]) -> tuple[list[str], list[str]]:
@@ -150,7 +131,9 @@ def configuration(node: int, wires: list[Wire]) -> tuple[list[str], list[str]]:
             name, address = f"{'s' if sends else 'r'}{number}", addresses(number)[not sends]
             interfaces += [f"addr add {address}/31 dev {name}", f"link set {name} up"]
             if sends:
-                shapes.append(f"qdisc add dev {name} root tbf rate {wire.bits}bit burst {_BURST} limit {_QUEUE}")
+                shapes.append(
+                    f"qdisc add dev {name} root tbf rate {int(wire.rate_Bps * 8)}bit burst {_BURST} limit {_QUEUE}"
+                )
     return interfaces, shapes
 
 
@@ -173,19 +156,16 @@ def assign(programs: list[Program], job: Job, wires: list[Wire], names: list[str
         listens[wire.target].append(address)
         targets[wire.source][wire.target] = address
         latency[wire.target][wire.source] = float(wire.latency_s)
-    columns = enumerate(zip(programs, listens, targets, names, latency, strict=True))
     return [
-        Assignment(number, program, job, hears, connects, name, late)
-        for number, (program, hears, connects, name, late) in columns
+        Assignment(number, program, job, listens[number], targets[number], names[number], latency[number])
+        for number, program in enumerate(programs)
     ]
 
 
 def clear_leftovers() -> None:
     """Delete namespaces of processes that were killed."""
-    folder = Path(NAMESPACES)
-    if folder.is_dir():
-        made = [found for each in sorted(folder.iterdir()) if (found := _NAME.fullmatch(each.name))]
-        delete([found[0] for found in made if not Path("/proc", found[1]).exists()])
+    made = [found for each in sorted(Path(NAMESPACES).glob("cwb-*")) if (found := _NAME.fullmatch(each.name))]
+    delete([found[0] for found in made if not Path("/proc", found[1]).exists()])
 
 
 def delete(names: list[str]) -> None:

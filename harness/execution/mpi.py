@@ -60,8 +60,8 @@ class MpiTransport:
         while not (ended := self._library.Request.Testsome(self._requests)):
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)
-        found = [self._ends[index] for index in ended]
-        left = [index for index in range(len(self._ends)) if index not in set(ended)]
+        found, done = [self._ends[index] for index in ended], set(ended)
+        left = [index for index in range(len(self._ends)) if index not in done]
         self._requests = [self._requests[index] for index in left]
         self._ends = [self._ends[index] for index in left]
         return found

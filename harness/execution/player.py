@@ -25,19 +25,15 @@ class Transport(Protocol):
 
     def send(self, peer: int, data: memoryview) -> None:
         """Begin to send a message, whose bytes stay as they are until its end is reported."""
-        ...
 
     def receive(self, peer: int, into: memoryview) -> None:
         """Begin to receive the next message of a process."""
-        ...
 
     def wait(self) -> list[tuple[int, bool]]:
         """Return messages that have ended, at least one: the other process, and whether it was received."""
-        ...
 
     def start(self) -> float:
         """Wait until all processes may begin; return the instant by this process's clock."""
-        ...
 
 
 @dataclass(frozen=True)

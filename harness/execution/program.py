@@ -102,21 +102,8 @@ def lower(
 ) -> list[Program]:
     """Lower a schedule to one program for every process: the ranks, then the switches that store data.
 
-    Parameters
-    ----------
-    itemsize : int
-        Bytes of an element; sizes of chunks are rounded to whole elements, such that their sum is kept.
-    pieces : int
-        Number of equal pieces of the data of every tree.
-    hop_by_hop : bool
-        True if every node of a path is a process that forwards, switches included.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many messages.
-    OutOfTime
-        If there are too many elements.
+    Sizes of chunks are rounded to whole elements of ``itemsize`` bytes, such that their sum is kept; the data of every
+    tree is cut into ``pieces``. With ``hop_by_hop`` every node of a path is a process that forwards, switches included.
     """
     topology = instance.network
     if not isinstance(topology, Topology) or instance.demand is None:
@@ -127,7 +114,7 @@ def lower(
 
 
 def require_few_messages(answer: Whole, pieces: int) -> None:
-    """Reject a schedule with too many messages, before they are made; parameters and errors as of :func:`lower`."""
+    """Reject a schedule with too many messages, before they are made."""
     parts = answer.passes if isinstance(answer, TreePacking) else [answer.sends]
     messages = pieces * sum(len(part.path_links) for part in parts)
     if messages > MOST_MESSAGES:
@@ -143,8 +130,7 @@ class _Lowering:
     ) -> None:
         self.topology, self.ordered = topology, ordered
         compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
-        self._check_range(len(compute))
-        self._check_paths(instance)
+        self._check_sends(instance)
         stops = compute.copy()
         stops[ordered.sends.source] = stops[ordered.sends.target] = True
         if hop_by_hop:
@@ -161,21 +147,13 @@ class _Lowering:
         self._place_chunks()
         self._find_hops(self.process >= 0 if hop_by_hop else compute)
 
-    def _check_range(self, nodes: int) -> None:
-        """Reject numbers of nodes, links and chunks that do not exist."""
-        sends = self.ordered.sends
-        columns = (
-            (sends.source, nodes),
-            (sends.target, nodes),
-            (sends.path_links, len(self.topology.links)),
-            (sends.chunk, len(self.ordered.kinds)),
-        )
-        if any(len(column) and (column.min() < 0 or column.max() >= limit) for column, limit in columns):
-            raise InputError("names a node, link or chunk that does not exist", place="sends")
-
-    def _check_paths(self, instance: Instance) -> None:
-        """Reject sends whose paths do not lead from source to target."""
-        sends = self.ordered.sends
+    def _check_sends(self, instance: Instance) -> None:
+        """Reject nodes, links and chunks that do not exist, and paths that do not lead from source to target."""
+        sends, nodes, links = self.ordered.sends, len(self.topology.nodes), len(self.topology.links)
+        columns = (sends.source, nodes), (sends.target, nodes), (sends.path_links, links)
+        for column, limit in (*columns, (sends.chunk, len(self.ordered.kinds))):
+            if len(column) and (column.min() < 0 or column.max() >= limit):
+                raise InputError("names a node, link or chunk that does not exist", place="sends")
         network = network_of(instance)
         broken, _ = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
         for send in np.flatnonzero(broken)[:1].tolist():
@@ -315,10 +293,7 @@ class _Lowering:
     def _count(self, cell_from: Ints, cell_to: Ints) -> tuple[Ints, Ints, Ints]:
         """Order all reads and writes, and count those of the same cell that come before each.
 
-        Returns
-        -------
-        position, writes, reads : array of int, shape (2 hops,)
-            Of the sends of all hops, then of their receives.
+        Return positions, writes and reads, each of the sends of all hops, then of their receives; shape (2 hops,).
         """
         hops = len(self.hop_send)
         read, write = self.ordered.read[self.hop_send], self.ordered.write[self.hop_send]

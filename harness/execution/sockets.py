@@ -24,14 +24,9 @@ class ConnectionLost(Exception):
 
 
 class SocketTransport:
-    """Connections to other processes, and to the one that started this one.
+    """Connections to other processes, by their numbers.
 
-    Parameters
-    ----------
-    control : socket
-        Connection to the process that started this one, which says when a repetition begins.
-    outgoing, incoming : dict of int to socket
-        Connections by the number of the other process.
+    ``control`` leads to the process that started this one, which says when a repetition begins.
     """
 
     def __init__(
@@ -57,7 +52,7 @@ class SocketTransport:
     def wait(self) -> list[tuple[int, bool]]:
         """Wait for messages to complete; return the peer of each and whether it is incoming."""
         while not self._completed:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(self._timeout_s()):
                 if key.data is None:
                     raise ConnectionLost  # closed: nothing is sent on it while a repetition runs
                 if self._transfer(*key.data):
@@ -65,6 +60,10 @@ class SocketTransport:
                     self._completed.append(key.data)
         completed, self._completed = self._completed, []
         return completed
+
+    def _timeout_s(self) -> float | None:
+        """Return the seconds for which nothing but a socket can complete a message; None without a limit."""
+        return None
 
     def start(self) -> float:
         """Say that this process is ready, wait for the common instant of all, and return it."""
@@ -98,11 +97,6 @@ class DelayedTransport(SocketTransport):
     """Connections whose incoming data counts as received a latency after its arrival.
 
     Data is read as soon as it arrives, so that its time of arrival is known and the sender is not held up.
-
-    Parameters
-    ----------
-    latency_s : dict of int to float
-        Latency of data from every other process.
     """
 
     def __init__(
@@ -125,39 +119,26 @@ class DelayedTransport(SocketTransport):
         """Begin to receive the next message of a process."""
         self._remaining[peer, True] = into
 
-    def wait(self) -> list[tuple[int, bool]]:
-        """Wait for messages to complete; return the peer of each and whether it is incoming."""
-        while not self._completed:
-            next_due = min(
-                (due for peer in self._undelivered if (due := self._deliver(peer)) is not None), default=None
-            )
-            timeout_s = (
-                0.0 if self._completed else None if next_due is None else max(0.0, next_due - time.perf_counter())
-            )
-            for key, _ in self._selector.select(timeout_s):
-                if key.data is None:
-                    raise ConnectionLost  # closed: nothing is sent on it while a repetition runs
-                peer, incoming = key.data
-                if incoming:
-                    self._buffer_arrivals(peer)
-                elif self._transfer(peer, incoming):
-                    self._selector.unregister(key.fileobj)
-                    self._completed.append(key.data)
-        completed, self._completed = self._completed, []
-        return completed
+    def _timeout_s(self) -> float | None:
+        """Deliver what is due; return the seconds until more is, 0 if a message has completed."""
+        next_due = min((due for peer in self._undelivered if (due := self._deliver(peer)) is not None), default=None)
+        if self._completed:
+            return 0.0
+        return None if next_due is None else max(0.0, next_due - time.perf_counter())
 
-    def _buffer_arrivals(self, peer: int) -> None:
-        """Read what has come from a process, and note when it counts as received."""
+    def _transfer(self, peer: int, incoming: bool) -> bool:
+        """Read what has come from a process, and note when it counts as received; send as before."""
+        if not incoming:
+            return super()._transfer(peer, incoming)
         end = self._sockets[True][peer]
         with suppress(BlockingIOError):
             while part := end.recv(_BUFFER_BYTES):
                 self._undelivered[peer].append((time.perf_counter() + self._latency_s[peer], memoryview(part)))
             self._selector.unregister(end)  # the other process has ended
-            missing = len(self._remaining.get((peer, True), b"")) - sum(
-                len(part) for _, part in self._undelivered[peer]
-            )
-            if missing > 0:
+            waiting = sum(len(part) for _, part in self._undelivered[peer])
+            if waiting < len(self._remaining.get((peer, True), b"")):
                 raise ConnectionLost
+        return False
 
     def _deliver(self, peer: int) -> float | None:
         """Deliver data that is due; return when the next data is due, None if no message waits for it."""
@@ -197,15 +178,8 @@ def connect(
 ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
     """Connect to the targets, and accept as many connections as there are sources; all listen already.
 
-    Parameters
-    ----------
-    number : int
-        Number of this process, sent first on every connection.
-
-    Returns
-    -------
-    outgoing, incoming : dict of int to socket
-        By the number of the other process.
+    The number of this process is sent first on every connection. Return outgoing and incoming connections by the number
+    of the other process.
     """
     outgoing, incoming = dict[int, socket.socket](), dict[int, socket.socket]()
     for peer, address in targets.items():

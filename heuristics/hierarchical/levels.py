@@ -100,16 +100,15 @@ def find_hierarchy(problem: GroupProblem) -> Hierarchy:
         if fabric is not None:
             return Hierarchy(ranks, tuple(d.size for d in fabric.dimensions if d.size > 1))
     chain: list[Ints] = []
+    counts = [problem.n]
     for labels in sorted(parts(problem.topology, ranks), key=lambda labels: -int(labels.max())):
-        if not chain or (len(np.unique(labels)) < len(np.unique(chain[-1])) and _inside(chain[-1], labels)):
+        # Every part of the finer division lies in one of the coarser.
+        nested = not chain or len(np.unique(np.stack([chain[-1], labels]), axis=1).T) == counts[-1]
+        if nested and (not chain or labels.max() + 1 < counts[-1]):
             chain.append(labels)
-    counts = [problem.n, *(len(np.unique(labels)) for labels in chain), 1]
+            counts.append(int(labels.max()) + 1)
+    counts.append(1)
     return Hierarchy(ranks[np.lexsort((ranks, *chain))], tuple(a // b for a, b in pairwise(counts)))
-
-
-def _inside(fine: Ints, coarse: Ints) -> bool:
-    """Return whether every part of one division lies in a part of the other one."""
-    return len(np.unique(np.stack([fine, coarse]), axis=1).T) == len(np.unique(fine))
 
 
 def parts(topology: Topology, ranks: Ints) -> Iterator[Ints]:
@@ -189,6 +188,7 @@ class Networks:
         self.topology, self.hierarchy = topology, hierarchy
         position = np.full(len(topology.nodes), -1)
         position[np.array(topology.rank_nodes)[hierarchy.order]] = np.arange(len(hierarchy.order))
+        self._ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
         self._fabric = _joined_switches(topology)
         reach: dict[int, list[int]] = defaultdict(list)
         self._switch_links: dict[int, list[int]] = defaultdict(list)
@@ -202,8 +202,7 @@ class Networks:
                     self._rank_links[rank].append(link)
                     if self._fabric[other] >= 0 and position[rank] >= 0:
                         reach[self._fabric[other]].append(int(position[rank]))
-        self._position = position
-        self._reach = reach
+        self._position, self._reach = position, reach
         self._level = {fabric: self._level_of(some) for fabric, some in reach.items()}
 
     def _level_of(self, positions: Sequence[int]) -> int:
@@ -229,11 +228,13 @@ class Networks:
         """Return the links that a group of a level may use, in the order of the network."""
         for choice in (level, None):
             some = self._links(set(nodes), choice)
-            if _joins(self.topology, nodes, some):
-                return some
+            tail, head = self._ends[some].T
+            if len(np.unique(components(len(self._position), tail, head, strong=True)[list(nodes)])) == 1:
+                found: list[int] = some.tolist()
+                return found
         return list(range(len(self.topology.links)))
 
-    def _links(self, nodes: set[int], level: int | None) -> list[int]:
+    def _links(self, nodes: set[int], level: int | None) -> Ints:
         chosen: set[int] = set()
         fabrics: set[int] = set()
         for node in nodes:
@@ -247,7 +248,7 @@ class Networks:
                 elif level is None or self._level[fabric] == level:
                     chosen.add(link)
                     fabrics.add(fabric)
-        return sorted(chosen.union(*(self._switch_links[fabric] for fabric in fabrics)))
+        return np.array(sorted(chosen.union(*(self._switch_links[fabric] for fabric in fabrics))), dtype=np.int64)
 
 
 def _joined_switches(topology: Topology) -> list[int]:
@@ -257,20 +258,3 @@ def _joined_switches(topology: Topology) -> list[int]:
     joined = switch[tail] & switch[head]
     labels: list[int] = np.where(switch, components(len(switch), tail[joined], head[joined]), -1).tolist()
     return labels
-
-
-def _joins(topology: Topology, nodes: Sequence[int], links: Sequence[int]) -> bool:
-    for way in (0, 1):
-        onward: dict[int, list[int]] = defaultdict(list)
-        for link in links:
-            ends = topology.link_ends[link]
-            onward[ends[way]].append(ends[1 - way])
-        seen, waiting = {nodes[0]}, [nodes[0]]
-        while waiting:
-            for other in onward[waiting.pop()]:
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append(other)
-        if not seen.issuperset(nodes):
-            return False
-    return True

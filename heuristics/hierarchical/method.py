@@ -1,43 +1,185 @@
-"""``hierarchical``: the method and its options."""
+"""``hierarchical``: its options, the choice between a collective and another one reversed, and several collectives."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from operator import itemgetter
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
-from ...algorithms.schedules.problem import supports_groups
+from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
+from ...algorithms.schedules.compose import concatenate, merge, reverse
+from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems, supports_groups
+from ...algorithms.schedules.replay import in_order, timed_first_come
+from ...algorithms.schedules.stand_in import depths
+from ...core.bounds import Certificate
+from ...core.budget import Budget, ignore
+from ...core.collective import Collective
+from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
+from ...core.instance import Instance
 from ...core.method import Metric
+from ...core.outcome import Outcome, Status
+from ...core.schedule import Schedule, StepSchedule
+from ...core.solver import Solver
 from .. import heuristic
-from .phases import COLLECTIVES
+from .levels import Networks, find_hierarchy, hierarchy_of_sizes
+from .phases import AG, AR, BROADCAST, COLLECTIVES, REDUCE, RS
+from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
+
+_BLOCKS = 32  #: Blocks of a level whose cuts are tried.
+
+
+_FEW = Field(min_length=1, max_length=8)
 
 
 class HierarchicalOptions(Strict):
     """Options of ``hierarchical``."""
 
-    levels: list[Annotated[int, Field(ge=2)]] | None = Field(
-        None,
-        min_length=1,
-        max_length=8,
-        description="Ranks in a group of every level, the innermost first, of ranks in their order; by default found "
-        "in the network.",
+    levels: Annotated[list[Annotated[int, Field(ge=2)]], _FEW] | None = Field(
+        None, description="Ranks in a group of every level, the innermost first; by default found in the network."
     )
-    algorithms: list[str] | None = Field(
-        None, min_length=1, max_length=8, description="The algorithm of every given level; by default the fastest one."
+    algorithms: Annotated[list[str], _FEW] | None = Field(
+        None, description="The algorithm of every given level; by default the fastest one."
     )
-    pieces: int | None = Field(
+    pieces: Annotated[int, Field(ge=1, le=4096)] | None = Field(
         None,
-        ge=1,
-        le=4096,
         description="Pieces of every block that follow one another through the levels; by default the collective's "
         "chunks, or if that is 1, the fastest of 1, 4, 16, 32 and 64.",
     )
     balance: bool | None = Field(
         None,
-        description="Whether pieces take the levels in several orders that even out the links' loads, as in Themis; "
-        "by default where that is faster.",
+        description="Whether pieces take levels in several orders, for even loads, as in Themis; by default if faster.",
     )
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:
+    """Compose every collective of an instance (``Method.run``)."""
+    _check(options)
+    problems = group_problems(instance)
+    check_size(sum(fewest_sends(problem) for problem in problems))
+    try:
+        bound, certificate = max([best_bound(instance), *_of_blocks(instance)], key=itemgetter(0))
+    except InputError as error:  # no path leads to some rank
+        raise Unsupported(error.problem) from None
+    budget.tell_bound(bound, certificate)
+    heard = budget if len(problems) == 1 else replace(budget, tell=ignore)
+    choices = [choose(problem, solver, heard, options) for problem in problems]
+    schedule = _merge_schedules(instance, [choice.schedule for choice in choices])
+    each: dict[str, list[object]] = {
+        "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
+        "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],
+        "pieces": [choice.pieces for choice in choices],
+        "orders": [len(choice.parts) for choice in choices],
+        "backwards": [choice.backwards for choice in choices],
+    }
+    metrics = {name: values[0] if len(values) == 1 else values for name, values in each.items()}
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
+
+
+def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
+    """Yield bounds on the data that must leave, enter or join blocks of levels.
+
+    There are none for several collectives, or without levels.
+    """
+    if instance.also:
+        return
+    (problem,) = group_problems(instance)
+    topology, hierarchy = problem.topology, find_hierarchy(problem)
+    networks, everything = Networks(topology, hierarchy), range(len(topology.nodes))
+    for level in hierarchy.levels[:-1]:
+        blocks = networks.blocks(level)
+        if problem.collective is Collective.ALL_REDUCE and problem.n == len(topology.ranks):
+            yield partition_bound(instance, blocks)
+        for block in blocks[:_BLOCKS]:
+            inside = set(block)
+            yield cut_bound(instance, block)
+            yield cut_bound(instance, [node for node in everything if node not in inside])
+
+
+def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Choice:
+    """Return the fastest composition of one collective: its own phases, or another one reversed."""
+    if options.levels is None:
+        hierarchies = list(find_hierarchy(problem).coarser())
+    else:
+        hierarchies = [hierarchy_of_sizes(problem, options.levels)]
+    asked, leader = AnswerCache(solver, budget), problem.ranks[0]
+    levels = [Levels(problem.topology, each.with_leader(leader), asked, options.algorithms) for each in hierarchies]
+    pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
+    search = Search(problem, budget)
+    best = search.best(levels, pieces, balance=options.balance)
+    kind = {RS: AG, REDUCE: BROADCAST, AR: AG}.get(problem.collective)  # which a reduction reverses
+    if kind is None or budget.is_exhausted:
+        return best
+    demand = replace(problem.demand, collective=kind)
+    forwards = replace(problem, instance=problem.instance.with_single_demand(demand), demand=demand)
+    found_forwards = Search(forwards, replace(budget, tell=ignore)).best(levels, pieces, balance=options.balance)
+    other = None if budget.is_exhausted else reverse_choice(problem, found_forwards)
+    return best if other is None or best.seconds <= other.seconds else other
+
+
+def _check(options: HierarchicalOptions) -> None:
+    """Refuse algorithms that are unknown, or not one for every given level."""
+    if options.algorithms is None:
+        return
+    if options.levels is None or len(options.levels) != len(options.algorithms):
+        count = "levels" if options.levels is None else f"{len(options.levels)} algorithms"
+        raise InputError(f"expected {count} too", source="-O", place="algorithms")
+    for index, name in enumerate(options.algorithms):
+        if name not in ALGORITHMS:
+            text = f"unknown algorithm {name!r}; expected one of {', '.join(ALGORITHMS)}"
+            raise InputError(text, source="-O", place=f"algorithms[{index}]")
+
+
+def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
+    """Run the schedules of several collectives concurrently.
+
+    The result is timed if one of them is and they share no link.
+    """
+    if all(isinstance(schedule, StepSchedule) for schedule in schedules):
+        return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
+    used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
+    if len(np.unique(used)) < len(used):  # a link serves who asks first
+        nodes = instance.topology.rank_nodes
+        in_steps = [
+            StepSchedule(s.instance_sha256, s.chunks, s.sends, depths(s, nodes)) if isinstance(s, Schedule) else s
+            for s in schedules
+        ]
+        return merge(instance.sha256, in_steps)
+    timed = [s if isinstance(s, Schedule) else timed_first_come(instance.topology, s) for s in schedules]
+    no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
+    whole = merge(instance.sha256, no_steps)
+    start, end = (np.concatenate([getattr(s, name) for s in timed]) for name in ("start_s", "end_s"))
+    return Schedule(instance.sha256, whole.chunks, whole.sends, start, end)
+
+
+def reverse_choice(problem: GroupProblem, forwards: Choice) -> Choice | None:
+    """Return a reduction as a timed schedule; None without reverse links, or with too many sends to simulate.
+
+    With many sends, reverse links are assumed to be as fast.
+    """
+    steps = forwards.schedule
+    if isinstance(steps, Schedule) or len(steps.sends.path_links) > MOST_HOPS:
+        return None
+    there = timed_first_come(problem.topology, steps)
+    last = float(there.end_s.max())
+    try:
+        back = reverse(steps, problem.topology)
+    except Unsupported:
+        return None
+    start, end = last - there.end_s, last - there.start_s
+    if problem.collective is AR:
+        back = concatenate(back, steps)
+        start, end = (np.concatenate(pair) for pair in ((start, last + there.start_s), (end, last + there.end_s)))
+    made = Schedule(problem.instance.sha256, back.chunks, back.sends, np.maximum(start, 0.0), end)
+    if len(made.sends.path_links) > PLAYED:
+        return replace(forwards, schedule=made, seconds=Fraction(float(end.max())), backwards=True)
+    played, seconds = in_order(problem.topology, made)
+    return replace(forwards, schedule=played, seconds=seconds, backwards=True)
 
 
 METHOD = heuristic(
@@ -46,7 +188,7 @@ METHOD = heuristic(
     paper="Hidayetoglu et al., HiCCL: A Hierarchical Collective Communication Library, IPDPS 2025: its ideas",
     answer_type=object,
     options=HierarchicalOptions,
-    solve=f"{__package__}.solve:run",
+    solve=run,
     supports=lambda instance: supports_groups(instance, COLLECTIVES),
     metrics={
         "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),

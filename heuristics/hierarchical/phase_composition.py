@@ -20,7 +20,7 @@ from ...core.collective import Collective, Demand
 from ...core.instance import Instance
 from ...core.ragged import offsets, ranges
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
-from ...core.topology import Link, Topology
+from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .levels import Hierarchy
 from .phases import AR, BROADCAST, GATHER, REDUCE, RS, SCATTER, Phase
@@ -52,17 +52,11 @@ def site(topology: Topology, ranks: Sequence[int], links: Sequence[int], demand:
     network = Topology(
         tuple(replace(topology.nodes[node], name=name) for node, name in zip(nodes, names, strict=True)),
         tuple(
-            Link(
-                names[number[ends[link][0]]],
-                names[number[ends[link][1]]],
-                topology.links[link].bandwidth_Bps,
-                topology.links[link].latency_s,
-            )
+            replace(topology.links[link], source=names[number[ends[link][0]]], target=names[number[ends[link][1]]])
             for link in links
         ),
     )
-    instance = Instance("group", network, demand)
-    return Site(instance, np.array(nodes, dtype=np.int64), np.array(links, dtype=np.int64))
+    return Site(Instance("group", network, demand), np.array(nodes, dtype=np.int64), np.array(links, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +83,7 @@ class Shares:
 def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
     """Read what chunks are of the group's parts."""
     assert instance.demand is not None  # noqa: S101 (a group's instance has one)
-    kind, n = instance.demand.collective, len(instance.demand.ranks or range(instance.npus))
+    kind, n = instance.demand.collective, len(instance.demand.group(instance.npus))
     if isinstance(answer, TreePacking):
         sends, step = _of_trees(instance, answer)
         part = np.zeros_like(answer.root) if kind in _WHOLE else answer.root
@@ -98,13 +92,11 @@ def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
         chunks, sends, step, units = answer.chunks, answer.sends, answer.step, answer.chunks.units
         part = _part(chunks, kind, n)
     begin, end = [], []
-    done: dict[int, int] = defaultdict(int)
-    total = np.bincount(part, units)
+    total, done = np.bincount(part, units).tolist(), defaultdict[int, Fraction](Fraction)
     for of, count in zip(part.tolist(), units.tolist(), strict=True):
-        whole = int(total[of])
-        begin.append(Fraction(done[of], whole))
-        done[of] += count
-        end.append(Fraction(done[of], whole))
+        begin.append(done[of])
+        done[of] += Fraction(count, int(total[of]))
+        end.append(done[of])
     return Shares(begin, end, part, sends, step)
 
 
@@ -122,7 +114,7 @@ def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
     """Edges as sends, and a step for each: its depth, in in-trees counted from the deepest edge."""
     topology = instance.topology
     node = np.array(topology.tree_nodes, dtype=np.int64)
-    columns: list[tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]] = []
+    columns: list[tuple[Ints, ...]] = []
     before = 0
     for part in packing.passes:
         tree = part.edge_tree
@@ -138,8 +130,7 @@ def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
         columns.append((tree, node[source], node[target], flag, np.diff(part.path_offset), part.path_links, step))
         before += height
     chunk, one, other, reduce, hops, links, step = (np.concatenate(each) for each in zip(*columns, strict=True))
-    offset = offsets(hops)
-    return Sends(chunk, one, other, reduce.astype(np.bool_), offset, links), step
+    return Sends(chunk, one, other, reduce.astype(np.bool_), offsets(hops), links), step
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,20 +227,12 @@ def compose_phases(
         start += each.steps
     chunk, source, target, reduce, step, ahead, hops, links = map(np.concatenate, zip(*columns, strict=True))
     check_size(len(chunk) * pieces, len(links) * pieces)
-    offset = offsets(hops)
-    once = Sends(chunk, source, target, reduce.astype(np.bool_), offset, links)
+    once = Sends(chunk, source, target, reduce.astype(np.bool_), offsets(hops), links)
     piece = np.repeat(np.arange(pieces), len(step))
     order = np.lexsort((piece, np.tile(-ahead, pieces), np.tile(step, pieces)))
     piece = piece[order]
     sends = once.take(order % len(step))
-    every = Sends(
-        (sends.chunk // count * pieces + piece) * count + sends.chunk % count,
-        sends.source,
-        sends.target,
-        sends.reduce,
-        sends.path_offset,
-        sends.path_links,
-    )
+    every = replace(sends, chunk=(sends.chunk // count * pieces + piece) * count + sends.chunk % count)
     chunks = _chunks(kind, hierarchy, blocks, block_bytes / pieces, pieces, cuts)
     made = StepSchedule(problem.instance.sha256, chunks, every, step[order % len(step)])
     return _once(made, problem.topology.rank_nodes[int(hierarchy.order[0])]) if kind is BROADCAST else made

@@ -38,15 +38,7 @@ from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
 
 #: Methods that may run on a level, with the options that they are asked with.
 ALGORITHMS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
-    "direct": (DIRECT, {}),
-    "ring": (RING, {}),
-    "rhd": (RHD, {}),
-    "bruck": (BRUCK, {}),
-    "bine": (BINE, {}),
-    "dbt": (DBT, {}),
-    "knomial": (KNOMIAL, {}),
-    "shifted-ring": (SHIFTED_RING, {}),
-    "bfb": (BFB, {}),
+    **{method.name: (method, {}) for method in (DIRECT, RING, RHD, BRUCK, BINE, DBT, KNOMIAL, SHIFTED_RING, BFB)},
     "forestcoll": (FORESTCOLL, {"k": "smallest", "symmetry": "written"}),
 }
 
@@ -64,8 +56,7 @@ class AnswerCache:
 
     def shares(self, name: str, instance: Instance) -> Shares | None:
         """Return the answer of an algorithm; None if it does not fit."""
-        key = name, instance.sha256
-        if key not in self.known:
+        if (key := (name, instance.sha256)) not in self.known:
             self.known[key] = self._ask(name, instance)
         return self.known[key]
 
@@ -114,14 +105,13 @@ class Levels:
         for name in names:
             if found and self.asked.budget.is_exhausted:
                 break
-            answers = [self.asked.shares(name, each.instance) for each in sites]
+            answers = (self.asked.shares(name, each.instance) for each in sites)
             shares = [answer for answer in answers if answer is not None]
             if len(shares) == len(sites):
                 found.append((name, PhaseAnswers(phase, bases, sites, shares)))
         if not found:
             size = self.hierarchy.sizes[phase.level]
-            text = f"{', '.join(names)} has no {phase.kind.name} for groups of {size} ranks here"
-            raise Unsupported(text)
+            raise Unsupported(f"{', '.join(names)} has no {phase.kind.name} for groups of {size} ranks here")
         return found
 
     def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
@@ -131,17 +121,15 @@ class Levels:
         if key not in self._sites:
             size = self.hierarchy.sizes[phase.level]
             demand = Demand(phase.kind, Fraction(size), ranks=tuple(range(size)))
-            self._sites[key] = bases, [self._site(int(base), phase.level, demand) for base in bases]
+            ranks = (self.hierarchy.group(int(base), phase.level) for base in bases)
+            groups = ([self.topology.rank_nodes[rank] for rank in some] for some in ranks)
+            sites = [site(self.topology, some, self.networks.links(some, phase.level), demand) for some in groups]
+            self._sites[key] = bases, sites
         return self._sites[key]
-
-    def _site(self, base: int, level: int, demand: Demand) -> Site:
-        nodes = [self.topology.rank_nodes[rank] for rank in self.hierarchy.group(base, level)]
-        return site(self.topology, nodes, self.networks.links(nodes, level), demand)
 
 
 #: Links that sends take in one schedule that is played, and in all; pieces that are tried.
 PLAYED, _WORK, _PIECES = 400_000, 10_000_000, (1, 4, 16, 32, 64)
-
 MOST_HOPS = 10_000_000  #: Links that sends take in the one schedule of a search that is played although it is large.
 _HIERARCHIES, _FIRST = 2, 4  #: Hierarchies that more than a first number of pieces is tried with, and that number.
 _NEAR = Fraction(5, 4)  #: How much slower alone algorithms may be that are tried together with the other phases.
@@ -232,7 +220,7 @@ class Search:
         for each in self._promising(levels, _FIRST if pieces is None else pieces):
             for choice in self._choices(each, pieces, balance):
                 if not found or choice.seconds < min(one.seconds for one in found):
-                    self.budget.tell(Incumbent(float(choice.seconds), answer=partial(_schedule, choice)))
+                    self.budget.tell(Incumbent(float(choice.seconds), answer=partial(getattr, choice, "schedule")))
                 found.append(choice)
                 if self.over:
                     break
@@ -294,13 +282,12 @@ class Search:
         blocks = blocks_of(self.kind, hierarchy, order)
 
         def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
-            parts = [each for _, each in filled]
-            schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, parts, pieces)
+            answers = [each for _, each in filled]
+            schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, answers, pieces)
             return Part(tuple(filled), schedule, self.seconds(schedule))
 
-        ranked = [
-            self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in phases(self.kind, hierarchy, order)
-        ]
+        parts = phases(self.kind, hierarchy, order)
+        ranked = [self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in parts]
         best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:
             return best
@@ -354,15 +341,9 @@ def _distinct_groups(filled: PhaseAnswers) -> Ints:
         return np.arange(len(filled.bases))
     pairs = np.unique(np.stack([filled.phase.base, filled.phase.part]), axis=1)
     parts = np.split(pairs[1], np.searchsorted(pairs[0], filled.bases)[1:])
-    known = {
-        (site.instance.sha256, mine.tobytes()): g
-        for g, (site, mine) in enumerate(zip(filled.sites, parts, strict=True))
-    }
+    groups = enumerate(zip(filled.sites, parts, strict=True))
+    known = {(site.instance.sha256, mine.tobytes()): number for number, (site, mine) in groups}
     return np.array(sorted(known.values()), dtype=np.int64)
-
-
-def _schedule(choice: Choice) -> StepSchedule | Schedule:
-    return choice.schedule
 
 
 def _changes(ranked: Sequence[Sequence[tuple[str, PhaseAnswers]]]) -> Iterator[dict[int, tuple[str, PhaseAnswers]]]:

@@ -23,15 +23,4 @@ unequal bandwidth, see :func:`~cwb.algorithms.schedules.problem.parallel_uses`.
 Problem. Given a network and a process group, find for every rank of the group a spanning tree with a step for each
 edge, later than the step of the edge above it, so that no link has more edges in a step than its share of parallel
 links, and so that the steps are few.
-
-======  ===================================================================  ======
-symbol  meaning                                                              unit
-======  ===================================================================  ======
-n       ranks in the process group                                           1
-S       size of the collective                                               B
-c       chunks that each part is cut into (``Demand.chunks``)                1
-b_e     bandwidth of link e                                                  B/s
-k_e     edges that link e may have in a step: floor(b_e / min b)             1
-s       step, from 0                                                         1
-======  ===================================================================  ======
 """

@@ -60,7 +60,11 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     """
     n = len(nodes)
     ports, open_ = ports_of(topology, nodes)
-    trees = _roots(n)
+    members = np.zeros((n, n), dtype=np.int64)
+    members[:, 0] = np.arange(n)
+    ones = np.ones(n, dtype=np.int64)
+    wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
+    trees = Trees(wanted, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
     count = len(topology.nodes)
     way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
     longest = 1 + count - n  # a way passes every node that is not of the group at most once
@@ -91,31 +95,20 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     return StepEdges(steps, tree, parent, child, offsets(length), links)
 
 
-def _roots(n: int) -> Trees:
-    wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
-    members = np.zeros((n, n), dtype=np.int64)
-    members[:, 0] = np.arange(n)
-    ones = np.ones(n, dtype=np.int64)
-    return Trees(wanted, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
-
-
 def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
     """Return the hops of a network, and the ranks behind a link from each node.
 
     ``nodes`` are those of the positions of the group; all others only forward.
     """
     position = {node: index for index, node in enumerate(nodes)}
-    between: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for link, ends in enumerate(topology.link_ends):
-        between[ends].append(link)
     count = len(topology.nodes)
-    to_rank: list[dict[int, list[int]]] = [{} for _ in range(count)]
-    onward: list[dict[int, list[int]]] = [{} for _ in range(count)]
-    for (source, target), links in between.items():
+    to_rank: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(count)]
+    onward: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(count)]
+    for link, (source, target) in enumerate(topology.link_ends):
         if target in position:
-            to_rank[source][position[target]] = links
+            to_rank[source][position[target]].append(link)
         else:
-            onward[source][target] = links
+            onward[source][target].append(link)
     hops = [hop for a, b in zip(to_rank, onward, strict=True) for hop in (*sorted(a.items()), *b.items())]
     ranks_of = [len(each) for each in to_rank]
     first = offsets([a + len(b) for a, b in zip(ranks_of, onward, strict=True)])
@@ -147,15 +140,8 @@ def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int
 def _words(sets: Sequence[int], n: int) -> Words:
     """Convert sets of ranks, a bit for each, to rows of words."""
     size = (n + 63) // 64
-    return (
-        np.frombuffer(b"".join(bits.to_bytes(8 * size, "little") for bits in sets), dtype="<u8")
-        .reshape(-1, size)
-        .copy()
-    )
-
-
-#: Collectives that the trees serve.
-COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
+    data = b"".join(bits.to_bytes(8 * size, "little") for bits in sets)
+    return np.frombuffer(data, dtype="<u8").reshape(-1, size).copy()
 
 
 class MultitreeOptions(Strict):
@@ -163,8 +149,7 @@ class MultitreeOptions(Strict):
 
     links: Literal["parallel", "equal"] = Field(
         "parallel",
-        description="parallel lets a link of k times the smallest bandwidth take k edges in a step, k rounded down; "
-        "equal lets every link take one.",
+        description="Edges of a link in a step: parallel, its bandwidth over the smallest, rounded down; equal, one.",
     )
 
 
@@ -245,6 +230,8 @@ METHOD = heuristic(
     answer_type=StepSchedule,
     options=MultitreeOptions,
     solve=run,
-    supports=lambda instance: supports_groups(instance, COLLECTIVES),
+    supports=lambda instance: supports_groups(
+        instance, (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
+    ),
     metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},
 )

@@ -12,9 +12,7 @@ https://github.com/NVIDIA/nccl, at the tag of the version.
 Problem. Given boxes of GPUs and their NICs, find for each algorithm its channels and their speeds; predict the time of
 every algorithm and protocol at a size; and make the schedule of the one that NCCL chooses.
 
-======  ==========================================================  ======
-symbol  meaning                                                     unit
-======  ==========================================================  ======
+==============  ======
 n, m    ranks, boxes                                                1
 C       channels of a graph                                         1
 b       speed of a channel, within a box and between boxes          GB/s

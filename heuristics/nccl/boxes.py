@@ -169,7 +169,11 @@ class Boxes:
 
         Of several paths each is used in turn.
         """
-        found = self.ways(self.nodes[a]).get(self.nodes[b])
+        return self._way(self.nodes[a], self.nodes[b], turn)
+
+    def _way(self, start: int, end: int, turn: int) -> tuple[int, ...] | None:
+        """Return one of the shortest paths between nodes of a box, each in turn."""
+        found = self.ways(start).get(end)
         return None if found is None else found[turn % len(found)]
 
     def onward(self, box: Box, rank: int) -> list[int]:
@@ -232,16 +236,12 @@ class Boxes:
         """True if ranks of a box are joined by links of their own."""
         return not self.pcie and any(len(box.ranks) > 1 for box in self.boxes)
 
-    def has_effective(self, rates: Rates) -> bool:
-        """Return whether links within boxes have the rates that NCCL counts with."""
-        if rates != "auto":
-            return rates == "effective"
-        return self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.effective_generation)
-
     def rates_GBps(self, gpu: str, rates: Rates) -> list[float]:
         """Rate of every link as NCCL counts it."""
-        ends = self.topology.link_ends
-        part = 1.0 if self.has_effective(rates) else PCIE_PART if self.pcie else NVLINK_PART[gpu]
+        ends, effective = self.topology.link_ends, rates == "effective"
+        if rates == "auto":
+            effective = self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.effective_generation)
+        part = 1.0 if effective else PCIE_PART if self.pcie else NVLINK_PART[gpu]
         return [
             float(link.bandwidth_Bps) / 1e9 * (part if self.of_node[a] == self.of_node[b] else 1.0)
             for link, (a, b) in zip(self.topology.links, ends, strict=True)
@@ -255,8 +255,8 @@ class Boxes:
         """
         check_time("ways are searched")
         here, there = (self.boxes[self._box_of[rank]] for rank in (a, b))
-        inside = here is there
-        way = self.within(a, b, channel) if inside else self._between(a, b, channel, here.nics, there.nics, nic)
+        same = here is there
+        way = self.within(a, b, channel) if same else self._between(a, b, channel, here.nics, there.nics, nic)
         if way is None:  # a shortest path over any nodes
             found = route(self.topology, np.array([self.nodes[a]]), np.array([self.nodes[b]]))
             way = tuple(found.links.tolist())
@@ -273,24 +273,17 @@ class Boxes:
         for i, j in pairs:
             leave, enter = out[i % len(out)], into[j % len(into)]
             ends = self.topology.link_ends
-            first = self._pick(self.ways(self.nodes[a]).get(ends[leave.out][0]), channel)
-            last = self._pick(self.ways(ends[enter.back][1]).get(self.nodes[b]), channel)
-            middle = self._over_fabric(leave.out, enter.back)
+            first = self._way(self.nodes[a], ends[leave.out][0], channel)
+            last = self._way(ends[enter.back][1], self.nodes[b], channel)
+            if (key := (leave.out, enter.back)) not in self._fabric:
+                self._fabric[key] = self._over_fabric(*key)
+            middle = self._fabric[key]
             if first is not None and last is not None and middle is not None:
                 return (*first, *middle, *last)
         return None
 
-    @staticmethod
-    def _pick(ways: tuple[tuple[int, ...], ...] | None, turn: int) -> tuple[int, ...] | None:
-        return None if ways is None else ways[turn % len(ways)]
-
     def _over_fabric(self, out: int, back: int) -> tuple[int, ...] | None:
         """Return the links between two boxes, from one that leaves to one that enters, over nodes of no box."""
-        if (out, back) not in self._fabric:
-            self._fabric[out, back] = self._search(out, back)
-        return self._fabric[out, back]
-
-    def _search(self, out: int, back: int) -> tuple[int, ...] | None:
         ends, links_of = self.topology.link_ends, self.leaving
         if ends[out] == ends[back]:  # a cable from box to box
             return (out,)

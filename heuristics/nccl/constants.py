@@ -45,7 +45,7 @@ class Hardware(Enum):
 GENERATIONS = ("volta", "ampere", "hopper", "blackwell")
 
 _TREE, _RING, _DIRECT, _CHAIN, _NVLS, _NVLS_TREE, _PAT = Algorithm
-_NONE: Triple = (0.0, 0.0, 0.0)
+NONE: Triple = (0.0, 0.0, 0.0)
 
 
 def _simple(latency: float) -> Triple:
@@ -101,7 +101,7 @@ _2_10 = Tuning(
     tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE),
     ring_ll128_max=_by_generation(_20),
     tree_ll128_max=_by_generation(_20),
-    nvls_tree_max=_by_generation(_NONE),
+    nvls_tree_max=_by_generation(NONE),
     nvls_efficiency=dict.fromkeys(GENERATIONS, 0.0),
     pat=0.0,
 )

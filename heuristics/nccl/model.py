@@ -12,7 +12,7 @@ from math import floor, log2
 from typing import NamedTuple
 
 from ...core.collective import Collective
-from .constants import GENERATIONS, TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
+from .constants import GENERATIONS, NONE, TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
 
 #: Collectives that NCCL has algorithms for.
 COLLECTIVES = (
@@ -94,7 +94,8 @@ Table = Mapping[tuple[Algorithm, Protocol], Cost]
 def table(machine: Machine, tuning: Tuning, collective: Collective) -> dict[tuple[Algorithm, Protocol], Cost]:
     """Predict a collective: one row of the table printed with ``NCCL_DEBUG_SUBSYS=TUNING``."""
     model = _Model(machine, tuning, collective)
-    return {(a, p): model.cost(a, p) for a in Algorithm if model.has(a) for p in Protocol}
+    known = ((a, p) for a in Algorithm if model.has(a) for p in Protocol)
+    return {(a, p): Cost(model.latency_us(a, p), model.bandwidth_GBps(a, p)) for a, p in known}
 
 
 def seconds(
@@ -163,6 +164,8 @@ class _Model:
         self.reduces = reduces
         self.steps = 2 * (ranks - 1) if reduces else ranks - 1 if collective in _HALVES else ranks
         self.column = min(machine.nodes, 3) - 1
+        processor = "ampere" if machine.cpu == "amd" else "volta"
+        self.ll_max = tuning.ll_max[machine.gpu if machine.nodes == 1 else processor][self.column]
         self.hardware = Hardware.NVLINK if machine.nvlink and machine.per_node > 1 else Hardware.PCI
 
     def has(self, algorithm: Algorithm) -> bool:
@@ -180,16 +183,11 @@ class _Model:
             return direct or algorithm in (Algorithm.RING, Algorithm.NVLS, Algorithm.PAT)
         return algorithm is Algorithm.RING
 
-    def cost(self, algorithm: Algorithm, protocol: Protocol) -> Cost:
-        """Latency and bandwidth."""
-        return Cost(self._latency_us(algorithm, protocol), self._bandwidth(algorithm, protocol))
-
     def _of(self, rows: Mapping[str, Triple]) -> float:
         return rows[self.machine.gpu][self.column]
 
-    # -- bandwidth ---------------------------------------------------------------------------------------------------
-
-    def _bandwidth(self, algorithm: Algorithm, protocol: Protocol) -> float:
+    def bandwidth_GBps(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        """Bandwidth of the whole data; 0 where the algorithm is not to be had."""
         if not self._is_enabled(algorithm, protocol):
             return 0.0
         graph = self.machine.graphs[algorithm]
@@ -212,11 +210,9 @@ class _Model:
 
     def _ring(self, rate: float, graph: Graph, protocol: Protocol) -> float:
         if protocol is Protocol.LL:
-            processor = "ampere" if self.machine.cpu == "amd" else "volta"
-            row = self.machine.gpu if self.machine.nodes == 1 else processor
             twice = self.machine.nodes > 1 or self.reduces or self.collective is Collective.REDUCE
             part = 0.5 if self.version >= (2, 21) else 1 / 4 if twice else 1 / 3
-            return min(self.tuning.ll_max[row][self.column], rate * part)
+            return min(self.ll_max, rate * part)
         if protocol is Protocol.LL128:
             part = 0.7 if self.machine.per_node < 2 and self.version < (2, 23) else 0.92
             return min(rate * part, graph.channels * self._of(self.tuning.ring_ll128_max))
@@ -225,9 +221,7 @@ class _Model:
     def _tree(self, rate: float, graph: Graph, protocol: Protocol) -> float:
         rate = min(rate * 0.92, graph.channels * self._of(self.tuning.tree_max))
         if protocol is Protocol.LL:
-            processor = "ampere" if self.machine.cpu == "amd" else "volta"
-            row = self.machine.gpu if self.machine.nodes == 1 else processor
-            rate = min(rate / 3.8, self.tuning.ll_max[row][self.column])
+            rate = min(rate / 3.8, self.ll_max)
         if protocol is Protocol.LL128:
             part = 7 / 9 if self.machine.nodes == 1 else 120 / 128
             rate = min(rate * part, graph.channels * self._of(self.tuning.tree_ll128_max))
@@ -273,14 +267,10 @@ class _Model:
 
     def _is_enabled(self, algorithm: Algorithm, protocol: Protocol) -> bool:
         machine = self.machine
-        if protocol is Protocol.LL128:
-            near = machine.near_nics or machine.nodes == 1
-            allowed = near and (machine.nvlink or machine.per_node == 1)
-        else:
-            allowed = True
-        if algorithm in (Algorithm.RING, Algorithm.TREE):
-            return allowed
-        return protocol is Protocol.SIMPLE and self._is_offered(algorithm)
+        if algorithm not in (Algorithm.RING, Algorithm.TREE):
+            return protocol is Protocol.SIMPLE and self._is_offered(algorithm)
+        safe = (machine.near_nics or machine.nodes == 1) and (machine.nvlink or machine.per_node == 1)
+        return protocol is not Protocol.LL128 or safe
 
     def _is_offered(self, algorithm: Algorithm) -> bool:
         """Return whether the machine meets the needs of an algorithm other than rings and trees."""
@@ -295,14 +285,14 @@ class _Model:
             return machine.nodes > 1
         return machine.nodes == 1 or machine.collnet
 
-    # -- latency -----------------------------------------------------------------------------------------------------
-
-    def _latency_us(self, algorithm: Algorithm, protocol: Protocol) -> float:
+    def latency_us(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        """Latency of a call and its hops."""
         column = list(Protocol).index(protocol)
-        if (algorithm in _OVER_SWITCHES and column < 2) or (algorithm is Algorithm.PAT and not self._pat(column)):
+        has_pat = column == 2 and self.tuning.pat > 0 and self.machine.nodes == self.machine.ranks
+        if (algorithm in _OVER_SWITCHES and column < 2) or (algorithm is Algorithm.PAT and not has_pat):
             return 0.0  # not even looked at
-        base = self.tuning.base_us.get(algorithm, (0.0, 0.0, 0.0))[column]
-        inside = self.tuning.hop_us[self.hardware].get(algorithm, (0.0, 0.0, 0.0))[column]
+        base = self.tuning.base_us.get(algorithm, NONE)[column]
+        inside = self.tuning.hop_us[self.hardware].get(algorithm, NONE)[column]
         outside = self._outside_us(algorithm, column)
         peers, depth = self.machine.ranks // self.machine.nodes - 1, floor(log2(self.machine.nodes))
         match algorithm:
@@ -324,14 +314,11 @@ class _Model:
                 hops = depth * outside / 3.5 + self.machine.ranks * 2.8
         return base + hops
 
-    def _pat(self, column: int) -> bool:
-        return column == 2 and self.tuning.pat > 0 and self.machine.nodes == self.machine.ranks
-
     def _outside_us(self, algorithm: Algorithm, column: int) -> float:
         """Return the cost of a hop between boxes; the last one of Simple flushes, too."""
         exposed = self.machine.per_node == 1 and self.version >= (2, 23)
         of = Algorithm.TREE if exposed else algorithm
-        hop = self.tuning.hop_us[Hardware.NET].get(of, (0.0, 0.0, 0.0))[column]
+        hop = self.tuning.hop_us[Hardware.NET].get(of, NONE)[column]
         return hop + self.machine.net_us * (2 if column == 2 else 1) if self.version >= (2, 18) else hop
 
     def _ring_us(self, column: int, inside: float, outside: float) -> float:

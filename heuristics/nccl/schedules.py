@@ -20,7 +20,7 @@ channel, and the switch replaces the chain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -32,6 +32,7 @@ from ...algorithms.graphs.distances import Paths, route
 from ...algorithms.schedules.compose import concatenate
 from ...algorithms.schedules.problem import GroupProblem, check_size, equal_chunks
 from ...core.collective import Collective
+from ...core.ragged import offsets
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.trees import TreeKind, TreePacking
 from ..textbook.trees import two_trees
@@ -129,19 +130,13 @@ def aggregated_trees(problem: GroupProblem, pieces: int) -> StepSchedule:
     n, pieces = problem.n, pieces * problem.demand.chunks
     reduce = problem.collective is Collective.REDUCE_SCATTER
     check_size(n * (n - 1) * pieces)
-    rows: list[tuple[int, int]] = []  # distance from the part's rank, how far it is sent on
-    step: list[int] = []
     depth = (n - 1).bit_length()
-    for k in range(depth):
-        on = 1 << (depth - 1 - k)
-        for far in range(0, n - on, 2 * on):
-            rows.append((far, on))
-            step.append(k)
-    far, on = np.array(rows, dtype=np.int64).T
+    # Distance from the part's rank, how far it is sent on, and step.
+    rows = [(far, 1 << k, depth - 1 - k) for k in reversed(range(depth)) for far in range(0, n - (1 << k), 2 << k)]
+    far, on, when = np.tile(np.array(rows, dtype=np.int64), (n, 1)).T
     part = np.repeat(np.arange(n), len(rows))
-    source = (part + np.tile(far, n)) % n
-    target = (source + np.tile(on, n)) % n
-    when = np.tile(np.array(step, dtype=np.int64), n)
+    source = (part + far) % n
+    target = (source + on) % n
     if reduce:
         source, target, when = target, source, depth - 1 - when
     order = np.argsort(when, kind="stable")
@@ -312,21 +307,20 @@ def _tree_packing(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind) 
 
 def _one_way(problem: GroupProblem, trees: Sequence[Tree], kind: TreeKind, unit: Fraction) -> TreePacking:
     edges = [edge for tree in trees for edge in tree.edges]
-    offset = np.cumsum([0, *(len(tree.edges) for tree in trees)]).astype(np.int64)
 
-    def place(end: int) -> int:
-        return problem.ranks[end] if end >= 0 else -1 - end
+    def places(ends: Iterable[int]) -> Ints:
+        return np.array([problem.ranks[end] if end >= 0 else -1 - end for end in ends], dtype=np.int64)
 
-    ways = [back if kind is TreeKind.IN else forth for _, _, forth, back in edges]
+    ways = as_paths([back if kind is TreeKind.IN else forth for _, _, forth, back in edges])
     return TreePacking(
         problem.instance.sha256,
         kind,
-        np.array([place(tree.root) for tree in trees], dtype=np.int64),
+        places(tree.root for tree in trees),
         np.ones(len(trees), dtype=np.int64),
         unit,
-        offset,
-        np.array([place(edge[0]) for edge in edges], dtype=np.int64),
-        np.array([place(edge[1]) for edge in edges], dtype=np.int64),
-        np.cumsum([0, *map(len, ways)]).astype(np.int64),
-        np.array([link for way in ways for link in way], dtype=np.int64),
+        offsets([len(tree.edges) for tree in trees]),
+        places(parent for parent, *_ in edges),
+        places(child for _, child, *_ in edges),
+        ways.offset,
+        ways.links,
     )

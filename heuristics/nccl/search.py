@@ -34,7 +34,6 @@ SPEEDS = {
 
 MAX_CHANNELS = 32  #: Channels of a search at most; NCCL uses each of them twice.
 _VISITS = 200  #: GPUs that a search for one ring may visit, per GPU.
-
 _ROUNDING = 1e-6
 
 
@@ -75,9 +74,8 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
         count = min(map(len, found))
         if count * tried > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
             best, speed = [channels[:count] for channels in found], tried
-        if best and (
-            len(best[0]) == MAX_CHANNELS or len(best[0]) * speed >= _largest_gpu_rate(boxes, rates) - _ROUNDING
-        ):
+        full = best and len(best[0]) * speed >= _largest_gpu_rate(boxes, rates) - _ROUNDING
+        if full or (best and len(best[0]) == MAX_CHANNELS):
             break
     if not best:  # no search finds a way: NCCL takes the order as it is
         best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.boxes], 0.1
@@ -107,11 +105,8 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
     alone = len(boxes.boxes) == 1
-    most = (
-        _largest_gpu_rate(boxes, rates)
-        if alone
-        else max((rates[nic.out] for b in boxes.boxes for nic in b.nics), default=0.0)
-    )
+    nics = [rates[nic.out] for box in boxes.boxes for nic in box.nics]
+    most = _largest_gpu_rate(boxes, rates) if alone else max(nics, default=0.0)
     return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
 
 
@@ -127,13 +122,11 @@ def _channels_at(boxes: Boxes, box: Box, speed: float, left: list[float], alone:
     nics = [-1] if alone else list(range(len(box.nics)))
     while len(found) < MAX_CHANNELS:
         turn = len(found) % max(len(nics), 1)
-        for number in nics[turn:] + nics[:turn]:
-            made = _next_channel(boxes, box, number, speed, left, len(found))
-            if made is not None:
-                found.append(made)
-                break
-        else:
-            return found
+        tried = (_next_channel(boxes, box, nic, speed, left, len(found)) for nic in nics[turn:] + nics[:turn])
+        made = next(filter(None, tried), None)
+        if made is None:
+            break
+        found.append(made)
     return found
 
 
@@ -147,8 +140,7 @@ def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[
         ends = (nic.out, nic.back)
     if any(left[link] < speed - _ROUNDING for link in ends):
         return None
-    first = starts[count % len(starts)]
-    order = _find_ring(boxes, box, first, speed, left, count)
+    order = _find_ring(boxes, box, starts[count % len(starts)], speed, left, count)
     if order is None:
         return None
     for link in ends:

@@ -24,12 +24,5 @@ D(u, v)        fewest ticks from u to v                                         
 ``extract``                from ticks to a schedule
 =========================  ==================================================================
 
-In ``algorithms/paths``:
-
-=========================  ==================================================================
-``reservations``           algorithm 3: when links and buffers are free
-``search``                 algorithms 4 and 5: the earliest arrival, condition after condition
-``grid``                   grids: ways along dimensions, farthest to go first
-``justify``                moves sends of any schedule on circuits into earlier gaps
-=========================  ==================================================================
+Reservations of links and buffers, and the search for the earliest arrival, are in ``algorithms/paths``.
 """

@@ -27,9 +27,7 @@ _ALONE = 64  #: Collectives up to which each is bounded on its own, too.
 def cheap_bound(instance: Instance, topology: Topology) -> Bound:
     """Return the largest bound without a solver: of single collectives, and of cuts and distances for all."""
     groups = groups_of(instance)
-    found: list[Bound] = []
-    for demand in instance.demands[:_ALONE]:
-        found.append(best_bound(instance.with_single_demand(demand)))
+    found: list[Bound] = [best_bound(instance.with_single_demand(demand)) for demand in instance.demands[:_ALONE]]
     cut = joint_cut(instance, groups, candidate_sets(topology, groups, sides_of(topology) or ()))
     if cut is not None:
         found.append(cut)
@@ -46,9 +44,8 @@ def flow_bound(
 
     with budget.clock.phase("flow"):
         found = of_flow(instance, solver, budget)
-    better = found.seconds is not None and isinstance(found.certificate, LengthCertificate) and found.seconds > bound[0]
-    if better and found.seconds is not None and found.certificate is not None:
-        return (Fraction(found.seconds), found.certificate), (found.report,)
+    if isinstance(found.certificate, LengthCertificate) and found.seconds is not None and found.seconds > bound[0]:
+        bound = Fraction(found.seconds), found.certificate
     return bound, (found.report,)
 
 

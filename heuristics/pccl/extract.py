@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -73,9 +73,8 @@ def _sends_in_use(pool: SendPool) -> tuple[Ints, Ints, Ints]:
 
 def concatenate_sends(parts: list[SendTable]) -> SendTable:
     """Put the sends of all stages together."""
-    names = ("chunk", "edge", "start", "next", "reduce")
-    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return SendTable(**columns)
+    columns: Any = zip(*([getattr(part, field.name) for field in fields(SendTable)] for part in parts), strict=True)
+    return SendTable(*map(np.concatenate, columns))
 
 
 def justify_starts(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) -> Ints:

@@ -8,7 +8,7 @@ that the verifier sees the same problem.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -32,15 +32,11 @@ class PcclOptions(Strict):
 
     orders: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries several orders and kinds of paths, then ruin and recreate; paper takes the "
-        "longest path first, once.",
+        description="portfolio tries orders and kinds of paths, then ruin and recreate; paper the longest path first.",
     )
     restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
-    steps: int = Field(
-        400_000,
-        ge=0,
-        le=10**9,
-        description="Approximate limit on the paths of chunks that are searched; the first attempt is always made.",
+    steps: Annotated[int, Field(ge=0, le=10**9)] = Field(
+        400_000, description="Rough limit on the searched paths of chunks; the first attempt is always made."
     )
     bound: Literal["auto", "cut", "flow"] = Field(
         "auto",
@@ -67,7 +63,7 @@ def supports(instance: Instance) -> Refusal | None:
         return Refusal("network" if empty else "collective", text)
     if any(demand.size_bytes <= 0 for demand in instance.demands):
         return Refusal("data", "a collective has no data to move")
-    if any(len(ranks_of(demand, instance.npus)) < 2 for demand in instance.demands):
+    if any(len(demand.group(instance.npus)) < 2 for demand in instance.demands):
         return Refusal("ranks", "a collective needs at least two ranks")
     return None
 
@@ -91,13 +87,8 @@ def step_of(instance: Instance) -> Fraction | None:
 
 def _sizes(demand: Demand, npus: int) -> set[Fraction]:
     if demand.collective in (Collective.ALL_TO_ALL, Collective.ALL_REDUCE):
-        return {demand.size_bytes / len(ranks_of(demand, npus)) / demand.chunks}
+        return {demand.size_bytes / len(demand.group(npus)) / demand.chunks}
     return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}
-
-
-def ranks_of(demand: Demand, npus: int) -> tuple[int, ...]:
-    """Return the ranks of a demand."""
-    return tuple(range(npus)) if demand.ranks is None else demand.ranks
 
 
 def with_conditions(instance: Instance, text: str) -> Instance:
@@ -121,16 +112,16 @@ def _demand_of(topology: Topology, ranks: dict[str, int], text: str, index: int)
     place = f"conditions[{index}]"
     ends, colon, size = text.rpartition(":")
     holders, arrow, receivers = ends.partition("->")
+    shown = show_value(text.strip())
     if not (colon and arrow):
-        raise InputError(f"{show_value(text.strip())}; expected such as '0->1,2: 1 MiB'", place=place)
+        raise InputError(f"{shown}; expected such as '0->1,2: 1 MiB'", place=place)
     held = _ranks_named(topology, ranks, holders, place)
-    if not held:
-        raise InputError(f"no node holds the chunk {show_value(text.strip())}", place=place)
-    if len(held) > 1:
-        raise InputError(f"{len(held)} nodes hold the chunk {show_value(text.strip())}; expected one", place=place)
+    if len(held) != 1:
+        what = f"{len(held)} nodes hold the chunk {shown}; expected one" if held else f"no node holds the chunk {shown}"
+        raise InputError(what, place=place)
     needed = [rank for rank in dict.fromkeys(_ranks_named(topology, ranks, receivers, place)) if rank != held[0]]
     if not needed:
-        raise InputError(f"no other node needs the chunk {show_value(text.strip())}", place=place)
+        raise InputError(f"no other node needs the chunk {shown}", place=place)
     try:
         size_bytes = Fraction(parse(size.strip(), Quantity.SIZE))
     except InputError as error:
@@ -145,9 +136,8 @@ def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: s
         if name not in ranks:
             known = topology.node_index.get(name)
             switch = known is not None and topology.nodes[known].kind is NodeKind.SWITCH
-            raise InputError(
-                f"{show_value(name)} is {'a switch' if switch else 'no node'}; expected a compute node", place=place
-            )
+            what = "a switch" if switch else "no node"
+            raise InputError(f"{show_value(name)} is {what}; expected a compute node", place=place)
         found.append(ranks[name])
     return found
 
@@ -164,13 +154,9 @@ METHOD = Method(
     supports=supports,
     pose=pose,
     metrics={
-        "found_by": Metric(
-            "what found the best paths (for an all-reduce, for sums and then for copies), or another, faster method"
-        ),
+        "found_by": Metric("what found the best paths (of an all-reduce, for sums, then copies), or another method"),
         "attempts": Metric("orders that were tried"),
-        "sends": Metric(
-            "sends of the schedule: one for each link of a path, or for each path through switches that cannot store"
-        ),
+        "sends": Metric("sends: one for each link of a path, or for each path through switches that cannot store"),
         "network_bound_s": Metric("what the certificate proves before it is rounded up to whole steps", "s"),
     },
 )

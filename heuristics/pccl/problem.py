@@ -20,7 +20,6 @@ from ...core.limits import require_schedulable
 from ...core.ragged import offsets
 from ...core.schedule import Chunks, Ints
 from ...core.topology import NodeKind, Topology
-from .method import ranks_of
 
 #: A schedule with more sends than this is rejected before memory is taken for it; each takes some 60 bytes, three times
 #: that while it is made.
@@ -40,12 +39,6 @@ class CommodityGroup:
     needed: Ints
     reduced: bool
     root: Ints
-
-    @property
-    def targets(self) -> int:
-        """Deliveries of all chunks: contributions to sums, then copies."""
-        copies = self.held.shape[1] - 1 if self.reduced else 0
-        return len(self.root) * int(copies + self.needed.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +63,10 @@ class PathProblem:
 def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
     """List the conditions of all collectives of an instance. Ranks must exist, and the chunks fit into memory."""
     for index, demand in enumerate(instance.demands):
-        _check(demand, instance.npus, "collective" if not index else f"also[{index - 1}]")
+        place = f"also[{index - 1}].ranks" if index else "collective.ranks"
+        for rank in demand.ranks or ():
+            if not 0 <= rank < instance.npus:
+                raise InputError(f"rank {rank}; expected compute nodes, 0 to {instance.npus - 1}", place=place)
     least = sum(_deliveries(demand, instance.npus) for demand in instance.demands)
     if least > MAX_SENDS:
         raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
@@ -82,16 +78,9 @@ def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
     return PathProblem(_chunks(parts), sizes, sums, _jobs(parts, sizes, nodes, reduced=False))
 
 
-def _check(demand: Demand, npus: int, place: str) -> None:
-    """Reject a group with nodes that do not compute."""
-    for rank in demand.ranks or ():
-        if not 0 <= rank < npus:
-            raise InputError(f"rank {rank}; expected compute nodes, 0 to {npus - 1}", place=f"{place}.ranks")
-
-
 def _deliveries(demand: Demand, npus: int) -> int:
     """Count the sends that a demand takes at least: one for every chunk and rank that gives or takes."""
-    n, kind = len(ranks_of(demand, npus)), demand.collective
+    n, kind = len(demand.group(npus)), demand.collective
     everyone = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
     if kind is Collective.POINT_TO_POINT:
         return demand.chunks
@@ -100,7 +89,7 @@ def _deliveries(demand: Demand, npus: int) -> int:
 
 
 def _parts(demand: Demand, npus: int) -> Iterator[CommodityGroup]:
-    ranks = np.array(sorted(ranks_of(demand, npus)), dtype=np.int64)
+    ranks = np.array(sorted(demand.group(npus)), dtype=np.int64)
     n, c = len(ranks), demand.chunks
     if demand.collective is Collective.ALL_TO_ALL:
         source, target = (ranks[index].ravel() for index in np.indices((n, n)))

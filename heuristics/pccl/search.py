@@ -108,9 +108,8 @@ class Attempt:
         """Place jobs in an order; give how many there was time for."""
         stage, done = self.stage, 0
         # A job has one search, or one for each of its targets, and a search may pass every edge.
-        searches = (
-            len(order) if whole else int((stage.jobs.target_first[order + 1] - stage.jobs.target_first[order]).sum())
-        )
+        targets = np.diff(stage.jobs.target_first)[order]
+        searches = len(order) if whole else int(targets.sum())
         jobs = max(1, _EDGES * len(order) // max(1, searches * len(stage.net.tail)))
         while done < len(order) and not budget.is_exhausted:
             batch = order[: done + jobs]
@@ -191,7 +190,9 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | Non
     strides = np.concatenate([[1], np.cumprod(sides)])[:-1]
     place = [np.arange(len(net.branches)) // s % n for s, n in zip(strides, sides, strict=True)]
     number = np.sum(place, axis=0) if variant == 0 else np.arange(len(net.branches))
-    mixed = (number[jobs.source] + number[jobs.target] + jobs.chunk * _copies(jobs)) % 2 == 1
+    # Neighbouring chunks that are copies of one pair use both orders in turn.
+    alike = ((jobs.source[1:] == jobs.source[:-1]) & (jobs.target[1:] == jobs.target[:-1])).any()
+    mixed = (number[jobs.source] + number[jobs.target] + jobs.chunk * int(alike)) % 2 == 1
     if variant > 1:
         mixed = rng.integers(0, 2, jobs.number) == 1
     first, edges = grid_ways(net, sides, jobs.source, jobs.target, mixed)
@@ -202,12 +203,6 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | Non
     none = np.zeros(0, dtype=np.int64)
     pool = SendPool(edges, start, none, np.array([len(edges)]), first[:-1], np.diff(first), none)
     return StageResult(pool, -(-(last - delay + window) // window), "along dimensions", 1, in_ticks=True)
-
-
-def _copies(jobs: Jobs) -> int:
-    """Return 2 if neighbouring chunks are copies of one pair, which then use both orders in turn, else 1."""
-    same = (jobs.source[1:] == jobs.source[:-1]) & (jobs.target[1:] == jobs.target[:-1])
-    return int(bool(same.any()))
 
 
 _RUIN = 0.05  #: Part of the other jobs that is taken out beside the latest ones.

@@ -15,13 +15,12 @@ from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
-from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
+from ...algorithms.paths.search import Jobs, SendPool
 from ...algorithms.schedules.replay import first_come, in_order
 from ...core.budget import Budget, Clock, Incumbent, NoClock, ignore
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_schedulable
-from ...core.method import Method
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
@@ -172,15 +171,13 @@ def _schedule_conditions(
     budget: Budget,
 ) -> PathSchedule | None:
     """Schedule all conditions; None if the budget ends before there is any schedule."""
-    stepped = ticked.alike
-    net = ticked.net
+    stepped, net = ticked.alike, ticked.net
     if stepped:  # steps for ticks
         net = net._replace(window=np.ones_like(net.window), delay=np.ones_like(net.delay))
     steps = SearchEffort(options.steps)
     found: list[StageResult] = []
     fixed: tuple[Jobs, SendPool] | None = None
-    copies = conditions.copies
-    sums = conditions.sums
+    copies, sums = conditions.copies, conditions.sums
     alone = not (sums.number and copies.number)
     if sums.number:
         backwards = TickedNetwork(net, ticked.tick_s, ticked.exact).reverse_edges()
@@ -207,24 +204,15 @@ def _schedule_conditions(
             return None
         found.append(best)
     schedule, seconds = _schedule(sha256, conditions, ticked, fixed, found, copies)
-    by = ", then ".join(stage.by for stage in found)
-    attempts = sum(stage.attempts for stage in found)
+    by, attempts = ", then ".join(stage.by for stage in found), sum(stage.attempts for stage in found)
     return PathSchedule(schedule, seconds, Fraction(float(schedule.end_s.max())), by, attempts, steps.used)
 
 
 def _stage(
     topology: Topology, net: PathNetwork, jobs: Jobs, fixed: tuple[Jobs, SendPool] | None, lower: int, *, stepped: bool
 ) -> Stage:
+    """Make a stage, with its lower bound; reject targets out of reach, and what would not fit into memory."""
     dist = distance_tables(net, jobs.target)
-    _check(topology, jobs, dist)
-    stage = Stage(net, jobs, dist, fixed, 0, stepped)
-    stage.lower = max(lower, int(stage.length.max(initial=0)))
-    stage.lower = max(stage.lower, port_ticks(net, jobs, dist, stepped=stepped))
-    return stage
-
-
-def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
-    """Reject targets that cannot be reached, and what would not fit into memory."""
     owner = np.repeat(np.arange(jobs.number), np.diff(jobs.target_first))
     hops = dist.hops[jobs.target, jobs.source[owner]]
     if (lost := np.flatnonzero(hops >= 2**20)).size:
@@ -234,6 +222,9 @@ def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
     if least > MAX_SENDS:
         raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
     require_schedulable(least)
+    stage = Stage(net, jobs, dist, fixed, 0, stepped)
+    stage.lower = max(lower, int(stage.length.max(initial=0)), port_ticks(net, jobs, dist, stepped=stepped))
+    return stage
 
 
 def _schedule(
@@ -249,19 +240,15 @@ def _schedule(
     parts = [] if fixed is None else [rows_of(*fixed, 0, reduce=True)]
     if found[-1].in_ticks:
         rows = ways_of(copies, found[-1].pool)
-        delay = net.delay[:1, 0]
-        last = int(rows.start.max()) + int(delay[0])
-        return schedule_of(sha256, chunks, net, rows, rows.start, delay, ticked.tick_s), (
-            last * ticked.tick_s if ticked.exact else None
-        )
-    if copies.number:
-        parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
-    rows = concatenate_sends(parts)
-    units = np.array(conditions.units, dtype=np.int64)
-    sizes = np.searchsorted(units, chunks.units)
-    limited = bool((net.room >= 0).any())
-    start = rows.start if limited else justify_starts(net, rows, sizes, len(chunks))
-    delay = net.delay[sizes[rows.chunk], rows.edge]
+        start, delay = rows.start, net.delay[:1, 0]
+    else:
+        if copies.number:
+            parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
+        rows = concatenate_sends(parts)
+        sizes = np.searchsorted(np.array(conditions.units, dtype=np.int64), chunks.units)
+        limited = bool((net.room >= 0).any())
+        start = rows.start if limited else justify_starts(net, rows, sizes, len(chunks))
+        delay = net.delay[sizes[rows.chunk], rows.edge]
     last = int((start + delay).max(initial=0))
     schedule = schedule_of(sha256, chunks, net, rows, start, delay, ticked.tick_s)
     return schedule, last * ticked.tick_s if ticked.exact else None
@@ -299,10 +286,11 @@ def other_answers(
     for method in _METHODS:
         if found and half.is_exhausted:
             return
-        if instance.timing is not None and method.answer_type is not Schedule:
+        if method.supports(instance) or (instance.timing is not None and method.answer_type is not Schedule):
             continue
+        options = method.options()
         try:
-            answer = _answer(method, instance, solver, half)
+            answer = method.run(method.pose(instance, options), solver, half, options).answer
         except (InputError, OutOfTime, Unsupported):
             continue
         if isinstance(answer, StepSchedule):
@@ -329,11 +317,3 @@ def _settle_schedule(topology: Topology, schedule: Schedule, budget: Budget) -> 
         if np.array_equal(before.start_s, schedule.start_s):
             break
     return schedule
-
-
-def _answer(method: Method, instance: Instance, solver: Solver, budget: Budget) -> object:
-    """Return a method's answer with default options; None if it does not support the instance."""
-    if method.supports(instance) is not None:
-        return None
-    options = method.options()
-    return method.run(method.pose(instance, options), solver, budget, options).answer

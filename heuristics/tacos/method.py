@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd, lcm
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -27,31 +27,26 @@ COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_
 MAX_TICKS = 2**44
 
 
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
 class TacosOptions(Strict):
     """Options of ``tacos``."""
 
     variant: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries the project's own engines in turn and stops at the bound; paper is algorithms 1 "
-        "and 2 as printed.",
+        description="portfolio tries own engines in turn up to the bound; paper is algorithms 1 and 2 as printed.",
     )
-    chunks: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Chunks that each rank's part is cut into; by default those of the collective.",
+    chunks: _Count | None = Field(
+        None, description="Chunks that each rank's part is cut into; by default those of the collective."
     )
-    restarts: int = Field(
-        64,
-        ge=1,
-        le=1_000_000,
-        description="Attempts, each with a seed of its own; fewer are made where the bound is met.",
+    restarts: _Count = Field(
+        64, description="Attempts, each with a seed of its own; fewer are made where the bound is met."
     )
     unwind: int | None = Field(
         None,
         ge=0,
-        description="Switches: 0 keeps their ports, d unwinds them so that every rank sends to the next d; "
-        "by default both, with d from 1 to 3.",
+        description="Switches: 0 keeps their ports, d has ranks send to the next d; by default both, d from 1 to 3.",
     )
     answer: Literal["auto", "schedule", "trees", "stream"] = Field(
         "auto",
@@ -80,12 +75,10 @@ def supports(instance: Instance) -> Refusal | None:
 
 
 def _fault(demand: Demand, npus: int) -> Refusal | None:
+    defined = ", ".join(kind.name for kind in COLLECTIVES)
     if demand.collective not in COLLECTIVES:
-        return Refusal(
-            "collective",
-            f"it does not define {demand.collective.name}, but {', '.join(kind.name for kind in COLLECTIVES)}",
-        )
-    if (npus if demand.ranks is None else len(demand.ranks)) < 2:
+        return Refusal("collective", f"it does not define {demand.collective.name}, but {defined}")
+    if len(demand.group(npus)) < 2:
         return Refusal("ranks", "a collective needs at least two ranks")
     return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
@@ -106,12 +99,12 @@ def pose(instance: Instance, options: TacosOptions) -> Instance:
 
 def chunk_bytes(demand: Demand, npus: int) -> Fraction:
     """Size of a chunk."""
-    return demand.size_bytes / ((npus if demand.ranks is None else len(demand.ranks)) * demand.chunks)
+    return demand.size_bytes / count_of(demand, npus)
 
 
 def count_of(demand: Demand, npus: int) -> int:
     """Return the number of chunks of all ranks."""
-    return (npus if demand.ranks is None else len(demand.ranks)) * demand.chunks
+    return len(demand.group(npus)) * demand.chunks
 
 
 def longest(count: int) -> int:
@@ -148,16 +141,13 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     from ...algorithms.matching.network import connects
 
     size, npus = chunk_bytes(demand, len(topology.ranks)), len(topology.ranks)
-    ranks = range(npus) if demand.ranks is None else demand.ranks
-    members = np.array([topology.rank_nodes[rank] for rank in ranks], dtype=np.int64)
-    known: dict[tuple[int, int], Fraction] = {}  # by identity, since links share their numbers
+    members = np.array([topology.rank_nodes[rank] for rank in demand.group(npus)], dtype=np.int64)
+    # By identity, since links share their numbers.
     keys = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links]
-    for key, link in zip(keys, topology.links, strict=True):
-        if key not in known:
-            known[key] = link.latency_s + size / link.bandwidth_Bps
+    links = dict(zip(keys, topology.links, strict=True))
+    known = {key: link.latency_s + size / link.bandwidth_Bps for key, link in links.items()}
     times = sorted(set(known.values()))
-    place = {time: index for index, time in enumerate(times)}
-    levels = {key: place[time] for key, time in known.items()}
+    levels = {key: bisect_left(times, time) for key, time in known.items()}
     level = np.array([levels[key] for key in keys], dtype=np.int64)
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
 
@@ -183,14 +173,8 @@ METHOD = heuristic(
     supports=supports,
     pose=pose,
     metrics={
-        "synthesized_time_s": Metric(
-            "steps times their length, the time as TACOS counts it; also where the sends are too many to be written "
-            "out",
-            "s",
-        ),
-        "synthesis_s": Metric(
-            "CPU seconds of the synthesis, all attempts, without bounds and without compilation", "s"
-        ),
+        "synthesized_time_s": Metric("steps times their length, as TACOS counts it; also if nothing is written", "s"),
+        "synthesis_s": Metric("CPU seconds of all attempts, without bounds and without compilation", "s"),
         "engine": Metric("what made the schedule"),
         "attempts": Metric("attempts that were made"),
         "sends": Metric("transfers that the answer stands for"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, product
 
@@ -20,10 +20,8 @@ from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind
 
-#: Words of 64 chunks that a link of a stream searches for a chunk that no other neighbour has; with more chunks than
-#: ``_FEW_CHUNKS``, it searches one.
-_SEARCHED_WORDS = 4
-_FEW_CHUNKS = 4096
+#: Words of 64 chunks that a link of a stream searches for a chunk that no other neighbour has; with many chunks, one.
+_SEARCHED_WORDS, _FEW_CHUNKS = 4, 4096
 
 _BLOCKS_PER_MESSAGE = 50  #: Blocks of a stream from one progress message to the next.
 
@@ -47,11 +45,8 @@ def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) 
     is_streamable = bool(members.all()) and len(arcs.tail) == links and arcs.has_equal_arcs
     if not is_streamable or kind is not Collective.ALL_REDUCE:
         return is_streamable
-    ends = (arcs.tail, arcs.head), (arcs.head, arcs.tail)
-    forward, reverse = ((a * arcs.ranks + b) for a, b in ends)
-    forward.sort()
-    reverse.sort()
-    return bool((forward == reverse).all())
+    forward, reverse = arcs.tail * arcs.ranks + arcs.head, arcs.head * arcs.ranks + arcs.tail
+    return bool((np.sort(forward) == np.sort(reverse)).all())
 
 
 def run_stream(sha256: str, arcs: RankNetwork, owner: Ints, trees: TreeKind, budget: Budget) -> StreamedSteps | None:
@@ -117,7 +112,7 @@ def gather(
             rows = None  # the best schedule keeps its rows
             if ticks <= bound:
                 break
-    return None if best is None else SynthesizedGather(best.arcs, best.rows, best.ticks, best.engine, attempts)
+    return None if best is None else replace(best, attempts=attempts)
 
 
 def _attempts(
@@ -140,9 +135,8 @@ def _attempts(
             yield forms[0][1], "steps, as they come", _stream_engine(forms[0][1], owner, _mix_seed(seed, 0))
         for attempt in count():
             name, arcs = forms[attempt // (2 * _RANDOM_ATTEMPTS) % len(forms)]
-            choice = (
-                ANY if attempt < _RANDOM_ATTEMPTS else RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
-            )
+            rarest = RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
+            choice = ANY if attempt < _RANDOM_ATTEMPTS else rarest
             label = ("any", "rarest", "rare of 64")[choice]
             yield arcs, f"steps, {label}", _step_engine(arcs, owner, members, choice, _mix_seed(seed, attempt))
     rules = list(product((RAREST, ANY), (True, False), (PREFER, INSIST, IGNORE)))

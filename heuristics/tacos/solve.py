@@ -10,7 +10,6 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...algorithms.matching.events import ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, arcs_of, largest_unwound_degree, reaches_all, reversed_arcs
@@ -26,7 +25,7 @@ from ...core.instance import Instance
 from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
 from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
+from ...core.schedule import Bools, Ints, Schedule, Sends
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...core.trees import TreeKind
@@ -46,25 +45,17 @@ class ArcTransfers:
     adds: Bools
 
 
-def all_gathered(arcs: RankNetwork, rows: TransferRows, members: Bools, begin: int = 0) -> ArcTransfers:
-    """Return an all-gather from a tick on, without transfers to ranks that neither need nor forward them."""
-    keep = _needed_transfers(arcs, rows, members)
-    arc, chunk, start = _wide(rows.arc[keep]), _wide(rows.chunk[keep]), rows.start[keep] + begin
-    return ArcTransfers(arcs, arc, chunk, start, np.zeros(len(arc), dtype=np.bool_))
+def transfers_of(found: SynthesizedGather, members: Bools, begin: int, *, adds: bool) -> ArcTransfers:
+    """Return an all-gather from a tick on, or if it adds, the reduce-scatter that reverses it, on reversed arcs.
 
-
-def reduce_scattered(
-    arcs: RankNetwork, turned: RankNetwork, rows: TransferRows, members: Bools, ticks: int
-) -> ArcTransfers:
-    """Return the reduce-scatter that reverses an all-gather over reversed arcs, in as many ticks."""
-    keep = _needed_transfers(turned, rows, members)
-    arc, chunk = _wide(rows.arc[keep]), _wide(rows.chunk[keep])
-    start = ticks - rows.start[keep] - turned.ticks[arc]
-    return ArcTransfers(arcs, arc, chunk, start, np.ones(len(arc), dtype=np.bool_))
-
-
-def _wide(column: NDArray[Any]) -> Ints:
-    return np.asarray(column, dtype=np.int64)
+    Transfers to ranks that neither need nor forward them are left out.
+    """
+    keep = _needed_transfers(found.arcs, found.rows, members)
+    arc, chunk = (np.asarray(column[keep], dtype=np.int64) for column in (found.rows.arc, found.rows.chunk))
+    start = found.rows.start[keep]
+    start = begin + (found.ticks - start - found.arcs.ticks[arc] if adds else start)
+    arcs = reversed_arcs(found.arcs) if adds else found.arcs
+    return ArcTransfers(arcs, arc, chunk, start, np.full(len(arc), adds))
 
 
 def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
@@ -73,8 +64,7 @@ def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> 
         return np.arange(len(rows.arc))
     sends_on: set[tuple[int, int]] = set()
     kept: list[int] = []
-    columns = (rows.head, rows.chunk, arcs.tail[rows.arc])
-    head, chunk, tail = (column.tolist() for column in columns)
+    head, chunk, tail = (column.tolist() for column in (rows.head, rows.chunk, arcs.tail[rows.arc]))
     for row in np.argsort(-rows.start, kind="stable").tolist():
         if members[head[row]] or (head[row], chunk[row]) in sends_on:
             sends_on.add((tail[row], chunk[row]))
@@ -98,25 +88,20 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     )
     sends = Sends(chunk, source, target, adds, offsets(hops), links)
     start_s, end_s = (np.asarray(ticks * float(timing.epoch_s), dtype=np.float64) for ticks in (start, end))
-    return Schedule(instance.sha256, _chunks(instance, ranks), sends, start_s, end_s)
+    n, kind, size = len(ranks), demand.collective, chunk_bytes(demand, instance.npus)
+    own = np.repeat(np.arange(n), demand.chunks)
+    everyone = np.full_like(own, n)
+    held, needed = everyone if kind.sums else own, everyone if kind.copies else own
+    chunks = equal_chunks(ranks, size, held, needed, reduced=kind.sums)
+    return Schedule(instance.sha256, chunks, sends, start_s, end_s)
 
 
 def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
     """Return the number of links of every transfer, and all links concatenated."""
     hops = np.array([len(path) for path in arcs.paths], dtype=np.int64)
-    first = np.cumsum(hops) - hops
     flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
     mine = hops[arc]
-    return mine, flat[ranges(first[arc], mine)]
-
-
-def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:
-    demand = instance.demand
-    assert demand is not None  # noqa: S101 (posed)
-    n, c, kind = len(ranks), demand.chunks, demand.collective
-    everyone, own = np.full(n * c, n, dtype=np.int64), np.repeat(np.arange(n), c)
-    held, needed = everyone if kind.sums else own, everyone if kind.copies else own
-    return equal_chunks(ranks, chunk_bytes(demand, instance.npus), held, needed, reduced=kind.sums)
+    return mine, flat[ranges(offsets(hops)[arc], mine)]
 
 
 SENDS_UNASKED = 2**20  #: A schedule of more sends is given as trees where the network allows it.
@@ -168,7 +153,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
     topology, demand, timing = instance.network, instance.demand, instance.timing
     if not isinstance(topology, Topology) or demand is None or timing is None:
         raise Unsupported("expected an explicit network and a collective")
-    ranks = tuple(range(instance.npus)) if demand.ranks is None else demand.ranks
+    ranks = demand.group(instance.npus)
     if (chunks := len(ranks) * demand.chunks) > MAX_CHUNKS:
         raise InputError(f"{chunks:,} chunks of all ranks; expected at most {MAX_CHUNKS:,}", place="collective.chunks")
     members = np.zeros(instance.npus, dtype=np.bool_)
@@ -197,12 +182,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
         text = f"no attempt reached all ranks{' in the time given' if budget.is_exhausted else ''}"
         return Outcome(Status.LIMIT, bound=float(bound_s), certificate=certificate, message=text)
     seconds = found.ticks * timing.epoch_s
-    metrics = {
-        **found.metrics,
-        "synthesis_s": lap.cpu_seconds,
-        "synthesized_time_s": float(seconds),
-        "lower_bound_s": float(bound_s),
-    }
+    times = {"synthesis_s": lap.cpu_seconds, "synthesized_time_s": float(seconds), "lower_bound_s": float(bound_s)}
+    metrics = {**found.metrics, **times}
     if found.answer is None:
         text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
         return Outcome(Status.FEASIBLE, None, None, float(bound_s), certificate, text, metrics=metrics)
@@ -257,9 +238,8 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
     kind = _TREES[task.kind]
     answer = TranslatedTrees(task.instance.sha256, kind, cayley.sizes, copy, parent, child, step)
     ticks = task.kind.passes * steps * _step_ticks(task)
-    return Synthesis(
-        answer, ticks, {"engine": "one tree, moved", "attempts": attempts, "sends": sends, "overlapped": False}
-    )
+    metrics = {"engine": "one tree, moved", "attempts": attempts, "sends": sends, "overlapped": False}
+    return Synthesis(answer, ticks, metrics)
 
 
 def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> bool:
@@ -267,11 +247,9 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
     if options.answer in ("schedule", "trees") or options.variant == "paper":
         return False
     fits = can_stream(plain, len(task.topology.links), task.members, task.kind)
+    if options.answer == "stream" and not fits:
+        raise Unsupported("answer=stream: expected equal links, for an all_reduce both ways, no switches, all ranks")
     if options.answer == "stream":
-        if not fits:
-            raise Unsupported(
-                "answer=stream: expected equal links, for an all_reduce both ways, no switches, all ranks"
-            )
         return True
     many = len(task.owner) * (len(task.ranks) - 1) > MAX_SENDS
     return many and fits and recognize(task.topology) is None
@@ -317,16 +295,10 @@ def _sends(
         if half is None:
             return None
         halves.append(half)
-        if adds:
-            parts.append(reduce_scattered(reversed_arcs(half.arcs), half.arcs, half.rows, task.members, half.ticks))
-        else:
-            parts.append(all_gathered(half.arcs, half.rows, task.members, begin))
+        parts.append(transfers_of(half, task.members, begin, adds=adds))
         begin += half.ticks
-    ticks = begin
-    metrics: dict[str, Any] = {
-        "engine": ", then ".join(dict.fromkeys(half.engine for half in halves)),
-        "overlapped": False,
-    }
+    ticks, engines = begin, dict.fromkeys(half.engine for half in halves)
+    metrics: dict[str, Any] = {"engine": ", then ".join(engines), "overlapped": False}
     metrics["attempts"] = sum(half.attempts for half in halves)
     if both:
         metrics["back_to_back_s"] = float(ticks * task.tick_s)
@@ -354,11 +326,9 @@ def _networks(
         degrees = (1,) if most else (0,)
     else:
         degrees = (0, *(d for d in DEGREES if d <= most))
-    names = {0: "ports"}
     most = longest(len(task.owner))
     found = [
-        (names.get(d, f"unwound {d}"), plain if d == 0 else arcs_of(task.topology, size, task.tick_s, most, d))
-        for d in degrees
+        (f"unwound {d}", arcs_of(task.topology, size, task.tick_s, most, d)) if d else ("ports", plain) for d in degrees
     ]
     if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in found):
         raise Unsupported(f"some ranks cannot be reached if switches are {found[0][0]}; expected unwind=0")

@@ -69,12 +69,6 @@ class Moves:
         """Run backwards: what was copied from a rank to another now goes from the other one to the first."""
         return replace(self, source=self.target, target=self.source, step=int(self.step.max()) - self.step)
 
-    def take(self, index: Ints) -> Moves:
-        """Return the moves in the order of the index."""
-        return replace(
-            self, block=self.block[index], source=self.source[index], target=self.target[index], step=self.step[index]
-        )
-
     def relabel_positions(self, position: Ints) -> Moves:
         """Let ``position[i]`` play the part of position i; the blocks stay as they are."""
         return replace(self, source=position[self.source], target=position[self.target])
@@ -94,26 +88,20 @@ class Moves:
 
 def concatenate_moves(several: Sequence[Moves]) -> Moves:
     """Put moves of the same blocks into one table."""
-    if len(several) == 1:
-        return several[0]
-    return replace(
-        several[0],
-        block=np.concatenate([moves.block for moves in several]),
-        source=np.concatenate([moves.source for moves in several]),
-        target=np.concatenate([moves.target for moves in several]),
-        step=np.concatenate([moves.step for moves in several]),
-    )
+    names = ("block", "source", "target", "step")
+    block, source, target, step = (np.concatenate([getattr(moves, name) for moves in several]) for name in names)
+    return Moves(block, source, target, step, several[0].slices, several[0].stride)
 
 
 def run_side_by_side(several: Sequence[Moves]) -> Moves:
     """Run algorithms side by side, each on its own equal share of every part."""
     shares, slices = len(several), several[0].slices
-    shifted: list[Moves] = []
-    for share, moves in enumerate(several):
+
+    def shift(share: int, moves: Moves) -> Moves:
         part, piece = np.divmod(moves.block, slices)
-        block = (part * shares + share) * slices + piece
-        shifted.append(replace(moves, block=block, slices=slices * shares))
-    return concatenate_moves(shifted)
+        return replace(moves, block=(part * shares + share) * slices + piece, slices=slices * shares)
+
+    return concatenate_moves([shift(*each) for each in enumerate(several)])
 
 
 def negabinary(step: int) -> int:
@@ -151,10 +139,6 @@ class Ends:
     held_by: Ints
     needed_by: Ints
     part_bytes: Fraction
-
-    def swap(self) -> Ends:
-        """Return the ends of the reversed collective."""
-        return Ends(self.needed_by, self.held_by, self.part_bytes)
 
 
 class Direction(Enum):
@@ -247,7 +231,7 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
     copy, reduce = Direction.COPY, Direction.REDUCE_BACKWARDS
     each, root = np.arange(n), np.zeros(1, dtype=np.int64)
     gathered, spread = Ends(each, np.full(n, n), part), Ends(root, root + n, whole)
-    done: list[tuple[Moves, Ends, Direction]] = []
+    done: list[tuple[Moves, Ends, Direction]]
     match problem.collective:
         case Collective.ALL_GATHER if algorithm.all_gather:
             done = [(algorithm.all_gather(), gathered, copy)]
@@ -285,13 +269,13 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     check_size(len(moves) * problem.demand.chunks)
     moves = moves.cut(problem.demand.chunks)
     if direction is not Direction.COPY:
-        moves, ends = moves.backwards(), ends.swap()
-    if (np.diff(moves.step) < 0).any():
-        moves = moves.take(np.argsort(moves.step, kind="stable"))
+        moves, ends = moves.backwards(), Ends(ends.needed_by, ends.held_by, ends.part_bytes)
+    unsorted = (np.diff(moves.step) < 0).any()
+    order = np.argsort(moves.step, kind="stable") if unsorted else slice(None)
     exists = ends.held_by != ends.needed_by
     of_part = np.cumsum(exists) - 1
-    part, piece = np.divmod(moves.block, moves.slices)
-    source, target = problem.nodes[moves.source], problem.nodes[moves.target]
+    part, piece = np.divmod(moves.block[order], moves.slices)
+    source, target = problem.nodes[moves.source[order]], problem.nodes[moves.target[order]]
     paths = route(problem.topology, source, target)
     check_size(len(moves), len(paths.links))
     reduce = direction is Direction.REDUCE_BACKWARDS
@@ -299,4 +283,4 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, held, needed, reduced=reduce)
     chunk, flags = of_part[part] * moves.slices + piece, np.full(len(moves), reduce)
     sends = Sends(chunk, source, target, flags, paths.offset, paths.links)
-    return StepSchedule(problem.instance.sha256, chunks, sends, moves.step)
+    return StepSchedule(problem.instance.sha256, chunks, sends, moves.step[order])

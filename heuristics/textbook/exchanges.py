@@ -49,45 +49,19 @@ from .algorithm import GATHERS, SPREADS, Algorithm, Moves, concatenate_moves, de
 
 
 def direct(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """Return the primitives for a group."""
+    """Return the primitives for a group, one step each; data goes to all distances, the nearest first."""
     n = problem.n
+    distance, here = np.divmod(np.arange(n, n * n), n)
+    ahead, behind = (here + distance) % n, (here - distance) % n
+    zeros, others = np.zeros_like(here), np.arange(1, n)
+    broadcast = Moves(zeros[: n - 1], zeros[: n - 1], others, zeros[: n - 1])
     return Algorithm(
-        all_gather=lambda: direct_all_gather(n, 1),
-        broadcast=lambda: direct_broadcast(n),
-        all_to_all=lambda: direct_all_to_all(n),
-        gather=lambda: direct_gather(n),
-        mirror=Algorithm(all_gather=lambda: direct_all_gather(n, -1), broadcast=lambda: direct_broadcast(n)),
+        all_gather=lambda: Moves(here, here, ahead, zeros),
+        broadcast=lambda: broadcast,
+        all_to_all=lambda: Moves(here * n + ahead, here, ahead, zeros),
+        gather=lambda: Moves(others, others, zeros[: n - 1], zeros[: n - 1]),
+        mirror=Algorithm(all_gather=lambda: Moves(here, here, behind, zeros), broadcast=lambda: broadcast),
     )
-
-
-def _pairs(n: int) -> tuple[Ints, Ints]:
-    distance, position = np.divmod(np.arange(n, n * n), n)
-    return position, distance
-
-
-def direct_all_gather(n: int, direction: int) -> Moves:
-    """Send each part to distances 1, 2, ... in the given direction; one step, n (n - 1) sends."""
-    position, distance = _pairs(n)
-    return Moves(position, position, (position + direction * distance) % n, np.zeros_like(position))
-
-
-def direct_broadcast(n: int) -> Moves:
-    """Send the data from position 0 to all others; one step, n - 1 sends."""
-    others = np.arange(1, n)
-    return Moves(np.zeros_like(others), np.zeros_like(others), others, np.zeros_like(others))
-
-
-def direct_all_to_all(n: int) -> Moves:
-    """Send everybody their part; one step, n (n - 1) sends."""
-    position, distance = _pairs(n)
-    target = (position + distance) % n
-    return Moves(position * n + target, position, target, np.zeros_like(position))
-
-
-def direct_gather(n: int) -> Moves:
-    """Send one's part to position 0; one step, n - 1 sends."""
-    others = np.arange(1, n)
-    return Moves(others, others, np.zeros_like(others), np.zeros_like(others))
 
 
 DIRECT = define(
@@ -103,9 +77,7 @@ class HalvingOptions(Strict):
     """Options of ``rhd``."""
 
     order: Literal["near-first", "far-first"] = Field(
-        "near-first",
-        description="With whom a rank exchanges half of all data: its nearest partner (distance 1), or the one at "
-        "distance n/2.",
+        "near-first", description="Distance of the partner with whom half of all data is exchanged: 1, or n/2."
     )
 
 
@@ -177,20 +149,16 @@ BRUCK = define(
 def bine(problem: GroupProblem, options: NoOptions) -> Algorithm:
     """Return the primitives for a group."""
     odd = problem.n % 2
-    far_first = bine_partners(problem.n - odd)[::-1]
+    n = problem.n - odd
+    position = np.arange(n)
+    away = [negabinary(step) for step in range((n - 1).bit_length())]
+    far_first = [(position + np.where(position % 2 == 0, delta, -delta)) % n for delta in reversed(away)]
     return Algorithm(
         all_gather=lambda: bine_all_gather(far_first, odd),
         broadcast=lambda: bine_broadcast(far_first, odd),
         all_to_all=lambda: bine_all_to_all(far_first, odd),
         gather=lambda: bine_gather(far_first, odd),
     )
-
-
-def bine_partners(n: int) -> list[Ints]:
-    """Return the partner of each of an even number of positions in each step, the nearest first."""
-    position = np.arange(n)
-    away = [negabinary(step) for step in range((n - 1).bit_length())]
-    return [(position + np.where(position % 2 == 0, delta, -delta)) % n for delta in away]
 
 
 def bine_all_gather(partner: list[Ints], odd: int) -> Moves:

@@ -49,7 +49,8 @@ def find_lattice(topology: Topology) -> Lattice | None:
     edges = {source * n + target for source, target in topology.link_ends}
     near = {edge for edge in edges if edge < n}
     for lattice in _candidates(n, 1, near):
-        if len(edges) == _count(n, lattice) and edges == set(_edges(n, lattice).tolist()):
+        found = _edges(n, lattice)
+        if len(edges) == len(found) and edges == set(found.tolist()):
             return lattice
     return None
 
@@ -65,13 +66,6 @@ def _candidates(n: int, stride: int, near: set[int]) -> Iterator[Lattice]:
             closed = size == 2 or stride * (size - 1) in near
             for rest in _candidates(n, stride * size, near):
                 yield Lattice((size, *rest.sizes), (closed, *rest.closed))
-
-
-def _count(n: int, lattice: Lattice) -> int:
-    return sum(
-        2 * n if closed and size > 2 else 2 * (n - n // size)
-        for size, closed in zip(lattice.sizes, lattice.closed, strict=True)
-    )
 
 
 def _edges(n: int, lattice: Lattice) -> Ints:
@@ -129,10 +123,7 @@ def neighbours(problem: GroupProblem) -> list[set[int]]:
     for source, target in topology.link_ends:
         onward[source].append(target)
     position = {int(node): index for index, node in enumerate(problem.nodes)}
-    return [
-        _reachable_positions(topology, onward, int(node), position) - {index}
-        for index, node in enumerate(problem.nodes)
-    ]
+    return [_reachable_positions(topology, onward, node, position) - {index} for node, index in position.items()]
 
 
 def _reachable_positions(topology: Topology, onward: list[list[int]], start: int, position: dict[int, int]) -> set[int]:
@@ -195,8 +186,3 @@ def _search(near: list[set[int]]) -> list[int] | None:
 def _by_degree(near: list[set[int]], node: int, used: set[int]) -> list[int]:
     """Return unused neighbours, the one with the fewest unused neighbours last; ties by position."""
     return sorted(near[node] - used, key=lambda other: (-len(near[other] - used), -other))
-
-
-def both_ways(order: list[int], near: list[set[int]]) -> bool:
-    """Return whether a cycle over neighbours can be reversed over neighbours."""
-    return is_cycle(order[::-1], near) or not is_cycle(order, near)

@@ -51,7 +51,7 @@ from .algorithm import (
     negabinary,
     run_side_by_side,
 )
-from .lattice import Lattice, both_ways, find_cycle, find_lattice, neighbours
+from .lattice import Lattice, find_cycle, find_lattice, is_cycle, neighbours
 
 
 def one_way(n: int, direction: int = 1) -> Moves:
@@ -74,19 +74,14 @@ def breadth_first(n: int) -> Moves:
     """
     full = (n - 1) // 2
     slices = 1 if n % 2 else 2
-    step, position = np.divmod(np.arange(n * full), n)
-    parts = [
-        Moves(((position - way * step) % n) * slices + j, position, (position + way) % n, step, slices)
-        for way in (1, -1)
-        for j in range(slices)
-    ]
-    if slices == 2:
-        position = np.arange(n)
-        parts += [
-            Moves(((position - way * full) % n) * 2 + j, position, (position + way) % n, np.full(n, full), 2)
-            for j, way in enumerate((1, -1))
-        ]
-    return concatenate_moves(parts)
+
+    def part(steps: Ints, way: int, j: int) -> Moves:
+        step, position = (column.ravel() for column in np.meshgrid(steps, np.arange(n), indexing="ij"))
+        return Moves(((position - way * step) % n) * slices + j, position, (position + way) % n, step, slices)
+
+    parts = [part(np.arange(full), way, j) for way in (1, -1) for j in range(slices)]
+    last = [part(np.array([full]), way, j) for j, way in enumerate((1, -1))] if slices == 2 else []
+    return concatenate_moves([*parts, *last])
 
 
 def chain(n: int, *, both: bool) -> Moves:
@@ -122,12 +117,10 @@ class RingOptions(Strict):
 
     ways: Literal["auto", "one-way", "two-way"] = Field(
         "auto",
-        description="two-way sends half of the data each way around; "
-        "auto does where every link of the cycle has one back.",
+        description="two-way sends half of the data each way; auto does if each link of the cycle has one back.",
     )
     order: list[int] | None = Field(
-        None,
-        description="The ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found.",
+        None, description="Ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found."
     )
 
 
@@ -135,7 +128,9 @@ def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
     """Return the primitives for a group; reductions run backwards around the reversed ring, and so the same way."""
     near = neighbours(problem)
     order = find_cycle(problem, near) if options.order is None else given_order(problem, options.order)
-    both = both_ways(order, near) if options.ways == "auto" else options.ways == "two-way"
+    both = options.ways == "two-way"
+    if options.ways == "auto":  # if a cycle over neighbours can be reversed over neighbours
+        both = is_cycle(order[::-1], near) or not is_cycle(order, near)
     cycle = np.array(order, dtype=np.int64)
     forth = ring_algorithm(cycle, both=both)
     back = ring_algorithm(np.roll(cycle[::-1], 1), both=both)
@@ -177,14 +172,10 @@ class ShiftedRingOptions(Strict):
     """Options of ``shifted-ring``."""
 
     strides: list[int] | None = Field(
-        None,
-        min_length=1,
-        max_length=1000,
-        description="Stride of each ring; by default all whose links the network has both ways.",
+        None, min_length=1, max_length=1000, description="Strides of the rings; by default all over links both ways."
     )
     variant: Literal["traditional", "bfb"] = Field(
-        "traditional",
-        description="traditional sends half of the data all the way around each way; bfb all of it half around.",
+        "traditional", description="traditional sends half of the data all around each way; bfb all of it half around."
     )
 
 
@@ -231,9 +222,8 @@ def fits_torus(problem: GroupProblem) -> Refusal | None:
     """Insist on all ranks of a torus, in order."""
     lattice = find_lattice(problem.topology)
     if lattice is None or not all(lattice.closed):
-        return Refusal(
-            "network", "the network is not a torus numbered along one dimension after another, such as torus(4,4)"
-        )
+        text = "the network is not a torus numbered along one dimension after another, such as torus(4,4)"
+        return Refusal("network", text)
     if problem.ranks != tuple(range(len(problem.topology.ranks))):
         return Refusal("ranks", "it needs all ranks of the torus, in order")
     return None
@@ -274,9 +264,8 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
 def gather_along(torus: Lattice, order: Sequence[int], way: int) -> Moves:
     """Gather along the dimensions in this order, one way around; n (n - 1) sends."""
     node = np.arange(prod(torus.sizes))
-    gathered = np.zeros(
-        1, dtype=np.int64
-    )  # where parts have come from, relative to a node whose coordinates there are 0
+    # Where parts have come from, relative to a node whose coordinates there are 0.
+    gathered = np.zeros(1, dtype=np.int64)
     lines: list[Moves] = []
     step = 0
     own = node.copy()  # the node with its coordinates in the dimensions done set to 0
@@ -311,11 +300,8 @@ def fits_swing(problem: GroupProblem) -> Refusal | None:
     if (reason := fits_torus(problem)) is not None:
         return reason
     torus = torus_of(problem)
-    return (
-        Refusal("network", f"a size of {torus} is not a power of two")
-        if any(size & (size - 1) for size in torus.sizes)
-        else None
-    )
+    uneven = any(size & (size - 1) for size in torus.sizes)
+    return Refusal("network", f"a size of {torus} is not a power of two") if uneven else None
 
 
 def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
@@ -331,20 +317,15 @@ def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
 
 def partners(torus: Lattice, first: int, mirror: int) -> list[Ints]:
     """Return the partner of every node in each step of a reduce-scatter from the dimension ``first`` on."""
-    dimensions = len(torus.sizes)
-    node = np.arange(int(np.prod(torus.sizes)))
-    left = [size.bit_length() - 1 for size in torus.sizes]
-    taken = [0] * dimensions
+    node, dimensions = np.arange(prod(torus.sizes)), range(len(torus.sizes))
     steps: list[Ints] = []
-    turn = first
-    while any(taken[d] < left[d] for d in range(dimensions)):
-        if taken[turn] < left[turn]:
-            delta = mirror * negabinary(taken[turn])
-            here = torus.coordinate(turn)
-            there = (here + np.where(here % 2 == 0, delta, -delta)) % torus.sizes[turn]
-            steps.append(node + (there - here) * torus.stride(turn))
-            taken[turn] += 1
-        turn = (turn + 1) % dimensions
+    for step in range(max(torus.sizes).bit_length() - 1):
+        delta = mirror * negabinary(step)
+        for turn in (*dimensions[first:], *dimensions[:first]):
+            if step < torus.sizes[turn].bit_length() - 1:
+                here = torus.coordinate(turn)
+                there = (here + np.where(here % 2 == 0, delta, -delta)) % torus.sizes[turn]
+                steps.append(node + (there - here) * torus.stride(turn))
     return steps
 
 

@@ -31,16 +31,12 @@ from .algorithm import SPREADS, Algorithm, Moves, concatenate_moves, define
 
 def double_binary_tree(problem: GroupProblem, options: NoOptions) -> Algorithm:
     """Return the primitives for a group."""
-    n = problem.n
+    n, trees = problem.n, two_trees(problem.n)
+    roots = np.array([parent.index(-1) for parent in trees], dtype=np.int64)
     return Algorithm(
         broadcast=lambda: send_down_trees(two_trees_from_root(n), slices=2),
-        tree_all_reduce=lambda: (roots(two_trees(n)), send_down_trees(two_trees(n), slices=1)),
+        tree_all_reduce=lambda: (roots, send_down_trees(trees, slices=1)),
     )
-
-
-def roots(trees: Sequence[Sequence[int]]) -> Ints:
-    """Return the root of each tree."""
-    return np.array([parent.index(-1) for parent in trees], dtype=np.int64)
 
 
 def send_down_trees(trees: Sequence[Sequence[int]], slices: int) -> Moves:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ...algorithms.trees.trees import (
     packing,
 )
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Chunks, StepSchedule
+from ...core.schedule import StepSchedule
 from ...core.solver import ModelSize, SolverResult
 from ...models.mtree.problem import WanProblem
 
@@ -77,17 +76,10 @@ def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[s
 
     Their rate is the size over the time of the most loaded link.
     """
-    load_s = _load_s(problem, schedule)
-    rate = problem.size_bytes / load_s / problem.wan.unit_Bps
+    links, units = problem.instance.topology.links, schedule.chunks.units[schedule.sends.chunk]
+    load = np.zeros(len(links), dtype=np.int64)
+    np.add.at(load, schedule.sends.path_links, units[schedule.sends.hop_send])
+    load_s = max(count / link.bandwidth_Bps for count, link in zip(load.tolist(), links, strict=True))
+    rate = problem.size_bytes / (load_s * schedule.chunks.unit_bytes) / problem.wan.unit_Bps
     measured = measures_of_rate(problem.wan, rate, problem.ceiling)
     return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **bound_fields(problem))
-
-
-def _load_s(problem: WanProblem, schedule: StepSchedule) -> Fraction:
-    links = problem.instance.topology.links
-    units: dict[int, int] = {}
-    chunks: Chunks = schedule.chunks
-    sends = schedule.sends
-    for link, send in zip(sends.path_links.tolist(), sends.hop_send.tolist(), strict=True):
-        units[link] = units.get(link, 0) + int(chunks.units[sends.chunk[send]])
-    return max(count * chunks.unit_bytes / links[link].bandwidth_Bps for link, count in units.items())

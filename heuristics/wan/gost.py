@@ -36,7 +36,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
         "pool": len(grown.trees),
         "gbst_calls": calls,
         "ith_height": most,
-        "gbst_rate_Bps": _rate(problem, grown),
+        "gbst_rate_Bps": float(int(grown.rates.sum()) * problem.wan.unit_Bps),
     }
     nothing = SearchResult(None, problem.strength.rate, EXACT_ARITHMETIC, (), calls, metrics)
     if not len(grown.trees):
@@ -67,13 +67,8 @@ def run_ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple
 
     def gbst(most: int) -> GbstTrees:
         drawn = state if options.ith_seed == "fresh" else random_state(budget.seed)
-        return run_gbst(
-            problem.wan,
-            HeightLimit(problem.limit.length, most, problem.limit.unit),
-            problem.min_capacity,
-            variant,
-            drawn,
-        )
+        limit = HeightLimit(problem.limit.length, most, problem.limit.unit)
+        return run_gbst(problem.wan, limit, problem.min_capacity, variant, drawn)
 
     best = gbst(problem.limit.most)
     calls, low, high = 1, 1, problem.limit.most
@@ -103,15 +98,10 @@ def select_trees(
     pool = CandidateTrees(problem.wan, trees, options.trees, problem.floor)
     rated, report = select(pool, solver, budget, solved)
     if rated is None or not rated.rates:
-        fastest = int(bottlenecks(problem.wan, trees).argmax())
-        rate = Fraction(int(bottlenecks(problem.wan, trees)[fastest]))
-        rated = RatedTrees(trees[[fastest]], (rate,))
+        rates = bottlenecks(problem.wan, trees)
+        rated = RatedTrees(trees[[int(rates.argmax())]], (Fraction(int(rates.max())),))
     root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
     return rated, [root_of[tuple(tree)] for tree in rated.trees.tolist()], (report,)
-
-
-def _rate(problem: TreeProblem, grown: GbstTrees) -> float:
-    return float(int(grown.rates.sum()) * problem.wan.unit_Bps)
 
 
 def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
@@ -120,7 +110,5 @@ def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
     worst = int(heights_from(wan, limit.length, rated.trees, roots)[0].max(initial=0))
     if worst <= limit.most:
         return ""
-    return (
-        f"a tree has a height of {limit.format_height(worst)}, above the {limit.format_height(limit.most)} asked; -O "
-        "height_test=radius keeps it"
-    )
+    text = f"a tree has a height of {limit.format_height(worst)}, above the {limit.format_height(limit.most)} asked"
+    return f"{text}; -O height_test=radius keeps it"

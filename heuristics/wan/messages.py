@@ -32,6 +32,7 @@ from .answer import message_outcome
 from .method import PlinkOptions, PsldOptions
 
 Message = tuple[int, int, int, int, bool]  #: A message: step, part, source, target, and whether the target adds it.
+_PARTS = 2**20  #: Parts that the data is cut into; shares are rounded to these.
 
 
 def schedule(
@@ -45,28 +46,18 @@ def schedule(
     none = np.zeros(len(units), dtype=np.int64)
     unit = problem.size_bytes / Fraction(sum(units))
     chunks = Chunks(np.array(units, dtype=np.int64), unit, (everyone,), none, none, np.ones(len(units), dtype=np.bool_))
-    rows = sorted(messages)
-    used = {step: index for index, step in enumerate(sorted({row[0] for row in rows}))}
-    sends = sends_from_lists(
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-        [row[4] for row in rows],
-        [path(problem, ways, row[2], row[3]) for row in rows],
-    )
-    steps = np.array([used[row[0]] for row in rows], dtype=np.int64)
-    return StepSchedule(problem.instance.sha256, chunks, sends, steps)
+    steps, parts, sources, targets, adds = zip(*sorted(messages), strict=True)
+    paths = [path(problem, ways, *ends) for ends in zip(sources, targets, strict=True)]
+    sends = sends_from_lists(parts, sources, targets, adds, paths)
+    used = np.unique(steps, return_inverse=True)[1].astype(np.int64)
+    return StepSchedule(problem.instance.sha256, chunks, sends, used)
 
 
 def path(problem: WanProblem, ways: ShortestPaths, start: int, end: int) -> list[int]:
     """Return the directed links of the shortest path."""
     wan = problem.wan
-    sites = ways.sites(start, end)
-    found: list[int] = []
-    for one, other in pairwise(sites):
-        e = ways.link(one, other)
-        found.append(int(wan.forth[e] if wan.tail[e] == one else wan.back[e]))
-    return found
+    links = [(one, ways.link(one, other)) for one, other in pairwise(ways.sites(start, end))]
+    return [int(wan.forth[e] if wan.tail[e] == one else wan.back[e]) for one, e in links]
 
 
 def run_plink(instance: Instance, solver: Solver, budget: Budget, options: PlinkOptions) -> Outcome:
@@ -112,9 +103,6 @@ def leader_messages(groups: Sequence[Sequence[int]], leaders: Sequence[int], top
         if leader != top:
             found += [(1, 0, leader, top, True), (2, 0, top, leader, False)]
     return found
-
-
-_PARTS = 2**20  #: Parts that the data is cut into; shares are rounded to these.
 
 
 def run_psld(instance: Instance, solver: Solver, budget: Budget, options: PsldOptions) -> Outcome:

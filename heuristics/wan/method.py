@@ -12,7 +12,6 @@ from ...algorithms.trees.network import supports
 from ...core.errors import Refusal
 from ...core.fields import Rate, Strict, select_options
 from ...core.formulation import Formulation
-from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
 from ...core.trees import TreePacking
@@ -35,15 +34,12 @@ class BlinkWanOptions(Strict):
 
     cut: Literal["unit", "trees", "none"] = Field(
         "trees",
-        description="Trees of the packing that are kept: unit, as many as carry one smallest capacity each; trees, at "
-        "most K; none, all.",
+        description="Trees to keep: unit, as many as carry one smallest capacity each; trees, at most K; none, all.",
     )
     trees: int = Field(10, ge=1, le=1000, description="K of cut=trees.")
     accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
     steps: int = Field(2000, ge=1, le=10**6, description="Most trees that the multiplicative weights look at.")
-    nodes: int = Field(
-        200, ge=1, le=10**7, description="Nodes of the search of the integer program, which need not end."
-    )
+    nodes: int = Field(200, ge=1, le=10**7, description="Nodes of the integer program's search, which may not end.")
     root: Literal["centre", "common"] = Field(
         "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
     )
@@ -74,8 +70,7 @@ class PsldOptions(Strict):
 
     share: Literal["slowest", "mean", "equal"] = Field(
         "slowest",
-        description="A site's share of the data is in proportion to the bandwidth that it measures: to its slowest "
-        "peer, on average, or the same for all.",
+        description="Shares of the data by bandwidth: that to the slowest peer, or the mean; or all are equal.",
     )
 
 
@@ -108,28 +103,19 @@ class GostOptions(ChunkOptions):
         0, ge=0, le=1000, description="Further random starts of a tree that fails; the text gives up at the first."
     )
     improve: bool = Field(True, description="Whether ITH (algorithm 3) lowers H by bisection; else one GBST.")
-    rho: float = Field(
-        0.95, gt=0, le=1, description="Share of the rate at H that ITH must keep; the text has no value."
-    )
+    rho: float = Field(0.95, gt=0, le=1, description="Share of the rate at H that ITH must keep; no value in the text.")
     ith_seed: Literal["fresh", "same"] = Field(
         "fresh", description="Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."
     )
     nodes: int = Field(
         10_000, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end on dense networks."
     )
-    select: bool = Field(
-        True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken as they are."
-    )
+    select: bool = Field(True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken.")
 
 
 _READING = (
     "a reading of the baseline that MTree (Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees) names"
 )
-
-
-def fit_for_ring(instance: Instance) -> Refusal | None:
-    """Return why a ring does not fit an instance, if it does not (``Method.supports``)."""
-    return supports(instance) or (Refusal("ranks", "a ring needs at least three sites") if instance.npus < 3 else None)
 
 
 _method = partial(Method, kind=Kind.HEURISTIC, paper=_READING, answer_type=TreePacking, supports=supports)
@@ -186,7 +172,9 @@ WAN_RING = _method(
     paper="general knowledge",
     options=WanRingOptions,
     solve=f"{__package__}.widest:run_ring",
-    supports=fit_for_ring,
+    supports=lambda instance: (
+        supports(instance) or (Refusal("ranks", "a ring needs at least three sites") if instance.npus < 3 else None)
+    ),
     needs_solver=False,
     metrics=TREE_METRICS | {"ring": Metric("the sites in the order of the ring")},
 )

@@ -35,9 +35,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
     best, report = best_rates(wan, np.array(trees), solver, budget)
     reports: list[SolverResult] = [report]
     if best is None:
-        return Outcome(
-            Status.LIMIT, message="the budget ended before the first trees had rates", **bound_fields(problem)
-        )
+        message = "the budget ended before the first trees had rates"
+        return Outcome(Status.LIMIT, message=message, **bound_fields(problem))
     now = best.total
     temperature = float(options.temperature / wan.unit_Bps)
     for move in range(options.moves):

@@ -8,6 +8,7 @@ sets of sites, or by random rotations of paths.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -29,6 +30,9 @@ from ...models.mtree.problem import WanProblem, wan_problem
 from .answer import bound_fields, tree_outcome
 from .method import SingleTreeOptions, WanRingOptions
 
+_EXACT = 20  #: Sites up to which every set of them is looked at.
+_ROTATIONS = 50  #: Rotations of a path after which another start is tried, for each site.
+
 
 def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options: SingleTreeOptions) -> Outcome:
     """Find the tree (``Method.run``)."""
@@ -39,11 +43,8 @@ def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options:
         found = widest_tree(wan, limit)
     if found is None:
         least, _ = lowest_tree(wan, limit, wan.capacity > 0)
-        asked = limit.format_height(limit.most)
-        message = (
-            f"no spanning tree has a height of at most {asked}; the smallest feasible height is "
-            f"{limit.format_height(least)}"
-        )
+        message = f"no spanning tree has a height of at most {limit.format_height(limit.most)}"
+        message += f"; the smallest feasible height is {limit.format_height(least)}"
         return Outcome(Status.INFEASIBLE, message=message)
     rate, tree = found
     return tree_outcome(problem, RatedTrees(tree[None, :], (Fraction(rate),)))
@@ -59,7 +60,7 @@ def run_ring(instance: Instance, solver: Solver, budget: Budget, options: WanRin
             message = f"no ring passes every site once: without {wan.names[cut]!r} the network falls apart"
             return Outcome(Status.UNSUPPORTED, message=message)
         ring, tests = widest_ring(wan, budget, options)
-    if ring is None and wan.nodes <= EXACT and not budget.is_exhausted:
+    if ring is None and wan.nodes <= _EXACT and not budget.is_exhausted:
         message = "no ring passes every site once; all sets of sites were looked at"
         return Outcome(Status.UNSUPPORTED, message=message, iterations=tests)
     if ring is None:
@@ -96,7 +97,7 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
     tail, head = wan.tail[usable], wan.head[usable]
     if np.bincount(np.concatenate([tail, head]), minlength=wan.nodes).min() < 2:
         return None
-    if wan.nodes <= EXACT:
+    if wan.nodes <= _EXACT:
         return exact_cycle(wan.nodes, tail, head)
     for _ in range(options.tries):
         if (found := random_cycle(wan.nodes, tail, head, source)) is not None or budget.is_exhausted:
@@ -106,7 +107,9 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
 
 def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
     wan, n = problem.wan, problem.wan.nodes
-    links = ring_links(wan, ring)
+    order = np.argsort(wan.capacity, kind="stable").tolist()  # the last link of a pair of sites is the fastest
+    fastest = {frozenset((int(wan.tail[e]), int(wan.head[e]))): e for e in order}
+    links = np.array([fastest[frozenset(pair)] for pair in zip(ring, ring[1:] + ring[:1], strict=True)])
     rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
     latency = wan.latency_ns[links]
     metrics = {
@@ -128,14 +131,6 @@ def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
     )
 
 
-def ring_links(wan: Wan, ring: list[int]) -> Ints:
-    """Return the fastest link from each site of a ring to the next one."""
-    fastest: dict[frozenset[int], int] = {}
-    for e in np.argsort(wan.capacity, kind="stable").tolist():
-        fastest[frozenset((int(wan.tail[e]), int(wan.head[e])))] = e
-    return np.array([fastest[frozenset(pair)] for pair in zip(ring, ring[1:] + ring[:1], strict=True)])
-
-
 def ring_packing(problem: WanProblem, ring: list[int], links: Ints) -> TreePacking:
     """Return the parts of both directions as trees: paths to their roots, and on around the ring."""
     wan, n = problem.wan, problem.wan.nodes
@@ -146,38 +141,26 @@ def ring_packing(problem: WanProblem, ring: list[int], links: Ints) -> TreePacki
     forward, backward = (place + step) % n, (place - step) % n  # of the part that ends at each place
     before, after = (place - step - 1) % n, (place + step + 1) % n
     # Clockwise parts come to their roots from those before them, over the links there, and leave to those after them.
-    out = _trees(around, [(forward, after), (backward, before)], [there[forward], back[before]])
-    into = _trees(around, [(backward, before), (forward, after)], [there[before], back[forward]])
-    size = problem.size_bytes / (2 * n)
-
-    def packing(kind: TreeKind, edges: tuple[Ints, Ints, Ints], reduction: TreePacking | None) -> TreePacking:
-        parent, child, path = edges
-        return TreePacking(
-            problem.instance.sha256,
-            kind,
-            np.tile(around, 2),
-            np.ones(2 * n, dtype=np.int64),
-            size,
-            np.arange(2 * n + 1, dtype=np.int64) * (n - 1),
-            parent,
-            child,
-            np.arange(len(parent) + 1, dtype=np.int64),
-            path,
-            reduction,
-        )
-
-    return packing(TreeKind.BOTH, out, packing(TreeKind.IN, into, None))
-
-
-def _trees(around: Ints, places: list[tuple[Ints, Ints]], paths: list[Ints]) -> tuple[Ints, Ints, Ints]:
-    """Concatenate the edges of both directions: parents, children and links."""
-    parent = np.concatenate([around[one].ravel() for one, _ in places])
-    child = np.concatenate([around[other].ravel() for _, other in places])
-    return parent, child, np.concatenate([path.ravel() for path in paths]).astype(np.int64)
-
-
-EXACT = 20  #: Sites up to which every set of them is looked at.
-_ROTATIONS = 50  #: Rotations of a path after which another start is tried, for each site.
+    inward = TreePacking(
+        problem.instance.sha256,
+        TreeKind.IN,
+        np.tile(around, 2),
+        np.ones(2 * n, dtype=np.int64),
+        problem.size_bytes / (2 * n),
+        np.arange(2 * n + 1, dtype=np.int64) * (n - 1),
+        around[np.concatenate([backward, forward]).ravel()],
+        around[np.concatenate([before, after]).ravel()],
+        np.arange(2 * n * (n - 1) + 1, dtype=np.int64),
+        np.concatenate([there[before], back[forward]]).ravel(),
+    )
+    return replace(
+        inward,
+        kind=TreeKind.BOTH,
+        parent=around[np.concatenate([forward, backward]).ravel()],
+        child=around[np.concatenate([after, before]).ravel()],
+        path_links=np.concatenate([there[forward], back[before]]).ravel(),
+        reduction=inward,
+    )
 
 
 def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
@@ -187,9 +170,8 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
     of S, a set of the others.
     """
     near = np.zeros(nodes, dtype=np.int64)
-    for a, b in zip(tail.tolist(), head.tolist(), strict=True):
-        near[a] |= 1 << b
-        near[b] |= 1 << a
+    for a, b in ((tail, head), (head, tail)):
+        np.bitwise_or.at(near, a, np.left_shift(1, b))
     ends = path_ends(nodes, near)
     left = 2 ** (nodes - 1) - 1
     last = int(ends[left]) << 1 & int(near[0])

@@ -33,5 +33,5 @@ T       time, ``(M / N) U / k``                                                 
 ``extract``                     exact capacities, paths and rates out of a solved (6)
 ==============================  ================================================================================
 
-Blink, with all data through one root, uses the same engine: ``heuristics/blink``.
+Blink, with all data through one root, uses the same engine: ``heuristics/blink.py``.
 """

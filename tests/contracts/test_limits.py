@@ -52,9 +52,9 @@ class CountedWatch(interrupt._Watch):
         if self.done == self.stop_at:
             self._budget.stop.set()
         late = self.done - self.stop_at - GRACE
-        if late >= 0 and late % 20 == 0 and not self.has_ended() and interrupt._is_interruptible(frame):
+        if late >= 0 and late % 20 == 0 and not self.ended.is_set() and interrupt._is_interruptible(frame):
             type(self).interrupts += 1
-            self._due = True
+            self.due = True
             _thread.interrupt_main()
 
     def end(self) -> None:

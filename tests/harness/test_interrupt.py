@@ -80,7 +80,7 @@ def test_what_has_ended_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108
     with time_limited(exhausted_budget(), 0.0):
         watches[0].end()
-        watches[0]._due = True
+        watches[0].due = True
         _thread.interrupt_main()
         for _ in range(1000):
             sum(range(10))
@@ -91,7 +91,7 @@ def test_two_interrupts_of_the_watch_are_no_ctrl_c(monkeypatch: pytest.MonkeyPat
     watches: list[interrupt._Watch] = []
     monkeypatch.setattr(interrupt._Watch, "start", lambda watch: watches.append(watch))  # noqa: PLW0108
     with time_limited(exhausted_budget(), 0.0):
-        watches[0]._due = True
+        watches[0].due = True
         for _ in range(2):
             with pytest.raises(RunInterrupted):
                 signal.raise_signal(signal.SIGINT)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -159,9 +159,9 @@ def test_no_orphans(model: str, workers: Callable[[int], None]) -> None:
 
     ``workers`` waits for the number of processes or fails.
     """
-    imports = "import json, sys; from cwb.harness.supervise import supervise; from cwb.harness.task import Task"
-    code = f"{imports}; supervise(Task.from_json(json.loads(sys.argv[1])))"
-    with subprocess.Popen([sys.executable, "-c", code, json.dumps(task(model).to_json())]) as process:
+    code = "import pickle, sys; from cwb.harness.supervise import supervise"
+    code += "; supervise(pickle.loads(bytes.fromhex(sys.argv[1])))"
+    with subprocess.Popen([sys.executable, "-c", code, pickle.dumps(task(model)).hex()]) as process:
         workers(1)
         os.kill(process.pid, signal.SIGKILL)
     workers(0)

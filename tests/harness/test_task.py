@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from cwb.harness import task as module
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
 from cwb.harness.supervise import supervise
-from cwb.harness.task import Limits, Task, run_task, tasks
+from cwb.harness.task import Limits, run_task, tasks
 
 CELL = Cell("ring(4)", Request("ring", time_limit_s=5.0), "all_reduce", "1 MiB", 2, 2**30)
 
@@ -78,10 +78,10 @@ def test_limits_replace_those_of_the_suite() -> None:
     assert key(CELL, Limits(grace_s=1.0)) == key(CELL)
 
 
-def test_plain_data() -> None:
-    """A task goes through JSON."""
+def test_pickled() -> None:
+    """A task can be pickled."""
     (task,) = tasks([CELL])
-    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
+    assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301
 
 
 def test_files_are_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

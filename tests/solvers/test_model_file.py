@@ -13,7 +13,7 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.solver import ResolvingSolver
-from cwb.harness.last_model import LastModel
+from cwb.harness.request import LastModel
 from cwb.solvers.highs_common import model_text
 from cwb.solvers.matrix import compile_matrix
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import cwb
 import pytest
 from cwb.core.errors import InputError
-from cwb.heuristics.nccl.method import NcclOptions, prediction
-from cwb.heuristics.nccl.overheads import Filling, Overheads, expected_seconds
+from cwb.heuristics.nccl.method import Filling, NcclOptions, Overheads, expected_seconds, prediction
 
 
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])

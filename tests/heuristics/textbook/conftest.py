@@ -6,7 +6,6 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from importlib import import_module
 from itertools import pairwise
 
 import pytest
@@ -18,14 +17,13 @@ from cwb.core.method import Method
 from cwb.core.outcome import Status
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
-from cwb.harness.registry import METHODS
+from cwb.harness import registry
 from cwb.instances import load
 
 
 def method(name: str) -> Method:
-    module, _, attribute = METHODS[name].partition(":")
-    assert module.startswith("heuristics.textbook.")
-    return getattr(import_module(f"cwb.{module}"), attribute)
+    assert registry.METHODS[name].startswith("heuristics.textbook.")
+    return registry.get(name)
 
 
 def instance(network: str | Topology, kind: str, size: int = 2**20, chunks: int = 1, ranks=None) -> Instance:

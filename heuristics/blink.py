@@ -1,6 +1,4 @@
-"""``blink`` and ``blink-switch``.
-
-Everything is added up at one root and broadcast from it, along the most trees that fit.
+"""``blink`` and ``blink-switch``: data is added up at one root and broadcast, along the most trees that fit.
 
 Sources: Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, as Zhao et al.,
 "ForestColl", describe and compare it (sections 2, 4.6 and 5.2): an optimal packing of spanning trees with a single
@@ -13,23 +11,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from ...algorithms.forests.engine import warm_up
-from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
-from ...core.budget import Budget
-from ...core.collective import Collective
-from ...core.errors import InputError
-from ...core.instance import Instance
-from ...core.outcome import Outcome, Status
-from ...core.solver import Solver
-from ...core.trees import TreePacking
-from ...models.forestcoll.bounds import smallest_k
-from ...models.forestcoll.method import ForestOptions
-from ...models.forestcoll.problem import ForestProblem, pose
-from ...models.forestcoll.solve import (
+from ..algorithms.forests.engine import warm_up
+from ..algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
+from ..core.budget import Budget
+from ..core.collective import Collective
+from ..core.errors import InputError, Refusal
+from ..core.fields import Strict
+from ..core.instance import Instance
+from ..core.method import Metric
+from ..core.outcome import Outcome, Status
+from ..core.solver import Solver
+from ..core.topology import Topology
+from ..core.trees import TreePacking
+from ..models.forestcoll.bounds import smallest_k
+from ..models.forestcoll.method import PACKING, PAPER, ForestOptions
+from ..models.forestcoll.method import supports as supports_trees
+from ..models.forestcoll.problem import ForestProblem, pose
+from ..models.forestcoll.solve import (
     ForestDirection,
     PackedForest,
     bound_of,
@@ -38,7 +42,63 @@ from ...models.forestcoll.solve import (
     solve_forest,
     way_of,
 )
-from .method import BlinkOptions, group
+from . import heuristic
+
+#: What trees from one root make.
+SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
+
+
+class BlinkOptions(Strict):
+    """Options of ``blink`` and ``blink-switch``."""
+
+    root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = Field(
+        default="best",
+        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; "
+        "fastest, of all with the highest rate the one whose trees take the least time both ways together; or a "
+        "number.",
+    )
+    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
+        default="optimal",
+        description="Trees: optimal, as many as make every link's share whole (proposition 3); "
+        "smallest, as few as are still optimal; or a number.",
+    )
+    repack: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to "
+        "512 ranks.",
+    )
+
+
+def supports_switches(instance: Instance) -> Refusal | None:
+    """Return why an instance cannot be served by trees from one root."""
+    if (reason := supports_trees(instance)) is not None:
+        return reason
+    if instance.demand is not None and instance.demand.collective not in SUPPORTED:
+        defined = ", ".join(kind.name for kind in SUPPORTED)
+        text = f"trees from one root do not support {instance.demand.collective.name}, but {defined}"
+        return Refusal("collective", text)
+    return None
+
+
+def supports(instance: Instance) -> Refusal | None:
+    """Return why an instance cannot be served by trees from one root that go through ranks of the group alone."""
+    if (reason := supports_switches(instance)) is not None:
+        return reason
+    topology = instance.network
+    if isinstance(topology, Topology):
+        members = {topology.rank_nodes[rank] for rank in group(instance)}
+        for index, node in enumerate(topology.nodes):
+            if index not in members:
+                why = "only forwards data, and Blink supports no switches; blink-switch removes them first"
+                return Refusal("network", f"{node.name!r} {why}")
+    return None
+
+
+def group(instance: Instance) -> tuple[int, ...]:
+    """Return the ranks of the group, the root of a broadcast or reduce first."""
+    return tuple(range(instance.npus)) if instance.demand is None else instance.demand.group(instance.npus)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +115,7 @@ class RootCandidate:
 
     @property
     def in_turn_s(self) -> Fraction:
-        """Sufficient time if one direction waits for the other.
-
-        Twice the size over the rate if both directions are alike.
-        """
+        """Sufficient time if one direction waits for the other."""
         return sum((way.seconds for way in self.ways), Fraction(0)) * (2 if self.mirrored else 1)
 
 
@@ -67,13 +124,13 @@ class RootPacking:
     """Trees of a root, and the time of the most loaded link."""
 
     rooted: RootCandidate
-    forests: tuple[PackedForest, ...]
+    forests: list[PackedForest]
     answer: TreePacking
     seconds: Fraction
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOptions) -> Outcome:
-    """Solve an instance that :mod:`.method` has nothing against.
+    """Pack the trees of the best roots, keep the fastest packing, and bound the time of any schedule.
 
     Data must reach every rank, and every switch have the same bandwidth in and out; whole trees do not go through
     switches with one-way links.
@@ -91,7 +148,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
     budget.progress(f"root {first.root}: {float(first.in_turn_s):.6g} s, one way after the other")
     bound, certificate = bound_of(instance, first.ways, both=both)
     budget.tell_bound(bound, certificate)
-    found = _fastest(best if options.root == "fastest" else best[:1], instance, budget, options)
+    found: RootPacking | None = None
+    for choice in best if options.root == "fastest" else best[:1]:
+        packed = _pack(choice, instance, budget, options)
+        if packed is None:
+            break
+        if found is None or packed.seconds < found.seconds:
+            found = packed
+            budget.progress(f"root {choice.root}: {float(packed.seconds):.6g} s, all ways together")
     if found is None:
         message = "the budget ended before all trees were packed; the bound holds"
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
@@ -128,27 +192,13 @@ def best_roots(
     return best
 
 
-def _fastest(
-    choices: Sequence[RootCandidate], instance: Instance, budget: Budget, options: BlinkOptions
-) -> RootPacking | None:
-    """Pack the trees of every choice and keep the fastest; None if the budget ended before the first was done."""
-    fastest: RootPacking | None = None
-    for choice in choices:
-        packed = _pack(choice, instance, budget, options)
-        if packed is None:
-            break
-        if fastest is None or packed.seconds < fastest.seconds:
-            fastest = packed
-            budget.progress(f"root {choice.root}: {float(packed.seconds):.6g} s, all ways together")
-    return fastest
-
-
 def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: BlinkOptions) -> RootPacking | None:
     """Pack the trees of all ways and put them together: reduce along the one, broadcast along the other."""
     forests: list[PackedForest] = []
     packings: list[TreePacking] = []
     for way in choice.ways:
-        k = _trees(way, options)
+        k = smallest_k(way.problem, way.best) if options.k == "smallest" else options.k
+        k = way.best.k if k == "optimal" else k
         forest = solve_forest(way.problem, way.best, k, instance.sha256, budget, ForestOptions(repack=options.repack))
         if forest is None:
             return None
@@ -157,21 +207,16 @@ def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: Bl
     if choice.mirrored:
         packings.append(reverse_trees(packings[0], instance.topology))
     answer = packings[0] if len(packings) == 1 else reduce_then_broadcast(packings[1], packings[0])
-    return RootPacking(choice, tuple(forests), answer, busiest_s(instance, answer))
-
-
-def _trees(way: ForestDirection, options: BlinkOptions) -> int:
-    if options.k == "smallest":
-        return smallest_k(way.problem, way.best)
-    return way.best.k if options.k == "optimal" else options.k
+    return RootPacking(choice, forests, answer, busiest_s(instance, answer))
 
 
 def _metrics(found: RootPacking) -> dict[str, Any]:
-    """Return the exact rates in 10^9 bytes per second, and the numbers of trees.
-
-    Lists if the directions differ, outwards first.
-    """
+    """Return the exact rates in 10^9 bytes per second, and numbers of trees, as lists if the directions differ."""
     ways, forests = found.rooted.ways, found.forests
+
+    def one_or_all(values: list[int]) -> int | list[int]:
+        return values[0] if len(set(values)) == 1 else values
+
     rates = {way.backwards: str(way.problem.unit_Bps / way.best.ratio / 10**9) for way in ways}
     if found.rooted.mirrored:
         rates[True] = rates[False]
@@ -180,15 +225,11 @@ def _metrics(found: RootPacking) -> dict[str, Any]:
         "root": found.rooted.root,
         "in_turn_s": float(found.rooted.in_turn_s),
         **{names[backwards]: rate for backwards, rate in rates.items()},
-        "k": _one_or_all([forest.k for forest in forests]),
-        "optimal_k": _one_or_all([way.best.k for way in ways]),
-        "smallest_k": _one_or_all([smallest_k(way.problem, way.best) for way in ways]),
+        "k": one_or_all([forest.k for forest in forests]),
+        "optimal_k": one_or_all([way.best.k for way in ways]),
+        "smallest_k": one_or_all([smallest_k(way.problem, way.best) for way in ways]),
         **{name: sum(forest.counts[name] for forest in forests) for name in forests[0].counts},
     }
-
-
-def _one_or_all(values: list[int]) -> int | list[int]:
-    return values[0] if len(set(values)) == 1 else values
 
 
 def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions) -> tuple[int, ...]:
@@ -216,3 +257,35 @@ def restrict_to_root(problem: ForestProblem, rank: int) -> ForestProblem:
     roots = np.zeros(problem.nodes, dtype=np.int64)
     roots[problem.topology.rank_nodes[rank]] = 1
     return replace(problem, roots=roots, part_bytes=problem.part_bytes * int(problem.roots.sum()))
+
+
+_blink = partial(
+    heuristic,
+    answer_type=TreePacking,
+    options=BlinkOptions,
+    solve=run,
+    metrics=PACKING
+    | {
+        "root": Metric("rank of the root"),
+        "broadcast_GBps": Metric("rate of the broadcast from the root, as a fraction", "GB/s"),
+        "reduce_GBps": Metric("rate of the reduction to the root, as a fraction", "GB/s"),
+        "in_turn_s": Metric("size over both rates in turn, or over the one that the collective has", "s"),
+        "k": Metric("trees; a list where both directions differ"),
+        "optimal_k": Metric("trees that make every link's share whole"),
+        "smallest_k": Metric("the fewest trees found that are as fast"),
+    },
+)
+
+BLINK = _blink(
+    name="blink",
+    summary="the most spanning trees from one root: reduce along them, broadcast back; no switches",
+    paper="Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020",
+    supports=supports,
+)
+
+BLINK_SWITCH = _blink(
+    name="blink-switch",
+    summary="Blink after ForestColl's removal of switches: trees from one root on any network",
+    paper=f"{BLINK.paper}; {PAPER}",
+    supports=supports_switches,
+)

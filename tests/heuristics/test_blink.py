@@ -15,7 +15,7 @@ from cwb.core.errors import InputError
 from cwb.core.outcome import Status
 from cwb.core.trees import TreeKind
 from cwb.harness import Request, run_one
-from cwb.heuristics.blink.method import BLINK, BLINK_SWITCH
+from cwb.heuristics.blink import BLINK, BLINK_SWITCH
 from cwb.instances import load
 from cwb.schedules.verify import heaviest_load, verify
 from hypothesis import given, settings
