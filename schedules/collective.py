@@ -51,9 +51,8 @@ from .simulate.pipeline import pipeline
 from .training import bandwidth_verdict
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
-from .verify.answers import count_epochs, has_epochs
+from .verify.answers import Report, count_epochs, has_epochs
 from .verify.grid import ends_on_whole_ticks
-from .verify.report import Report
 from .verify.trees import heaviest_link, heaviest_load
 
 SHOWN = 20  #: Messages of a verdict.

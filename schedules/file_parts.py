@@ -38,7 +38,7 @@ from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing, routing_named
 from ..core.trees import Translation, TreeKind, TreeOrbits, TreePacking
 from .strict import Fields, fraction, integers, is_list, reject_if
-from .verify.report import Findings
+from .verify.answers import Findings
 from .verify.sizes import check_sizes
 from .verify.trees import check_tree_sizes
 

@@ -15,9 +15,8 @@ from ...core.instance import Instance
 from . import epochs as epochs  # each registers what is done with its class
 from . import equal_steps as equal_steps
 from . import orbits as orbits
-from .answers import check_answer
+from .answers import Findings, Report, Violation, check_answer
 from .network import network_of
-from .report import Findings, Report, Violation
 from .trees import heaviest_load
 
 __all__ = ["Report", "Violation", "heaviest_load", "verify"]

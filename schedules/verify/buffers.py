@@ -21,10 +21,10 @@ import numpy as np
 
 from ...core.schedule import Chunks, Ints, Schedule
 from ...core.topology import NodeKind
+from .answers import SendFindings
 from .grid import Grid
 from .holdings import NOTHING, Block
 from .network import Network
-from .report import SendFindings
 
 ROUNDING = Fraction(1, 10**7)  #: Relative excess over a limit that counts as rounding where chunks are split.
 ChunkAtRank = tuple[int, int, bool]  #: Node, chunk, and True for a contribution to its sum.

@@ -13,8 +13,8 @@ import numpy as np
 from ...core.kernel import kernel, worth_compiling
 from ...core.ragged import offsets
 from ...core.schedule import Floats, Ints, Sends
+from .answers import SendFindings
 from .holdings import Members
-from .report import SendFindings
 
 
 def is_copied_correctly(at: SendFindings, read: Ints | Floats, write: Ints | Floats) -> bool:

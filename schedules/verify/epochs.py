@@ -26,13 +26,12 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
-from .answers import check_answer, count_epochs
+from .answers import Findings, SendFindings, Violation, check_answer, count_epochs
 from .buffers import check_rank_buffers
 from .copies import is_copied_correctly
 from .grid import INDEX_LIMIT, TOO_LONG, Grid, check_whole_chunks, grid_of
 from .network import Network
 from .replay import replay
-from .report import Findings, SendFindings, Violation
 from .sends import check_capacity, check_shape, verify_times
 from .split_flows import check_uncopied
 

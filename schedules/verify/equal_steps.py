@@ -24,10 +24,9 @@ from ...core.kernel import kernel
 from ...core.schedule import Ints, Schedule, Sends
 from ...core.timing import Semantics
 from ...core.trees import TreeKind, chunks_of_kind
-from .answers import check_answer, count_epochs, write_out
+from .answers import Findings, Violation, check_answer, count_epochs, write_out
 from .grid import TOO_LONG, grid_of
 from .network import Network, network_of
-from .report import Findings, Violation
 
 #: Which way the trees of a collective go.
 _KINDS = {

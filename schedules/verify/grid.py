@@ -18,7 +18,7 @@ from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints
 from ...core.timing import Semantics, Timing
 from ...core.topology import Link, NodeKind, Topology
-from .report import Findings, Violation
+from .answers import Findings, Violation
 from .sizes import demanded_chunk
 
 TE_CCL_IGNORED = Fraction(1, 10)  #: TE-CCL's published code ignores latencies of up to this fraction of an epoch.

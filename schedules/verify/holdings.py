@@ -158,12 +158,6 @@ def _argsort(keys: Ints) -> Ints:
     return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]
 
 
-def needed_cells(block: Block, chunks: Chunks, members: Members) -> Ints:
-    """Return the cells that must hold their chunk in the end."""
-    rows, nodes = members.pairs(chunks.needed_by[block.first_chunk : block.first_chunk + block.rows])
-    return rows * block.nodes + nodes
-
-
 EXPANDED_CELLS = 2**22  #: Roots times nodes that are expanded together; bounds the memory.
 
 

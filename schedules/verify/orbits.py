@@ -18,10 +18,9 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, kinds_of_links, link_image, move_trees
-from .answers import check_answer, link_units, write_out
+from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network
-from .report import Findings, Violation
 from .sizes import exact_sums
 from .trees import Wanted, check_trees, in_range
 

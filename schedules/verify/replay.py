@@ -15,10 +15,10 @@ import numpy as np
 
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import NodeKind
+from .answers import KEPT, SendFindings, Violation
 from .buffers import copied_by_switches, overfull_switches, stays
-from .holdings import NOTHING, Block, Members, Sums, blocks, needed_cells
+from .holdings import NOTHING, Block, Members, Sums, blocks
 from .network import Network
-from .report import KEPT, SendFindings, Violation
 
 TOLERANCE = 1e-9  #: Relative difference between two times that is taken for rounding.
 
@@ -69,7 +69,8 @@ def replay(at: SendFindings, read: Ints, write: Ints, gone: Ints | None = None) 
         read, write, *after = ranked.astype(np.int64).reshape(len(orders), -1)
         gone = after[0] if after else None
     for block in blocks(chunks, sends, read, write, network):
-        needed = needed_cells(block, chunks, members)
+        rows, nodes = members.pairs(chunks.needed_by[block.first_chunk : block.first_chunk + block.rows])
+        needed = rows * block.nodes + nodes  # cells that must hold their chunk in the end
         final = block.version(needed, block.end)
         _check_reads(block, at)
         lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]

@@ -20,11 +20,10 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.kernel import kernel, worth_compiling
 from ...core.schedule import Floats, Ints, Schedule, StepSchedule
-from .answers import check_answer
+from .answers import Findings, SendFindings, Violation, check_answer
 from .copies import is_copied_correctly
 from .network import Network, broken_paths
 from .replay import TOLERANCE, replay, seen_s, step_order, time_order
-from .report import Findings, SendFindings, Violation
 from .sizes import check_sizes
 
 

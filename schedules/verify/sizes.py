@@ -11,8 +11,8 @@ from ...core.collective import Collective
 from ...core.conditions import Condition, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.schedule import Chunks
-from .report import Findings, Violation
+from ...core.schedule import Chunks, Ints
+from .answers import Findings, Violation
 
 
 def demanded_bytes(instance: Instance) -> dict[Condition, Fraction]:
@@ -58,16 +58,16 @@ def offered_bytes(chunks: Chunks) -> dict[Condition, Fraction]:
 def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
     """Sum integers per place, exactly even beyond 64 bits."""
     if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) * len(values) < 2**62:
-        return _sums(where, values, count)
+        return _sums(where, values, count).tolist()
     # Halves of 32 bits, the upper one signed: sums of fewer than 2^31 of either fit into 64 bits.
-    high, low = _sums(where, values >> 32, count), _sums(where, values & 0xFFFFFFFF, count)
+    high, low = (_sums(where, half, count).tolist() for half in (values >> 32, values & 0xFFFFFFFF))
     return [(a << 32) + b for a, b in zip(high, low, strict=True)]
 
 
-def _sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
+def _sums(where: np.ndarray, values: np.ndarray, count: int) -> Ints:
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, where, values)
-    return sums.tolist()
+    return sums
 
 
 def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
@@ -104,9 +104,7 @@ def _as_asked(instance: Instance, chunks: Chunks) -> bool:
     kinds, where = np.unique(chunks.held_by * len(place) + chunks.needed_by, return_inverse=True)
     if not np.array_equal(kinds, np.sort(held * len(place) + needed)):
         return False
-    sums = np.zeros(len(kinds), dtype=np.int64)
-    np.add.at(sums, where, chunks.units)
-    return bool((sums == units.numerator).all())
+    return bool((_sums(where, chunks.units, len(kinds)) == units.numerator).all())
 
 
 def _differences(wanted: dict[Condition, Fraction], given: dict[Condition, Fraction]) -> dict[Condition, Fraction]:

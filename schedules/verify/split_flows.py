@@ -24,9 +24,9 @@ import numpy as np
 
 from ...core.schedule import Floats, Ints, Schedule
 from ...core.topology import NodeKind
+from .answers import Findings, Violation
 from .grid import Grid
 from .network import Network
-from .report import Findings, Violation
 
 #: For each node with a limit and index: the sends that leave there (-1) or arrive (1) of what takes room.
 Stored = dict[int, dict[int, list[tuple[int, float]]]]

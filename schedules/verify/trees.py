@@ -13,9 +13,8 @@ from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import blocks, first_reached
-from .answers import check_answer, link_units
+from .answers import Findings, Violation, check_answer, link_units
 from .network import Network, broken_paths, network_of
-from .report import Findings, Violation
 from .sizes import demanded_bytes, exact_sums
 
 #: By root, or None for any: the ranks that its trees span, and the bytes that they carry.

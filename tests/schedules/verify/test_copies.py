@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from cwb.core import kernel
 from cwb.core.kernel import Allowance, prefer_interpreted
-from cwb.schedules import cells
 from cwb.schedules.verify import copies, epochs, sends, verify
 from families import FAMILIES
 from mutations import MUTATIONS
@@ -62,7 +61,7 @@ def test_compiled_checks_report_the_same(family, together, monkeypatch):
     find as many faults of every kind as those by arrays."""
     instance, answer = FAMILIES[family]()
     random = np.random.default_rng(sum(map(ord, family)))
-    monkeypatch.setattr(cells, "_CELLS", together)
+    monkeypatch.setattr(copies, "_CELLS", together)
     for mutation in MUTATIONS.values():
         mutant = mutation(instance, answer, random)
         expected = verify(instance, mutant)
