@@ -120,8 +120,8 @@ def schedule_in_epochs(
         for link in path:
             hops.add((at, chunk, link))
             at += int(grid.delay[link])
-    begin, chunk, links = np.array(sorted(hops), dtype=np.int64).reshape(-1, 3).T.copy()
+    begin, carried, links = np.array(sorted(hops), dtype=np.int64).reshape(-1, 3).T.copy()
     adds, offset = np.zeros(len(links), dtype=np.bool_), np.arange(len(links) + 1)
-    columns = Sends(chunk, grid.source[links], grid.target[links], adds, offset, links)
+    columns = Sends(carried, grid.source[links], grid.target[links], adds, offset, links)
     times = ([float(at * grid.timing.epoch_s) for at in when.tolist()] for when in (begin, begin + grid.delay[links]))
     return Schedule(instance.sha256, chunks, columns, *(np.array(each, dtype=np.float64) for each in times))
