@@ -51,9 +51,7 @@ def placement_verdict(instance: Instance, answer: Placement, certificate: Certif
 
 def bound_of(experts: Experts, certificate: Certificate | None) -> Fraction | None:
     """Recompute a certificate's bound on the sum over layers, None if not possible."""
-    if not isinstance(certificate, LeastLoads):
-        return None
-    proved = proved_loads(experts, certificate)
+    proved = proved_loads(experts, certificate) if isinstance(certificate, LeastLoads) else None
     return None if proved is None else sum(proved, Fraction(0))
 
 

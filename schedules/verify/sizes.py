@@ -58,7 +58,7 @@ def offered_bytes(chunks: Chunks) -> dict[Condition, Fraction]:
 def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
     """Sum integers per place, exactly even beyond 64 bits."""
     if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) * len(values) < 2**62:
-        return _sums(where, values, count).tolist()
+        return [*_sums(where, values, count).tolist()]
     # Halves of 32 bits, the upper one signed: sums of fewer than 2^31 of either fit into 64 bits.
     high, low = (_sums(where, half, count).tolist() for half in (values >> 32, values & 0xFFFFFFFF))
     return [(a << 32) + b for a, b in zip(high, low, strict=True)]
