@@ -15,11 +15,8 @@ import numpy as np
 
 from ...algorithms.epochs.search import EpochPlan
 from ...algorithms.schedules.commodities import chunks_of
-from ...core.bounds import Certificate
-from ...core.outcome import Outcome, Status
 from ...core.ragged import offsets
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
-from ...core.solver import ModelSize, SolverResult
 from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets
 from .problem import MAX_COMMODITIES, EpochProblem
@@ -54,36 +51,6 @@ class PathFlow:
     commodity: int  #: Position in the problem's commodities.
     amount: Fraction  #: Part of the commodity's chunk, above 0.
     hops: tuple[tuple[int, int], ...]
-
-
-def outcome_of(
-    problem: EpochProblem,
-    answer: Schedule,
-    high: int,
-    low: int,
-    proof: Certificate | None,
-    reports: Sequence[SolverResult],
-    message: str,
-    metrics: Mapping[str, object],
-) -> Outcome:
-    """Return the outcome of a schedule of ``high`` epochs; ``low`` is a bound only if there is a proof."""
-    return Outcome(
-        Status.OPTIMAL if proof is not None and low >= high else Status.FEASIBLE,
-        answer,
-        objective=float(problem.seconds(high)),
-        bound=None if proof is None else float(problem.seconds(low)),
-        certificate=proof,
-        message=message,
-        reports=tuple(reports),
-        size=largest_size(reports),
-        iterations=len(reports),
-        metrics=metrics,
-    )
-
-
-def largest_size(reports: Sequence[SolverResult]) -> ModelSize:
-    """Return the size of the model with most variables."""
-    return max((report.size for report in reports), key=lambda size: size.variables, default=ModelSize())
 
 
 def hops(problem: EpochProblem, send: EpochSend) -> list[tuple[int, int]]:
@@ -298,7 +265,13 @@ def plan_of(problem: EpochProblem, sends: Sequence[EpochSend]) -> EpochPlan:
     )
 
 
-def schedule_of(problem: EpochProblem, plan: EpochPlan) -> Schedule:
+def sends_of(plan: EpochPlan) -> list[EpochSend]:
+    """Return a plan's sends, in order."""
+    rows = zip(plan.start.tolist(), plan.chunk.tolist(), plan.paths, strict=True)
+    return sorted(EpochSend(start, chunk, path) for start, chunk, path in rows)
+
+
+def schedule_of(problem: EpochProblem, sends: Sequence[EpochSend] | EpochPlan) -> Schedule:
     """Build the schedule of whole chunks from sends in any order.
 
     Data that is copied is written from copying node to copying node, so that what a switch copies is on the link to it
@@ -306,7 +279,7 @@ def schedule_of(problem: EpochProblem, plan: EpochPlan) -> Schedule:
     ends at one appears as often as it is sent. A contribution to a sum keeps its whole path, since switches on it do
     not add.
     """
-    rows, start = _pieces(problem, plan)
+    rows, start = _pieces(problem, sends if isinstance(sends, EpochPlan) else plan_of(problem, sends))
     rank = _ranks(rows)
     order = np.lexsort((rows.reduce, rank, rows.chunk, start))
     keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])

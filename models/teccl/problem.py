@@ -9,7 +9,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from ...algorithms.epochs.problem import FAR, epoch_distances
+from ...algorithms.epochs.problem import FAR, EpochNetwork, epoch_distances
 from ...algorithms.schedules.commodities import Commodity, chunk_sizes, commodities_of, refuse_unequal_messages
 from ...core.collective import Collective
 from ...core.conditions import conditions
@@ -153,6 +153,20 @@ def epoch_problem(instance: Instance) -> EpochProblem:
             ends = (topology.nodes[commodity.source].name, topology.nodes[commodity.targets[target]].name)
             raise InputError(f"no path leads from {ends[0]!r} to {ends[1]!r}", place="network.links")
     return problem
+
+
+def network_of(problem: EpochProblem) -> EpochNetwork:
+    """Return network and chunks, one per commodity; a storing switch without copies does not store."""
+    tail, head, delay, window, room = problem.columns
+    switch = np.array(problem.switch, dtype=np.bool_)
+    copies = np.array(problem.copies, dtype=np.bool_)
+    unlimited = np.array([hold is None for hold in problem.holds], dtype=np.bool_)
+    source = np.array([commodity.source for commodity in problem.commodities], dtype=np.int64)
+    need = np.zeros((len(source), problem.nodes), dtype=np.bool_)
+    for index, commodity in enumerate(problem.commodities):
+        need[index, list(commodity.targets)] = True
+    stores = ~switch | (unlimited & copies)
+    return EpochNetwork(problem.nodes, tail, head, delay, window, room, stores, copies, source, need)
 
 
 def chunk_bytes(instance: Instance) -> Fraction:

@@ -25,9 +25,9 @@ from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
 from .all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows, Side, coarse, points_for, reduce
 from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
+from .model_search import WHOLLY, epochs_of_model, needed_seconds
 from .options import AllToAllOptions, BlockOptions, SearchOptions
 from .problem import EpochProblem, epoch_problem
-from .solve_lp import WHOLLY, epochs_of_model, needed_seconds
 
 MAX_PIECES = 2_000_000  #: A schedule with more sends than about this is not written out unless it is asked for.
 FIRST_BLOCKS = 24  #: Blocks of the first grid.

@@ -6,53 +6,41 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
-from ...core.bounds import Certificate
-from ...core.budget import Budget, Incumbent
+from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.limits import require_buildable
-from ...core.outcome import Outcome, Status
+from ...core.outcome import Outcome
 from ...core.schedule import Schedule
-from ...core.solver import Solver, SolverOptions, SolverResult
-from .bounds import lower_bound
-from .extract import EpochSend, finish, hops, needed_sends, outcome_of, plan_of, schedule_of
+from ...core.solver import Solver, SolverOptions
+from .extract import EpochSend, finish, hops, needed_sends, schedule_of
 from .formulations.astar import RoundIndexSets, RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
+from .model_search import ModelSearch, first_bound, without_small_switches
 from .options import AstarOptions
 from .problem import EpochProblem
-from .solve_lp import without_small_switches
 from .starts import SHORT, greedy_sends, initial_schedule
 
 GAP = 1e-3  #: Relative gap at which a round is good enough.
 NODE_LIMIT = 1000  #: Nodes of the solver's search in a round that has sends to begin with.
 
 
-@dataclass
-class AstarSearch:
-    """State of the search by rounds."""
+@dataclass(kw_only=True)
+class AstarSearch(ModelSearch):
+    """Search by rounds of ``epochs`` epochs, the next of which begins at ``begin``."""
 
-    problem: EpochProblem
-    solver: Solver
-    budget: Budget
     options: AstarOptions
-    low: int
-    certificate: Certificate | None
     epochs: int
-    plan: list[EpochSend] | None = None
+    plan: list[EpochSend] | None = None  #: Schedule of constructions, which rounds can follow.
     sends: list[EpochSend] = field(default_factory=list)
     begin: int = 0
-    reports: list[SolverResult] = field(default_factory=list)
 
     def within(self, sends: list[EpochSend]) -> bool:
         """Check whether a schedule takes no more epochs than allowed."""
         return self.options.epochs is None or finish(self.problem, sends) <= self.options.epochs
 
-    def begin_with_constructions(self) -> None:
-        """Set the plan by constructions: rounds can follow it, and it remains if they do not end."""
-        plan = initial_schedule(self.problem, self.budget, self.low)
-        if plan is not None and self.within(plan):
-            self.plan = plan
-            seconds = float(self.problem.seconds(finish(self.problem, plan)))
-            self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, plan_of(self.problem, plan))))
+    def keep_sends(self, sends: list[EpochSend]) -> bool:
+        """Keep a schedule if it is better than the best one; return True if it is."""
+        return self.keep(finish(self.problem, sends), lambda: schedule_of(self.problem, sends))
 
     def run(self) -> bool:
         """Solve round after round; return True if they met all demands."""
@@ -97,8 +85,7 @@ class AstarSearch:
         if start:  # a share for each round left: those of the plan from here, or as many as so far
             end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
             budget = budget.part(1 / max(1, ceil((end - self.begin) / self.epochs)))
-        result = self.solver.solve(model, budget, limits)
-        self.reports.append(result)
+        result = self.solve_model(model, limits, budget)
         if result.has_solution:
             return chosen_sends(sets, model)
         return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in start] if start else None
@@ -107,38 +94,36 @@ class AstarSearch:
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
     """Solve round after round (``Method.run``)."""
     problem = without_small_switches(instance)
-    low, certificate = lower_bound(problem)
-    budget.tell_bound(problem.seconds(low), certificate)
-    search = AstarSearch(problem, solver, budget, options, low, certificate, _round_epochs(problem, options))
-    if options.start == "constructions":
-        search.begin_with_constructions()
-    ended = search.run()
+    low, certificate = first_bound(problem, budget)
+    search = AstarSearch(
+        problem=problem,
+        solver=solver,
+        budget=budget,
+        simple=low,
+        certificate=certificate,
+        low=low,
+        options=options,
+        epochs=_round_epochs(problem, options),
+    )
     metrics: dict[str, object] = {"lower_bound_epochs": low}
-    if search.plan is not None:
-        metrics["start_epochs"] = finish(problem, search.plan)
-    if ended:
+    plan = initial_schedule(problem, budget, low) if options.start == "constructions" else None
+    if plan is not None and search.within(plan):
+        search.plan = plan
+        search.keep_sends(plan)
+        metrics["start_epochs"] = search.high
+    if search.run():
         metrics |= {"rounds": len(search.reports), "round_epochs": search.epochs}
-        if search.plan is not None and finish(problem, search.plan) < finish(problem, search.sends):
-            return _outcome(search, search.plan, metrics, "the rounds ended later: this is the schedule before them")
-        return _outcome(search, search.sends, metrics, "")
+        if search.high is None or finish(problem, search.sends) <= search.high:
+            search.high = None  # of equal schedules, that of the rounds
+            search.keep_sends(search.sends)
+            return search.outcome(low, None, "", metrics)
+        return search.outcome(low, None, "the rounds ended later: this is the schedule before them", metrics)
     reason = "the rounds took no end in time"
     if options.epochs is not None and not budget.is_exhausted:
         reason = f"the rounds needed more than {options.epochs} epochs"
     if search.plan is not None:
-        return _outcome(search, search.plan, metrics, f"{reason}: this is the schedule that they began with")
-    return Outcome(
-        Status.LIMIT,
-        message=f"{reason}: stopped after {finish(problem, search.sends) if ended else search.begin} epochs",
-        reports=tuple(search.reports),
-        iterations=len(search.reports),
-    )
-
-
-def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, object], message: str) -> Outcome:
-    plan = plan_of(search.problem, sends)
-    answer = schedule_of(search.problem, plan)
-    proof, reports = search.certificate, search.reports
-    return outcome_of(search.problem, answer, plan.makespan, search.low, proof, reports, message, metrics)
+        return search.outcome(low, None, f"{reason}: this is the schedule that they began with", metrics)
+    return search.outcome(low, None, f"{reason}: stopped after {search.begin} epochs", metrics)
 
 
 def _round_epochs(problem: EpochProblem, options: AstarOptions) -> int:
@@ -168,4 +153,4 @@ def extract(model: Any, sets: RoundIndexSets) -> Schedule | None:
     needed = needed_sends(sets.problem, sends)
     if sets.most_epochs is not None and finish(sets.problem, needed) > sets.most_epochs:
         return None
-    return schedule_of(sets.problem, plan_of(sets.problem, needed))
+    return schedule_of(sets.problem, needed)

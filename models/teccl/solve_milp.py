@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from ...core.bounds import Certificate, SolverBound
-from ...core.budget import Budget, Incumbent
+from ...core.budget import Budget
 from ...core.errors import InputError
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.limits import require_buildable
-from ...core.outcome import Outcome, Status
+from ...core.limits import MOST_COLUMNS, require_buildable
+from ...core.outcome import Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .extract import EpochSend, finish, give_start, hops, largest_size, outcome_of, plan_of, schedule_of, sends_of_model
+from .extract import EpochSend, finish, give_start, hops, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, IndexSets, index_sets, switches_in_a_row
+from .model_search import ModelSearch, first_bound
 from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
 from .starts import initial_schedule
@@ -29,93 +29,83 @@ COARSE = (4, 8, 12)  #: Epochs of the coarse grids that are tried for every time
 DOUBLINGS = 12  #: Times that are tried: powers of two of the smallest that is possible.
 
 
-@dataclass
-class MilpSearch:
-    """State of the search for the fewest epochs; ``start`` is a schedule known before any model."""
+@dataclass(kw_only=True)
+class MilpSearch(ModelSearch):
+    """Search by the general form; ``start`` is a schedule known before any model."""
 
-    problem: EpochProblem
     options: MilpOptions
-    solver: Solver
-    budget: Budget
-    low: int
-    sends: list[EpochSend] | None = None
-    high: int | None = None
-    reports: list[SolverResult] = field(default_factory=list)
-    stopped: bool = False  #: A solve has ended without an answer.
+    node_limit: int | None = None  #: Nodes of the solver's search in one model.
+    most_columns: int = MOST_COLUMNS  #: Sends of the largest model of a search for fewer epochs.
     is_stage: bool = False  #: Its schedules are stages of one schedule.
+    sends: list[EpochSend] | None = None
     start: list[EpochSend] | None = None
-
-    @property
-    def rule(self) -> str:
-        """Restriction of the models beyond the instance, or empty."""
-        options = self.options
-        return restriction(
-            self.problem, hyper_edges=options.switches == "hyper-edges", all_count=options.buffer_counts == "all"
-        )
 
     @property
     def near(self) -> int:
         """Largest number of epochs within the gap of the bound."""
         return floor(self.low / (1 - Fraction(self.budget.gap or 0)))
 
-    def begin_with_constructions(self, most: int | None) -> None:
-        """Keep a constructed schedule of at most ``most`` epochs, if there is one."""
-        sends = initial_schedule(self.problem, self.budget, self.near)
-        if sends is not None and (most is None or finish(self.problem, sends) <= most):
-            self.start = sends
-            self.keep(sends)
-
     def within(self, epochs: int) -> bool:
         """Look for a schedule of ``epochs`` epochs; if the solver proves that there is none, raise the bound."""
         self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
-        result, sends = self.solve(self.problem, epochs)
+        sets = self.index(self.problem, epochs)
+        if sets.columns > self.most_columns:
+            self.stopped = True
+            return False
+        result, sends = self.solve(sets)
         if sends is not None:
-            self.keep(sends)
+            self.keep_sends(sends)
         elif result.termination is Termination.INFEASIBLE:
             self.low = max(self.low, epochs + 1)
         else:
             self.stopped = True
         return sends is not None
 
-    def keep(self, sends: list[EpochSend]) -> None:
+    def keep_sends(self, sends: list[EpochSend]) -> None:
         """Keep a schedule if it is better than the best one."""
-        epochs = finish(self.problem, sends)
-        if self.high is None or epochs < self.high:
-            self.sends, self.high = sends, epochs
-            if not self.is_stage:
-                seconds = float(self.problem.seconds(epochs))
-                self.budget.tell(
-                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, plan_of(self.problem, sends)))
-                )
+        if self.keep(finish(self.problem, sends), lambda: schedule_of(self.problem, sends), tell=not self.is_stage):
+            self.sends = sends
 
-    def solve(
-        self, problem: EpochProblem, epochs: int, objective: str = "feasible"
-    ) -> tuple[SolverResult, list[EpochSend] | None]:
-        """Build and solve one model of a fixed number of epochs."""
+    def index(self, problem: EpochProblem, epochs: int, objective: str = "feasible") -> IndexSets:
+        """Build the index sets of a model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
-            sets = sets_of(problem, epochs, self.options, objective)
+            return sets_of(problem, epochs, self.options, objective)
+
+    def solve(self, sets: IndexSets) -> tuple[SolverResult, list[EpochSend] | None]:
+        """Build and solve a model, from the start if it has an objective."""
+        with self.budget.clock.phase("build"):
             model = build(sets)
-            starts = objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
-        limits = SolverOptions(use_start=starts)
+            starts = sets.objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
+        limits = SolverOptions(use_start=starts, node_limit=self.node_limit)
         if self.budget.gap is not None:
             limits = replace(limits, rel_gap=self.budget.gap)
-        result = self.solver.solve(model, self.budget, limits)
-        self.reports.append(result)
+        result = self.solve_model(model, limits)
         return result, sends_of_model(sets, model) if result.has_solution else None
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions) -> Outcome:
     """Minimize the epochs, or optimize the paper's objective (``Method.run``)."""
     problem = epoch_problem(instance)
-    low, certificate = lower_bound(problem)
-    budget.tell_bound(problem.seconds(low), certificate)
-    search = MilpSearch(problem, options, solver, budget, max(1, low, problem.diameter))
+    simple, certificate = first_bound(problem, budget)
+    search = MilpSearch(
+        problem=problem,
+        solver=solver,
+        budget=budget,
+        simple=simple,
+        certificate=certificate,
+        low=max(1, simple, problem.diameter),
+        options=options,
+    )
     if options.buffer_counts == "all":
         require_room(problem)
+    rule = restriction(problem, hyper_edges=options.switches == "hyper-edges", all_count=options.buffer_counts == "all")
     metrics: dict[str, object] = {}
-    certified = certificate is not None and search.low == low  # else a model has to prove that fewer epochs are too few
-    if options.start == "constructions" and certified and not search.rule:
-        search.begin_with_constructions(options.epochs)
+    certified = certificate is not None and search.low == simple  # else a model has to prove it
+    if options.start == "constructions" and certified and not rule:
+        sends = initial_schedule(problem, budget, search.near)
+        if sends is not None and (options.epochs is None or finish(problem, sends) <= options.epochs):
+            search.start = sends
+            search.keep_sends(sends)
     if options.epochs is not None and options.epochs < search.low:
         pass  # nothing to solve
     elif options.all_reduce == "stages" and any(commodity.after for commodity in problem.commodities):
@@ -124,7 +114,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
         _by_fixed_lengths(search, options.epochs)
     else:
         metrics = _by_one_model(search)
-    return _outcome(search, low, certificate, metrics)
+    return _outcome(search, rule, metrics)
 
 
 def _by_stages(search: MilpSearch) -> dict[str, object]:
@@ -148,31 +138,28 @@ def _by_stages(search: MilpSearch) -> dict[str, object]:
         sends += [EpochSend(s.start + begin, picked[s.commodity], s.path) for s in part.sends]
         length.append(part.high)
         begin = max(part.high, *(k + links[e].window for s in part.sends for e, k in hops(stage, s)))
-    search.keep(sends)
+    search.keep_sends(sends)
     return {"stage_epochs": length}
 
 
 def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
     """Bisect between bound and incumbent, trying first the largest number within the gap of the bound."""
-    gap, near = Fraction(search.budget.gap or 0), search.near
+    near = search.near
     if search.high is not None and search.high <= near:
         return
-    if search.within(near if most is None else min(near, most)) or search.stopped:
-        if search.stopped and search.sends is None:
-            _any_schedule(search, most)
+    if search.within(near if most is None else min(near, most)):
         return
+    stopped = search.stopped
     if search.sends is None:
         _any_schedule(search, most)
-    while search.high is not None and search.high - search.low > gap * search.high:
-        if search.stopped or search.budget.is_exhausted:
-            return
-        search.within((search.low + search.high - 1) // 2)
+    if not stopped:
+        search.bisect(search.within, Fraction(search.budget.gap or 0))
 
 
 def _any_schedule(search: MilpSearch, most: int | None) -> None:
     for epochs in _lengths(search, most):
         search.stopped = False
-        if search.within(epochs) or search.stopped or search.budget.is_exhausted:
+        if search.within(epochs) or search.is_over:
             return
 
 
@@ -208,7 +195,7 @@ def _epochs_by_algorithm_1(search: MilpSearch) -> int | None:
             problem = epoch_problem(fine.instance.with_changes(timing=timing))
             if problem.diameter > epochs:
                 continue
-            result, sends = search.solve(problem, epochs)
+            result, sends = search.solve(search.index(problem, epochs))
             if sends is not None:
                 return max(search.low, ceil(total / fine.timing.epoch_s))
             if result.termination is not Termination.INFEASIBLE:
@@ -225,11 +212,11 @@ def _by_one_model(search: MilpSearch) -> dict[str, object]:
     if most is None and objective == "late":
         most = search.high  # of what is there before any model: no more can be needed
     for epochs in _lengths(search, most):
-        result, sends = search.solve(search.problem, epochs, objective)
+        result, sends = search.solve(search.index(search.problem, epochs, objective))
         if sends is not None:
             if objective == "paper":
-                search.sends = search.high = None  # a schedule of fewer epochs may be worse
-            search.keep(sends)
+                search.high = None  # a schedule of fewer epochs may be worse
+            search.keep_sends(sends)
         if result.termination is Termination.INFEASIBLE:
             search.low = max(search.low, epochs + 1)
         else:
@@ -271,42 +258,34 @@ def restriction(problem: EpochProblem, *, hyper_edges: bool, all_count: bool) ->
     return ""
 
 
-def _outcome(search: MilpSearch, simple: int, certificate: Certificate | None, metrics: dict[str, object]) -> Outcome:
-    """Return the schedule and the bound for the instance, which may allow more than the model."""
-    problem, reports, most = search.problem, tuple(search.reports), search.options.epochs
-    rule = search.rule
-    low = simple if rule else search.low
-    limited = search.stopped or search.budget.is_exhausted
-    proof = certificate
-    if low > simple and reports:
-        proof = SolverBound(reports[-1].solver, reports[-1].version)
-    known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(reports)}
+def _outcome(search: MilpSearch, rule: str, metrics: dict[str, object]) -> Outcome:
+    """Return the schedule and the bound for the instance, which may allow more than the model with its rule."""
+    most, high = search.options.epochs, search.high
+    low = search.simple if rule else search.low
+    ended = "in the time that there was, " if search.is_over else ""
+    known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(search.reports)}
     if search.start is not None:
-        known["start_epochs"] = finish(problem, search.start)
-    if search.sends is None or search.high is None:
-        status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
-        if status is Status.INFEASIBLE:
+        known["start_epochs"] = finish(search.problem, search.start)
+    if high is None:
+        message = f"no schedule found in time: {search.low} epochs are needed at least"
+        if most is not None and most < low:
             message = f"{most} epochs are too few: {low} are needed at least"
-        elif rule and most is not None and not limited:
+        elif rule and most is not None and not ended:
             message = f"{most} epochs are too few where {rule}: {search.low} are needed then"
-        else:
-            message = f"no schedule found in time: {search.low} epochs are needed at least"
-        return Outcome(status, message=message, reports=reports, size=largest_size(reports), metrics=metrics | known)
-    if not reports:
-        low = simple  # what the certificate proves, or nothing
+        return search.outcome(low, most, message, metrics | known)
+    if not search.reports:
+        low = search.simple  # what the certificate proves, or nothing
     message = ""
-    if low < search.high:
-        ended = "in the time that there was, " if limited else ""
-        message = f"{ended}{search.high} epochs found, {low} proved to be needed"
-        if search.low >= search.high and rule:
+    if low < high:
+        message = f"{ended}{high} epochs found, {low} proved to be needed"
+        if search.low >= high and rule:
             message += f"; no schedule takes less where {rule}"
-        elif search.budget.gap and search.high - search.low <= search.budget.gap * search.high:
+        elif search.budget.gap and high - search.low <= search.budget.gap * high:
             message += f"; that is within the gap that was asked for, {search.budget.gap:g}"
     if search.start is not None and search.sends is search.start:
-        made = "no model was solved" if not reports else "no model gave a better one"
+        made = "no model was solved" if not search.reports else "no model gave a better one"
         message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
-    answer = schedule_of(problem, plan_of(problem, search.sends))
-    return outcome_of(problem, answer, search.high, low, proof, reports, message, metrics | known)
+    return search.outcome(low, None, message, metrics | known)
 
 
 def sets_of(problem: EpochProblem, epochs: int, options: MilpOptions, objective: str) -> IndexSets:
@@ -355,4 +334,4 @@ def value(sets: IndexSets, objective: float) -> float | None:
 
 def extract(model: Any, sets: IndexSets) -> Schedule:
     """Read the schedule out of a solved model (``Formulation.extract``)."""
-    return schedule_of(sets.problem, plan_of(sets.problem, sends_of_model(sets, model)))
+    return schedule_of(sets.problem, sends_of_model(sets, model))

@@ -16,11 +16,10 @@ from ...algorithms.epochs.symmetries import SymmetricSearch
 from ...core.answers import Answer
 from ...core.budget import Budget
 from ...core.schedule import Chunks, Schedule, StepSchedule
-from .extract import EpochSend, finish, give_start, needed_sends
+from .extract import EpochSend, finish, give_start, needed_sends, sends_of
 from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
 from .index_sets import MAX_HOPS, IndexSets
-from .problem import EpochProblem
-from .solve import network_of, sends_of
+from .problem import EpochProblem, network_of
 
 SHORT = 4  #: Epochs of the shortest round that is taken without being asked for.
 EFFORT = 20_000_000  #: Arcs that constructions look at before they end.

@@ -18,8 +18,7 @@ from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.teccl import solve_milp
 from cwb.models.teccl.options import MilpOptions
-from cwb.models.teccl.problem import epoch_problem
-from cwb.models.teccl.solve import network_of
+from cwb.models.teccl.problem import epoch_problem, network_of
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import on_grid, small_networks

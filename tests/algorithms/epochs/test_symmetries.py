@@ -12,8 +12,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
-from cwb.models.teccl.problem import epoch_problem
-from cwb.models.teccl.solve import network_of
+from cwb.models.teccl.problem import epoch_problem, network_of
 from search_families import Case, Wire, faults, random_case
 
 METHOD = registry.get("teccl")
