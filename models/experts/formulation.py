@@ -1,12 +1,50 @@
-"""Pyomo model of replicas of experts on the slots of GPUs."""
+"""Pyomo model of replicas of experts on the slots of GPUs, and the placement of a solved model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pyomo.environ as pyo
 
+from ...core.answers import Placement
 from ...core.experts import Experts
+from ...core.instance import Instance
+from ...core.limits import require_buildable
+from .packing import Slots, largest, placement_of
+
+
+def index(instance: Instance, options: Any) -> Experts:
+    """Return the experts of one layer (``Formulation.index``)."""
+    experts = instance.experts
+    assert experts is not None  # noqa: S101 (it is supported)
+    require_buildable(experts.count * experts.most * experts.gpus, f"{experts.count} experts")
+    return experts
+
+
+def extract(model: Any, experts: Experts) -> Placement:
+    """Return the placement of a solved model (``Formulation.extract``)."""
+    return placement_of([slots_of_model(model, experts)])
+
+
+def slots_of_model(model: Any, experts: Experts) -> Slots:
+    """Return a solved model's slots of the layer."""
+    return [
+        [e for e in model.E for k in model.K for _ in range(round(model.y[e, k, g].value))] for g in range(experts.gpus)
+    ]
+
+
+def set_start(model: Any, experts: Experts, slots: Slots) -> None:
+    """Set the model's variables to a placement."""
+    count = Counter(e for gpu in slots for e in gpu)
+    for e, k in model.x:
+        model.x[e, k] = int(count[e] == k)
+    for e, k, g in model.y:
+        model.y[e, k, g] = slots[g].count(e) if count[e] == k else 0
+    home = {experts.group(e): experts.node(g) for g, gpu in enumerate(slots) for e in gpu}
+    for p, n in model.z:
+        model.z[p, n] = int(home[p] == n)
+    model.T = float(largest(experts.loads[0], slots))
 
 
 def build(problem: Experts) -> Any:

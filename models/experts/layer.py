@@ -16,6 +16,7 @@ from ...core.experts import Experts
 from ...core.schedule import Floats, Ints
 from .packing import (
     ReplicaPacking,
+    Slots,
     TooManyError,
     anneal_counts,
     even_out_counts,
@@ -23,11 +24,11 @@ from .packing import (
     find_placement_below,
     greedy,
     improve_counts,
+    largest,
     pack_replicas,
     replicate_experts,
 )
 from .prices import pair_bound
-from .problem import Slots, largest
 
 MOST_DIVISIONS = 5_000  #: Ways to divide groups among nodes beyond which only the published one is taken.
 _ENOUGH = 1e-3  #: Parts of the bound that a placement may be above it for a search to end.

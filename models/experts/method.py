@@ -1,18 +1,30 @@
-"""Registry entries of the method ``expert-placement`` and its formulation."""
+"""Method ``expert-placement`` and its formulation: the published rule, a search, and the declared model on request."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from ...core.answers import Placement
+from ...core.bounds import Certificate, LeastLoads, SolverBound
+from ...core.budget import Budget, Incumbent
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
+from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView
-from .problem import supports, supports_layer
+from ...core.outcome import Outcome, Status
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from .layer import Layer, LayerPlacement
+from .packing import largest, placement_of
 
+_EXACT = 1e-6  #: Relative gap at which a model is solved to its optimum.
 PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for nodes and its heuristic"
 
 
@@ -29,6 +41,107 @@ class PlacementOptions(Strict):
     )
 
 
+def supports(instance: Instance) -> Refusal | None:
+    """Refuse all but experts (``Method.supports``)."""
+    if instance.experts is None:
+        return Refusal(
+            "workload", "it needs an instance with experts, such as experts(gpus=8, slots=2, loads=[90, 132, 40])"
+        )
+    return None
+
+
+def supports_layer(instance: Instance) -> Refusal | None:
+    """Refuse all but experts of one layer (``Formulation.supports``)."""
+    if instance.experts is not None and len(instance.experts.loads) > 1:
+        return Refusal(
+            "workload",
+            f"it is a model of one layer, and there are {len(instance.experts.loads):,}; expert-placement supports "
+            "them",
+        )
+    return supports(instance)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: PlacementOptions) -> Outcome:
+    """Place the experts of every layer (``Method.run``)."""
+    experts, random = instance.experts, np.random.default_rng(budget.seed)
+    assert experts is not None  # noqa: S101 (it is supported)
+    count = len(experts.loads)
+    layers = [Layer(experts.layer(layer), options.moves, random, budget) for layer in range(count)]
+    with budget.clock.phase("build"):
+        found = [layer.published_placement() for layer in layers]
+        report_layers(found, budget)
+        for number, layer in enumerate(layers if options.search != "published" else [], start=1):
+            if budget.is_exhausted:
+                break
+            found[number - 1] = layer.search(found[number - 1])
+            report_layers(found, budget)
+            budget.progress(f"layer {number:,} of {count:,}: {float(found[number - 1].load):.9g}")
+    if options.search == "exact":
+        return solve_layers(instance, found, solver, budget)
+    return layers_outcome(found, certificate_of(found), [])
+
+
+def certificate_of(found: Sequence[LayerPlacement]) -> LeastLoads:
+    """Return the certificate of all layers."""
+    return LeastLoads(tuple(each.bound for each in found), tuple(each.prices for each in found))
+
+
+def report_layers(found: Sequence[LayerPlacement], budget: Budget) -> None:
+    """Report the best placements and bounds of all layers."""
+    slots, certificate = [each.slots for each in found], certificate_of(found)
+    load, bound = (float(sum(parts)) for parts in ([each.load for each in found], certificate.loads))
+    budget.tell(Incumbent(load, bound, answer=lambda: placement_of(slots), certificate=certificate))
+
+
+def layers_outcome(
+    found: Sequence[LayerPlacement], certificate: Certificate, reports: Sequence[SolverResult]
+) -> Outcome:
+    """Return the outcome of all layers."""
+    load, bound = sum(each.load for each in found), sum(each.bound for each in found)
+    return Outcome(
+        Status.OPTIMAL if bound == load else Status.FEASIBLE,
+        placement_of(each.slots for each in found),
+        objective=float(load),
+        bound=float(bound),
+        certificate=certificate,
+        reports=tuple(reports),
+        size=max((report.size for report in reports), key=lambda size: size.variables, default=ModelSize()),
+        metrics={"proved_layers": sum(each.bound == each.load for each in found)},
+    )
+
+
+def solve_layers(instance: Instance, found: list[LayerPlacement], solver: Solver, budget: Budget) -> Outcome:
+    """Solve the model of every unproved layer, from its known placement; such bounds rest on trust in the solver."""
+    from . import formulation
+
+    assert instance.experts is not None  # noqa: S101 (it is supported)
+    certificate = certificate_of(found)
+    gap = _EXACT if budget.gap is None else budget.gap
+    reports: list[SolverResult] = []
+    for layer, known in enumerate(found):
+        if known.bound == known.load or budget.is_exhausted:
+            continue
+        experts = formulation.index(instance.with_changes(experts=instance.experts.layer(layer)), None)
+        with budget.clock.phase("build"):
+            model = formulation.build(experts)
+            formulation.set_start(model, experts, known.slots)
+            model.T.setub(float(known.load))
+        result = solver.solve(model, budget, SolverOptions(rel_gap=gap, use_start=True))
+        reports.append(result)
+        if result.has_solution:
+            slots = formulation.slots_of_model(model, experts)
+            if (load := largest(experts.loads[0], slots)) < known.load:
+                found[layer] = replace(known, slots=slots, load=load)
+        least = found[layer].load
+        if result.termination is not Termination.OPTIMAL or gap > _EXACT:
+            attested = min(Fraction(result.bound or 0), least)
+            least = attested if attested > known.bound * (1 + Fraction(gap)) else known.bound
+        found[layer] = replace(found[layer], bound=least)
+    is_attested = any(each.bound > bound for each, bound in zip(found, certificate.loads, strict=True))
+    proof = SolverBound(reports[-1].solver, reports[-1].version) if is_attested else certificate_of(found)
+    return layers_outcome(found, proof, reports)
+
+
 METHOD = Method(
     name="expert-placement",
     kind=Kind.HEURISTIC,
@@ -36,7 +149,7 @@ METHOD = Method(
     paper=PAPER,
     answer_type=Placement,
     options=PlacementOptions,
-    solve=f"{__package__}.solve:run",
+    solve=run,
     objective_unit=lambda instance: "load",
     supports=supports,
     networks=NetworkView.EITHER,
@@ -48,9 +161,9 @@ SLOTS = Formulation(
     summary="the least largest load of a GPU, over replicas of experts and their places",
     paper=PAPER,
     equations="not printed; ours",
-    index=f"{__package__}.problem:index",
+    index=f"{__package__}.formulation:index",
     build=f"{__package__}.formulation:build",
-    extract=f"{__package__}.problem:extract",
+    extract=f"{__package__}.formulation:extract",
     needs=("integers",),
     supports=supports_layer,
     networks=NetworkView.EITHER,

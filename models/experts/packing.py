@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush, heapreplace
@@ -11,8 +12,10 @@ from math import ceil, comb, lcm
 
 import numpy as np
 
+from ...core.answers import Placement
 from ...core.schedule import Floats, Ints
-from .problem import Slots
+
+Slots = list[list[int]]  #: Experts of the slots of every GPU of a layer.
 
 _DONORS = 4  #: Experts that may give up a replica, the cheapest, of which each is tried.
 _GAIN = 1e-12  #: A swap that gains less than this part of the largest load is rounding.
@@ -39,6 +42,18 @@ class ReplicaPacking:
     def worth(self) -> tuple[float, float]:
         """Largest load, then unevenness of all; smaller is better."""
         return float(self.loads.max()), float((self.loads**2).sum())
+
+
+def largest(loads: tuple[Fraction, ...], slots: Iterable[Iterable[int]]) -> Fraction:
+    """Return the largest load of a layer's GPU."""
+    where = [list(gpu) for gpu in slots]
+    count = Counter(e for gpu in where for e in gpu)
+    return max(sum((loads[e] / count[e] for e in gpu), Fraction(0)) for gpu in where)
+
+
+def placement_of(layers: Iterable[Slots]) -> Placement:
+    """Return the slots of all layers as an answer."""
+    return Placement(tuple(tuple(tuple(sorted(gpu)) for gpu in slots) for slots in layers))
 
 
 def replicate_experts(loads: Floats, total: int, count: Ints | None = None) -> Ints:
@@ -130,14 +145,8 @@ def _changes(loads: Floats, count: Ints, best: ReplicaPacking) -> list[Ints]:
     cheap = spare[np.argsort(loads[spare] / (count[spare] - 1), kind="stable")[:_DONORS]]
     dear = np.argsort(-loads / count, kind="stable")[:_DONORS]
     pairs = [*product(full.tolist(), cheap.tolist()), *product(dear.tolist(), full[count[full] > 1].tolist())]
-    return [_move_replica(count, more, less) for more, less in dict.fromkeys(pairs) if more != less]
-
-
-def _move_replica(count: Ints, more: int, less: int) -> Ints:
-    changed = count.copy()
-    changed[more] += 1
-    changed[less] -= 1
-    return changed
+    expert = np.arange(len(count))
+    return [count + (expert == more) - (expert == less) for more, less in dict.fromkeys(pairs) if more != less]
 
 
 def anneal_counts(

@@ -16,13 +16,11 @@ from cwb.core.experts import Experts
 from cwb.core.outcome import Status
 from cwb.core.solver import SolverOptions
 from cwb.instances import load
-from cwb.models.experts.formulation import build
+from cwb.models.experts.formulation import build, index, slots_of_model
 from cwb.models.experts.layer import Layer, LayerPlacement
-from cwb.models.experts.method import PlacementOptions
-from cwb.models.experts.packing import TooManyError, find_placement_below
+from cwb.models.experts.method import PlacementOptions, run, solve_layers
+from cwb.models.experts.packing import TooManyError, find_placement_below, largest
 from cwb.models.experts.prices import pair_bound
-from cwb.models.experts.problem import index, largest, slots_of_model
-from cwb.models.experts.solve import run, solve_layers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
