@@ -7,7 +7,7 @@ longer remaining route.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
@@ -84,29 +84,21 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
             metrics["joined"] = sum(round(g.value) for g in joined.g.values())
             end = joined.T.value
     metrics["taccl_cost_s"] = end * float(problem.unit_s)
-    schedule = _schedule(plan, begin)
+    schedule = schedule_of(plan, begin)
     return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
-
-
-@dataclass(frozen=True)
-class PosedRouting(RoutingProblem):
-    """Routing problem of an instance."""
-
-    instance: Instance = field(kw_only=True)
-    routes: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)
 class OrderingPlan(QueueOrders):
     """Ordered sends (chunk, edge) of a routing, with their begins without joining, in units of the routing."""
 
-    routing: PosedRouting = field(kw_only=True)
+    routing: RoutingProblem = field(kw_only=True)
     sends: Sequence[tuple[int, int]] = field(kw_only=True)
     begin: list[float] = field(kw_only=True)
     by_time: Sequence[int] = field(kw_only=True)  #: The sends, each after the one that brings its chunk.
 
 
-def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
+def routing_of(instance: Instance, options: TacclOptions) -> RoutingProblem:
     """Return the chunks and the sketch's allowed edges (``Formulation.index``)."""
     topology = instance.topology
     sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
@@ -132,22 +124,21 @@ def routing_of(instance: Instance, options: TacclOptions) -> PosedRouting:
             f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = PosedRouting(chunks, edges, topology, same, connections, min(times), usable, instance=instance)
-    routes = first_routes(posed)
-    if routes is None:
+    posed = RoutingProblem(chunks, edges, instance, same, connections, min(times), usable)
+    if (routes := first_routes(posed)) is None:
         return posed
     return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
 
 
-def chosen_sends(model: Any) -> list[tuple[int, int]]:
+def chosen_sends(model: Any) -> list[Send]:
     """Return the chunks and edges of a solved routing."""
     return [send for send in model.sends if model.x[send].value > 0.5]
 
 
-def routed_schedule(model: Any, routing: PosedRouting) -> StepSchedule:
+def routed_schedule(model: Any, routing: RoutingProblem) -> StepSchedule:
     """Return a solved model's routes as a schedule, without joined sends (``Formulation.extract``)."""
     plan = order_sends(routing, chosen_sends(model))
-    return _schedule(plan, plan.begin)
+    return schedule_of(plan, plan.begin)
 
 
 def fastest_orders(instance: Instance, options: TacclOptions) -> OrderingPlan:
@@ -174,10 +165,10 @@ def fastest_orders(instance: Instance, options: TacclOptions) -> OrderingPlan:
 
 def joined_schedule(model: Any, plan: OrderingPlan) -> StepSchedule:
     """Return a solved model's sends, some joined, as a schedule (``Formulation.extract``)."""
-    return _schedule(plan, [model.b[k].value for k in model.K])
+    return schedule_of(plan, [model.b[k].value for k in model.K])
 
 
-def _schedule(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
+def schedule_of(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
     """Convert begin times to steps; a send follows the one that brings its chunk despite rounding."""
     step: dict[int, int] = {}
     times = {value: index for index, value in enumerate(sorted({round(value, 12) for value in begin}))}
@@ -188,7 +179,7 @@ def _schedule(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
     return step_schedule(plan.routing.instance.sha256, chunks_of(plan.routing.instance), rows)
 
 
-def order_sends(routing: PosedRouting, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
+def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
     """Order a routing's sends: the earliest first; on ties, the longest remaining route.
 
     They take turns on their first link, and on the last one of an edge through switches.
@@ -197,39 +188,38 @@ def order_sends(routing: PosedRouting, taken: Sequence[tuple[int, int]]) -> Orde
     index = {send: k for k, send in enumerate(sends)}
     bringer = {(c, routing.edges[e].target): index[c, e] for c, e in sends}
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
-    brought: dict[int, list[int]] = {}
+    takes = [routing.passing(c, e) for c, e in sends]
+    links = [{routing.edges[e].links[0], routing.edges[e].links[-1]} for _, e in sends]
+    brought = defaultdict[int, list[int]](list)
     for child, before in enumerate(after):
         if before is not None:
-            brought.setdefault(before, []).append(child)
-    left = [routing.passing(c, e) for c, e in sends]
+            brought[before].append(child)
+    left = list(takes)
     children_first = TopologicalSorter({k: brought.get(k, ()) for k in range(len(sends))})
     for k in children_first.static_order():
         if (before := after[k]) is not None:
-            left[before] = max(left[before], routing.passing(*sends[before]) + left[k])
+            left[before] = max(left[before], takes[before] + left[k])
     ready = {k: 0.0 for k, before in enumerate(after) if before is None}
-    free: dict[int, float] = {}
+    free = defaultdict[int, float](float)
     begin, by_time = [0.0] * len(sends), list[int]()
-    queues: dict[int, list[int]] = {}
+    queues = defaultdict[int, list[int]](list)
     while ready:
-        begins = {k: max(at, *(free.get(link, 0.0) for link in _ends(routing, sends[k]))) for k, at in ready.items()}
+        begins = {k: max(at, *(free[link] for link in links[k])) for k, at in ready.items()}
         k = min(ready, key=lambda k: (begins[k], -left[k], sends[k]))
         begin[k] = begins[k]
-        end = begin[k] + routing.passing(*sends[k])
-        for link in _ends(routing, sends[k]):
-            free[link] = end
-        queues.setdefault(routing.edges[sends[k][1]].links[0], []).append(k)
+        free |= dict.fromkeys(links[k], begin[k] + takes[k])
+        queues[routing.edges[sends[k][1]].links[0]].append(k)
         by_time.append(k)
         del ready[k]
-        ready |= dict.fromkeys(brought.get(k, ()), end)
+        ready |= dict.fromkeys(brought.get(k, ()), begin[k] + takes[k])
     alpha = [routing.delay(e) for _, e in sends]
-    beta = [routing.passing(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
     return OrderingPlan(
         list(queues.values()),
         alpha,
-        beta,
+        [whole - a for whole, a in zip(takes, alpha, strict=True)],
         after,
         [e for _, e in sends],
-        max((b + routing.passing(*send) for b, send in zip(begin, sends, strict=True)), default=0.0) * (1 + SLACK),
+        max((b + whole for b, whole in zip(begin, takes, strict=True)), default=0.0) * (1 + SLACK),
         routing=routing,
         sends=sends,
         begin=begin,
@@ -237,22 +227,14 @@ def order_sends(routing: PosedRouting, taken: Sequence[tuple[int, int]]) -> Orde
     )
 
 
-def _ends(routing: RoutingProblem, send: tuple[int, int]) -> set[int]:
-    links = routing.edges[send[1]].links
-    return {links[0], links[-1]}
-
-
-def _on_trees(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _on_trees(routing: RoutingProblem, taken: Sequence[Send]) -> list[Send]:
     """Remove sends of a chunk to a node that has it already, or that serve no target."""
-    kept: list[tuple[int, int]] = []
-    of_chunk: dict[int, list[int]] = {}
-    for c, e in taken:
-        of_chunk.setdefault(c, []).append(e)
+    kept: list[Send] = []
+    of_chunk = edges_by_chunk(taken)
     for c, chunk in enumerate(routing.chunks):
-        edges = of_chunk.get(c, [])
         reached, last = {chunk.source}, dict[int, int]()
         while fresh := [
-            e for e in edges if routing.edges[e].source in reached and routing.edges[e].target not in reached
+            e for e in of_chunk[c] if routing.edges[e].source in reached and routing.edges[e].target not in reached
         ]:
             last[routing.edges[fresh[0]].target] = fresh[0]
             reached.add(routing.edges[fresh[0]].target)
@@ -263,6 +245,14 @@ def _on_trees(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> list
             )
         kept += [(c, e) for e in edges_to_targets(routing, c, last)]
     return kept
+
+
+def edges_by_chunk(sends: Iterable[Send]) -> dict[int, list[int]]:
+    """Group the edges of sends by their chunks; other chunks have none."""
+    of_chunk = defaultdict[int, list[int]](list)
+    for c, e in sends:
+        of_chunk[c].append(e)
+    return of_chunk
 
 
 def symmetric(
@@ -299,7 +289,7 @@ def symmetric(
     return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in sorted(to_edge)]
 
 
-def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:
+def labels(index: RoutingProblem) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     return edge_labels(index.instance.topology, index.edges, index.chunks)
 
@@ -314,12 +304,11 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
         images[one].append(other)
         images[other].append(one)
     usable, load = set(problem.sends), [0.0] * len(problem.topology.links)
-    routed: dict[int, list[int]] = {}
+    routed, done = set[Send](), set[int]()
     for chunk in range(len(problem.chunks)):
-        if chunk in routed:
+        if chunk in done:
             continue
-        tree = _tree(problem, chunk, load)
-        if tree is None:
+        if (tree := _tree(problem, chunk, load)) is None:
             return None
         todo = [(chunk, edge) for edge in tree]
         routes = set(todo)
@@ -329,32 +318,35 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
             todo += fresh
         if not routes <= usable:
             return None
+        routed |= routes
+        done |= {c for c, _ in routes}
         for c, e in sorted(routes):
-            routed.setdefault(c, []).append(e)
             for link in problem.edges[e].links:
                 load[link] += problem.load(c, link)
-    whole = frozenset((c, e) for c, own in routed.items() for e in own)
-    return whole if all(_is_tree(problem, c, routed.get(c, [])) for c in range(len(problem.chunks))) else None
+    for c, own in edges_by_chunk(routed).items():
+        at = arrival_times(problem, c, own)
+        if len(own) != len(at) - 1 or not at.keys() >= {*problem.chunks[c].targets}:
+            return None  # a node is reached twice, or a target is not
+    return frozenset(routed)
 
 
 def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] | None:
     """Grow a tree from a chunk's source by the earliest reachable node, given link loads."""
-    source, targets = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
-    leaving: dict[int, list[int]] = {}
+    source, left = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
+    leaving = defaultdict[int, list[int]](list)
     for e in problem.usable[chunk] if problem.usable else range(len(problem.edges)):
-        leaving.setdefault(problem.edges[e].source, []).append(e)
+        leaving[problem.edges[e].source].append(e)
     came: dict[int, int] = {}
     heap: list[tuple[float, float, int, int]] = [(0.0, 0.0, -1, source)]
-    reached, left = set[int](), targets - {source}
+    reached = set[int]()
     while heap and left:
         _, at, edge, node = heappop(heap)
         if node in reached:
             continue
         reached.add(node)
         left.discard(node)
-        if edge >= 0:
-            came[node] = edge
-        for e in leaving.get(node, ()):
+        came[node] = edge
+        for e in leaving[node]:
             end = at + problem.passing(chunk, e)
             busy = max(load[link] + problem.load(chunk, link) for link in problem.edges[e].links)
             heappush(heap, (max(end, busy), end, e, problem.edges[e].target))
@@ -372,37 +364,20 @@ def edges_to_targets(problem: RoutingProblem, chunk: int, last: Mapping[int, int
     return sorted(used)
 
 
-def _is_tree(problem: RoutingProblem, chunk: int, edges: list[int]) -> bool:
-    """Check that a chunk reaches each node at most once, and all its targets."""
-    into = {problem.edges[e].target: problem.edges[e].source for e in edges}
-    source = problem.chunks[chunk].source
-    for reached in {*into, *problem.chunks[chunk].targets}:
-        seen, node = set[int](), reached
-        while node != source and node in into and node not in seen:
-            seen.add(node)
-            node = into[node]
-        if node != source:
-            return False
-    return len(into) == len(edges)
+def arrival_times(problem: RoutingProblem, chunk: int, edges: Sequence[int]) -> dict[int, float]:
+    """Return the time of a chunk at its source, and at every node to which these edges bring it."""
+    at = {problem.chunks[chunk].source: 0.0}
+    while fresh := [e for e in edges if problem.edges[e].source in at and problem.edges[e].target not in at]:
+        for e in fresh:
+            at.setdefault(problem.edges[e].target, at[problem.edges[e].source] + problem.passing(chunk, e))
+    return at
 
 
 def routing_time(problem: RoutingProblem, routes: frozenset[Send]) -> float:
     """Return T of routes: the longest route or the busiest link."""
-    load: dict[int, float] = {}
-    into: dict[Send, int] = {}
+    load = defaultdict[int, float](float)
     for c, e in sorted(routes):
-        into[c, problem.edges[e].target] = e
         for link in problem.edges[e].links:
-            load[link] = load.get(link, 0.0) + problem.load(c, link)
-    at: dict[Send, float] = {}
-
-    def arrival(c: int, node: int) -> float:
-        if node == problem.chunks[c].source:
-            return 0.0
-        if (c, node) not in at:
-            e = into[c, node]
-            at[c, node] = arrival(c, problem.edges[e].source) + problem.passing(c, e)
-        return at[c, node]
-
-    longest = max((arrival(c, node) for c, node in into), default=-inf)
-    return max(longest, max(load.values(), default=0.0))
+            load[link] += problem.load(c, link)
+    arrivals = [time for c, own in edges_by_chunk(routes).items() for time in arrival_times(problem, c, own).values()]
+    return max((*arrivals, *load.values()), default=0.0)

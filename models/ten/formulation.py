@@ -9,10 +9,10 @@ import pyomo.environ as pyo
 from .problem import HorizonModel, TimeExpandedNetwork
 
 
-def build(problem: TimeExpandedNetwork, horizon: int, least: int) -> Any:
+def build(asked: HorizonModel) -> Any:
     """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link."""
-    m = pyo.ConcreteModel("ten-ilp")
-    variables(m, problem, horizon, least)
+    m, problem = pyo.ConcreteModel("ten-ilp"), asked.problem
+    variables(m, asked)
     post(m, problem)
     once(m, problem)
     has_first(m, problem)
@@ -22,18 +22,13 @@ def build(problem: TimeExpandedNetwork, horizon: int, least: int) -> Any:
     return m
 
 
-def build_within(asked: HorizonModel) -> Any:
-    """Build the model of an instance (``Formulation.build``)."""
-    return build(asked.problem, asked.horizon, asked.least)
-
-
-def variables(m: Any, problem: TimeExpandedNetwork, horizon: int, least: int) -> None:
+def variables(m: Any, asked: HorizonModel) -> None:
     """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K; ``L <= T <= K``, L a lower bound."""
-    m.spans = problem.spans(horizon)
+    m.spans = asked.problem.spans(asked.horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
     m.x = pyo.Var(m.starts, domain=pyo.Binary)
-    m.T = pyo.Var(bounds=(least, horizon))
-    m.needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
+    m.T = pyo.Var(bounds=(asked.least, asked.horizon))
+    m.needed = [(c, n) for c, chunk in enumerate(asked.problem.chunks) for n in chunk.targets]
 
 
 def arrivals(m: Any, problem: TimeExpandedNetwork, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:

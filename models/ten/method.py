@@ -64,8 +64,6 @@ PAPER = (
 )
 
 
-_TICKS = "K, the most ticks; by default those of a first schedule, which are enough."
-
 METHOD = Method(
     name="ten-ilp",
     kind=Kind.EXACT,
@@ -92,14 +90,22 @@ ILP = Formulation(
     paper=PAPER,
     equations="not printed; a reading, constraint by constraint on the family's page",
     index=f"{__package__}.solve:horizon_model",
-    build=f"{__package__}.formulation:build_within",
+    build=f"{__package__}.formulation:build",
     extract=f"{__package__}.solve:schedule_of",
     labels=f"{__package__}.solve:labels",
     value=f"{__package__}.solve:seconds",
     needs=("integers",),
     options=select_options(
         TenOptions,
-        horizon=(int | None, Field(None, ge=1, le=1_000_000, description=_TICKS)),
+        horizon=(
+            int | None,
+            Field(
+                None,
+                ge=1,
+                le=1_000_000,
+                description="K, the most ticks; by default those of a first schedule, which are enough.",
+            ),
+        ),
     ),
     supports=supports_model,
     pose=pose,

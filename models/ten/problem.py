@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, gcd, isinf, lcm
+from math import ceil, gcd, lcm
 from operator import itemgetter
 
 import numpy as np
@@ -60,7 +60,8 @@ class TimeExpandedNetwork:
         tail, head = np.array([(edge.source, edge.target) for edge in self.edges], dtype=np.int64).T
         length = [min(ticks, MAX_TICKS + 1) for ticks in self.ticks]
         ticks = distances(max(self.nodes) + 1, tail, head, length)
-        return [[FAR if isinf(far) else int(far) for far in row] for row in ticks.tolist()]
+        far: list[list[int]] = np.where(np.isinf(ticks), FAR, ticks).astype(np.int64).tolist()
+        return far
 
     def spans(self, horizon: int) -> dict[tuple[int, int], range]:
         """Return the useful start ticks of chunks on edges: after arrival, in time for a target.
@@ -81,12 +82,17 @@ class TimeExpandedNetwork:
 
 @dataclass(frozen=True)
 class HorizonModel:
-    """Model of a horizon."""
+    """Model of a horizon for an instance, whose schedules take at least ``least`` ticks."""
 
     problem: TimeExpandedNetwork
     horizon: int
     least: int
     instance: Instance
+
+    @property
+    def columns(self) -> int:
+        """Number of starts."""
+        return sum(span.stop - span.start for span in self.problem.spans(self.horizon).values())
 
 
 def to_copies(instance: Instance) -> Instance:

@@ -43,42 +43,34 @@ Start = tuple[int, int, int]  #: A start: tick, chunk, edge.
 def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions) -> Outcome:
     """Synthesize a schedule of a posed instance."""
     parts, tick = parts_of(instance), tick_s(instance)
-    exact = not instance.topology.switches
+    exact, is_whole = not instance.topology.switches, len(parts) == 1
     simple, certificate = epoch_bound(instance, expand_time(parts[-1][0])) if exact else (0, None)
     if certificate is not None:
         budget.tell_bound(simple * tick, certificate)
     searches: list[TickSearch] = []
     for part, backwards in parts:
         problem = expand_time(part)
-
-        def tell(best: list[Start], problem: TimeExpandedNetwork = problem, backwards: bool = backwards) -> None:
-            if len(parts) == 1:
-                ends_s = float(finish(problem, best) * tick)
-                budget.tell(Incumbent(ends_s, answer=lambda: _schedule(instance, [(problem, best, backwards)])))
-
-        least = 1 if not exact else simple if len(parts) == 1 else epoch_bound(part, problem)[0]
-        searches.append(search_for(problem, least, solver, budget, options.horizon, tell))
-    found = [(s.problem, s.best, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)]
-    schedule = _schedule(instance, found)
-    if len(parts) > 1:
+        least = 1 if not exact else simple if is_whole else epoch_bound(part, problem)[0]
+        searches.append(TickSearch(instance, problem, backwards, is_whole, solver, budget, least))
+        searches[-1].run(options.horizon)
+    schedule = _schedule(instance, [(search.problem, search.best, search.backwards) for search in searches])
+    if not is_whole:
         schedule = justify_schedule(instance, schedule)  # sums that are ready come down while others still go up
     ticks = round(float(schedule.end_s.max()) / float(tick))
-    low = max(simple, searches[0].low) if exact and len(parts) == 1 else simple
+    low = max(simple, searches[0].low) if exact and is_whole else simple
     reports = tuple(report for search in searches for report in search.reports)
     seconds, proof = low * tick, certificate
     if not exact:
         seconds, proof = best_bound(instance)
     elif low > simple and reports:
         proof = SolverBound(reports[-1].solver, reports[-1].version)
-    proved = seconds >= ticks * tick
-    why = "; ".join(dict.fromkeys(search.stopped for search in searches if search.stopped))
     return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
+        Status.OPTIMAL if seconds >= ticks * tick else Status.FEASIBLE,
         schedule,
         objective=float(ticks * tick),
         bound=float(seconds),
         certificate=proof,
-        message=why,
+        message="; ".join(dict.fromkeys(search.stopped for search in searches if search.stopped)),
         reports=reports,
         size=max((r.size for r in reports), key=lambda size: size.variables, default=ModelSize()),
         iterations=len(reports),
@@ -101,33 +93,61 @@ def parts_of(instance: Instance) -> list[tuple[Instance, bool]]:
 
 @dataclass
 class TickSearch:
-    """State of the search for the fewest ticks; ``stopped`` is the reason for no further solve, empty before."""
+    """Search for the fewest ticks of an instance, or of one half of its all-reduce."""
 
+    instance: Instance
     problem: TimeExpandedNetwork
+    backwards: bool  #: Its copies are sums that run backwards.
+    is_whole: bool  #: Its schedules are those of the instance.
     solver: Solver
     budget: Budget
     low: int
-    best: list[Start]
-    high: int
-    found: Callable[[list[Start]], None]
+    best: list[Start] = field(default_factory=list)
+    high: int = 0
     reports: list[SolverResult] = field(default_factory=list)
-    stopped: str = ""
+    stopped: str = ""  #: Reason for no further solve; empty before.
+
+    def run(self, horizon: int | None) -> None:
+        """Solve the model of the bound, since it is often met, then bisect; given a horizon, solve one model."""
+        with self.budget.clock.phase("greedy"):
+            self.keep(first_schedule(self.problem))
+        if self.high > MAX_TICKS:
+            raise Unsupported(
+                f"{self.high:,} ticks, of which no more than {MAX_TICKS:,} are distinguished: links differ too much"
+            )
+        if horizon is not None:
+            if self.high > self.low:
+                self.within(max(self.low, min(horizon, self.high)))
+            return
+        trial = self.low
+        while self.low < self.high and not self.stopped:
+            if self.budget.is_exhausted:
+                self.stopped = "the budget ended"
+                break
+            self.within(trial)
+            trial = (self.low + self.high - 1) // 2
+
+    def keep(self, best: list[Start]) -> None:
+        """Keep and report a schedule."""
+        self.best, self.high = best, finish(self.problem, best)
+        if self.is_whole:
+            parts = [(self.problem, best, self.backwards)]
+            ends_s = float(self.high * tick_s(self.instance))
+            self.budget.tell(Incumbent(ends_s, answer=lambda: _schedule(self.instance, parts)))
 
     def within(self, horizon: int) -> None:
         """Solve the model of a horizon, and update bound or schedule."""
-        columns = sum(span.stop - span.start for span in self.problem.spans(horizon).values())
-        if why := why_unbuildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
+        asked = HorizonModel(self.problem, horizon, self.low, self.instance)
+        if why := why_unbuildable(asked.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
             self.stopped = why
             return
         self.budget.progress(f"{horizon} ticks: between {self.low} and {self.high}")
         with self.budget.clock.phase("build"):
-            model = build(self.problem, horizon, self.low)
+            model = build(asked)
         result = self.solver.solve(model, self.budget, SolverOptions())
         self.reports.append(result)
         if result.has_solution:
-            self.best = drop_useless_starts(self.problem, chosen_starts(model))
-            self.high = finish(self.problem, self.best)
-            self.found(self.best)
+            self.keep(chosen_starts(model, self.problem))
             if result.termination is Termination.OPTIMAL:
                 self.low = max(self.low, self.high)
         elif result.termination is Termination.INFEASIBLE:
@@ -136,50 +156,15 @@ class TickSearch:
             self.stopped = f"the solver stopped at {horizon} ticks: {result.termination.value}"
 
 
-def chosen_starts(model: Any) -> list[Start]:
-    """Return the starts of a solved model."""
-    return [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
-
-
-def drop_useless_starts(problem: TimeExpandedNetwork, starts: list[Start]) -> list[Start]:
-    """Remove starts that lead a chunk to no target."""
+def chosen_starts(model: Any, problem: TimeExpandedNetwork) -> list[Start]:
+    """Return the starts of a solved model that lead a chunk to a target."""
+    starts = [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
     kept: list[Start] = []
     edge_at = {edge.links: e for e, edge in enumerate(problem.edges)}
     for c, chunk in enumerate(problem.chunks):
         mine = [(t, problem.edges[e]) for t, other, e in starts if other == c]
         kept += [(t, c, edge_at[edge.links]) for t, edge in needed_sends(chunk.source, chunk.targets, mine)]
     return sorted(kept)
-
-
-def search_for(
-    problem: TimeExpandedNetwork,
-    low: int,
-    solver: Solver,
-    budget: Budget,
-    horizon: int | None,
-    found: Callable[[list[Start]], None],
-) -> TickSearch:
-    """Minimize the ticks: the bound, since it is often met, then bisection; given a horizon, one model."""
-    with budget.clock.phase("greedy"):
-        best = first_schedule(problem)
-    search = TickSearch(problem, solver, budget, low, best, finish(problem, best), found)
-    found(best)
-    if search.high > MAX_TICKS:
-        raise Unsupported(
-            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are distinguished: links differ too much"
-        )
-    if horizon is not None:
-        if search.high > search.low:
-            search.within(max(search.low, min(horizon, search.high)))
-        return search
-    trial = search.low
-    while search.low < search.high and not search.stopped:
-        if budget.is_exhausted:
-            search.stopped = "the budget ended"
-            break
-        search.within(trial)
-        trial = (search.low + search.high - 1) // 2
-    return search
 
 
 def first_schedule(problem: TimeExpandedNetwork) -> list[Start]:
@@ -248,16 +233,15 @@ def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
     """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``)."""
     problem = expand_time(parts_of(instance)[0][0])
     horizon = options.horizon or finish(problem, first_schedule(problem))
-    columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
-    require_buildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
-    return HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
+    asked = HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
+    require_buildable(asked.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
+    return asked
 
 
 def schedule_of(model: Any, asked: HorizonModel) -> Schedule:
     """Return the schedule of a solved model (``Formulation.extract``)."""
-    starts = drop_useless_starts(asked.problem, chosen_starts(model))
     backwards = asked.instance.demands[0].collective in BACKWARDS
-    return _schedule(asked.instance, [(asked.problem, starts, backwards)])
+    return _schedule(asked.instance, [(asked.problem, chosen_starts(model, asked.problem), backwards)])
 
 
 def seconds(asked: HorizonModel, objective: float) -> float:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyomo.environ as pyo
 
 from ....algorithms.schedules.commodities import Commodity, RankEdge
+from ....core.instance import Instance
 from ....core.topology import Topology
 
 Connections = Literal["any", "min", "max"]  #: How many edges through switches are to be used.
@@ -25,12 +26,18 @@ class RoutingProblem:
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
-    topology: Topology
+    instance: Instance
     same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()  #: Pairs of (chunk, edge) alike by the sketch.
     connections: Connections = "any"
     unit_s: Fraction = Fraction(1)
     usable: Sequence[Sequence[int]] = ()  #: Edges that each chunk may take; all unless given.
     most: float | None = None  #: Known upper bound on the optimal time, in the unit.
+    routes: frozenset[tuple[int, int]] = frozenset()  #: Chunks and edges of known routes, or empty.
+
+    @property
+    def topology(self) -> Topology:
+        """Network of the instance."""
+        return self.instance.topology
 
     @cached_property
     def sends(self) -> list[tuple[int, int]]:

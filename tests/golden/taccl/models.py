@@ -17,7 +17,7 @@ def small_routing():
     network = load("star(3, latency='1 s', bandwidth='1 B/s')")
     instance = network.with_changes(demand=Demand(Collective.BROADCAST, Fraction(2)))
     edges = edges_of(instance.network)
-    return routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (((0, 0), (0, 1)),), "min"))
+    return routing.build(RoutingProblem(commodities_of(instance), edges, instance, (((0, 0), (0, 1)),), "min"))
 
 
 def small_contiguity():

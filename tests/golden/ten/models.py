@@ -8,13 +8,14 @@ from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.ten.formulation import build
 from cwb.models.ten.method import TenOptions, pose
-from cwb.models.ten.problem import expand_time
+from cwb.models.ten.problem import HorizonModel, expand_time
 
 
 def small():
     """Two chunks from the first to the last of three ranks in a ring, within three ticks."""
     demand = Demand(Collective.POINT_TO_POINT, Fraction(2), 2, (0, 2))
-    return build(expand_time(pose(load("ring(3)").with_changes(demand=demand), TenOptions())), 3, 1)
+    instance = pose(load("ring(3)").with_changes(demand=demand), TenOptions())
+    return build(HorizonModel(expand_time(instance), 3, 1, instance))
 
 
 MODELS = {"{}": (small, ["post", "once", "has_first", "link", "makespan"])}

@@ -50,7 +50,7 @@ def test_few_connections_are_fewer_than_many():
     for connections in ("min", "max"):
         instance = make_instance("star(4)", Collective.BROADCAST)
         edges = edges_of(instance.network)
-        model = routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (), connections))
+        model = routing.build(RoutingProblem(commodities_of(instance), edges, instance, (), connections))
         solvers.get("highs").solve(model, Budget())
         found.append(len({e for c, e in model.sends if model.x[c, e].value > 0.5}))
     assert found[0] <= found[1]
