@@ -77,7 +77,15 @@ class Layer:
             best = replace(best, slots=slots, load=largest(self._loads, slots))
         if self._proved:
             return replace(best, bound=best.load)
-        return self._improve_pairs(best) if self._experts.slots == 2 and best.bound < best.load else best
+        if self._experts.slots != 2 or best.bound >= best.load or self._is_stopped():
+            return best
+        bound, prices, hints = pair_bound(self._loads, self._experts.gpus, best.bound, best.load)
+        best = replace(best, bound=bound, prices=prices)
+        if self._experts.nodes == 1 and hints:
+            self._keep(self._every, self._improve_replicas(self._every, hints))
+            load, slots = self._best[self._every]
+            best = replace(best, slots=slots, load=load) if load < best.load else best
+        return best
 
     def _is_stopped(self) -> bool:
         return self._budget.is_exhausted
@@ -114,11 +122,10 @@ class Layer:
         return [tuple(sorted(groups)) for groups in greedy(weights, self._experts.nodes, self._each)]
 
     def _few_divisions(self) -> bool:
-        nodes, each = self._experts.nodes, self._each
-        if len(self._every) > 20:
-            return nodes == 1 or each == len(self._every)
-        ways = factorial(len(self._every)) // (factorial(each) ** nodes * factorial(nodes))
-        return bool(ways <= MOST_DIVISIONS)
+        nodes, each, count = self._experts.nodes, self._each, len(self._every)
+        if count > 20:
+            return nodes == 1 or each == count
+        return bool(factorial(count) <= MOST_DIVISIONS * factorial(each) ** nodes * factorial(nodes))
 
     def _division(self, limit: Fraction) -> list[Groups] | None:
         """Divide groups among nodes with placements below ``limit``; None if none is found."""
@@ -138,11 +145,8 @@ class Layer:
 
     def _choices(self, left: Groups) -> list[tuple[Groups, Groups]]:
         """List a node's groups, with the first that is left, and the rest; the most even first."""
-        found = []
-        for others in combinations(left[1:], self._each - 1):
-            groups = (left[0], *others)
-            found.append((groups, tuple(p for p in left if p not in groups)))
-        return sorted(found, key=lambda choice: self._floor(choice[0]))
+        choices = ((left[0], *others) for others in combinations(left[1:], self._each - 1))
+        return [(g, tuple(p for p in left if p not in g)) for g in sorted(choices, key=self._floor)]
 
     def _division_bound(self) -> Fraction:
         """Return a lower bound on the largest load of a node over all divisions of the groups."""
@@ -174,9 +178,9 @@ class Layer:
             found, self._proved = None, False
         if found is None:
             self._done.add(groups)  # limits become less and less
-            return False
-        self._keep(groups, [[members[place] for place in gpu] for gpu in found])
-        return True
+        else:
+            self._keep(groups, [[members[place] for place in gpu] for gpu in found])
+        return found is not None
 
     def _keep(self, groups: Groups, slots: Slots) -> None:
         load = largest(self._loads, slots)
@@ -189,25 +193,11 @@ class Layer:
         enough = float(self._floor(groups)) * (1 + self._enough)
         counts = [self._count(loads), *hints]
         counts += [even_out_counts(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
-        best = min(
-            (improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts),
-            key=lambda found: found.worth,
-        )
+        packings = [improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts]
+        best = min(packings, key=lambda found: found.worth)
         random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)
         if random and best.loads.max() > enough and not self._is_stopped():
             count = anneal_counts(loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._is_stopped)
-            best = min(
-                best, improve_counts(loads, count, self._gpus, enough, self._is_stopped), key=lambda found: found.worth
-            )
+            annealed = improve_counts(loads, count, self._gpus, enough, self._is_stopped)
+            best = min(best, annealed, key=lambda found: found.worth)
         return self._to_expert_numbers(best, groups)
-
-    def _improve_pairs(self, best: LayerPlacement) -> LayerPlacement:
-        if self._is_stopped():
-            return best
-        bound, prices, hints = pair_bound(self._loads, self._experts.gpus, best.bound, best.load)
-        best = replace(best, bound=bound, prices=prices)
-        if self._experts.nodes == 1 and hints:
-            self._keep(self._every, self._improve_replicas(self._every, hints))
-            load, slots = self._best[self._every]
-            best = replace(best, slots=slots, load=load) if load < best.load else best
-        return best

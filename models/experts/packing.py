@@ -74,9 +74,8 @@ def even_out_counts(loads: Floats, count: Ints, gpus: int) -> Ints:
     The rest of such an expert burdens only some GPUs, and the fullest is worse until all GPUs have one more.
     """
     above = count > gpus
-    return replicate_experts(
-        np.where(above, 0.0, loads), int(count.sum()), np.where(above, count // gpus * gpus, count)
-    )
+    low = np.where(above, count // gpus * gpus, count)
+    return replicate_experts(np.where(above, 0.0, loads), int(count.sum()), low)
 
 
 def greedy(weights: Floats, bins: int, room: int) -> list[list[int]]:

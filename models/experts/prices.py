@@ -7,10 +7,9 @@ all replicas together count at most the number of GPUs, whatever their numbers a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ _FINE = 10**6  #: Denominators of prices.
 _MOST_ENTRIES = 2_000_000  #: Larger programs are not solved.
 
 
-@dataclass(frozen=True)
-class _Counts:
+class _Counts(NamedTuple):
     """Linear program of one load T: a row per expert and number of replicas."""
 
     expert: Ints
@@ -53,13 +51,11 @@ def pair_bound(
     least, most = float(low), float(high)
     for _ in range(_HALVINGS):
         middle = (least + most) / 2
-        found = _program(weights, gpus, middle)
-        if found is None:
+        if (found := _program(weights, gpus, middle)) is None:
             break
         if found.excess > 0:
             least = middle
-            limit = Fraction(middle * (1 - _ROUNDING)).limit_denominator(_FINE)
-            refuted.append((limit, _exact(found)))
+            refuted.append((Fraction(middle * (1 - _ROUNDING)).limit_denominator(_FINE), _exact(found)))
         else:
             most = middle
             hints.append(_numbers(weights, found, 2 * gpus))
@@ -104,37 +100,26 @@ def _program(loads: Floats, gpus: int, limit: float) -> _Counts | None:
     number = np.arange(len(expert)) - begin[expert] + low[expert]
     share = (loads[expert] / number)[:, None]
     count = np.where(share >= limit - light, 1.0, np.where(share < light, 0.0, 0.5))
-    rows = np.arange(len(expert))
-    matrix: Any = hstack(
-        [
-            csr_array(-number[:, None] * count),
-            csr_array(-number[:, None]),
-            csr_array((np.ones(len(rows)), (rows, expert)), shape=(len(rows), len(loads))),
-        ]
-    )
+    rows, ones = np.arange(len(expert)), np.ones(len(expert))
+    whose = csr_array((ones, (rows, expert)), shape=(len(rows), len(loads)))
+    matrix: Any = hstack([csr_array(-number[:, None] * count), csr_array(-number[:, None]), whose])
     cost: Any = np.concatenate([np.zeros(len(light)), [2.0 * gpus], -np.ones(len(loads))])
     averages = np.concatenate([np.ones(len(light)), np.zeros(1 + len(loads))])[None]
     bounds: Any = [(0, None)] * (len(light) + 1) + [(None, None)] * len(loads)
-    found: Any = linprog(
-        cost, A_ub=matrix, b_ub=np.zeros(len(rows)), A_eq=averages, b_eq=[1.0], bounds=bounds, method="highs"
-    )
+    none: Any = np.zeros(len(rows))
+    found: Any = linprog(cost, A_ub=matrix, b_ub=none, A_eq=averages, b_eq=[1.0], bounds=bounds, method="highs")
     if found.x is None:
         return None
-    price, excess = float(found.x[len(light)]), float(-found.fun - gpus)
-    return _Counts(
-        expert, number.astype(np.int64), light, found.x[: len(light)], price, excess, -found.ineqlin.marginals
-    )
+    weight, price, excess = found.x[: len(light)], float(found.x[len(light)]), float(-found.fun - gpus)
+    return _Counts(expert, number.astype(np.int64), light, weight, price, excess, -found.ineqlin.marginals)
 
 
 def _exact(found: _Counts) -> PairPrices:
     """Convert prices to fractions, with averages that sum to 1."""
     parts = np.rint(found.weight * _FINE).astype(int).tolist()
-    light = [
-        (Fraction(v).limit_denominator(_FINE), w) for v, w in zip(found.light.tolist(), parts, strict=True) if w > 0
-    ]
-    total = sum(w for _, w in light)
+    light = [Fraction(v).limit_denominator(_FINE) for v in found.light.tolist()]
     price = Fraction(max(found.price, 0.0)).limit_denominator(_FINE)
-    return PairPrices(price, tuple((v, Fraction(w, total)) for v, w in light))
+    return PairPrices(price, tuple((v, Fraction(w, sum(parts))) for v, w in zip(light, parts, strict=True) if w > 0))
 
 
 def _numbers(loads: Floats, found: _Counts, total: int) -> Ints:

@@ -81,15 +81,10 @@ def index(instance: Instance, options: Any) -> SynchronousSteps:
 
 def schedule_of(model: Any, problem: SynchronousSteps) -> StepSchedule:
     """Return a solved model's schedule, without sends that serve no target (``Formulation.extract``)."""
-    sends = [
-        (s, c, edge)
-        for c, chunk in enumerate(problem.chunks)
-        for s, edge in needed_sends(
-            chunk.source,
-            chunk.targets,
-            [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5],
-        )
-    ]
+    sends: list[tuple[int, int, RankEdge]] = []
+    for c, chunk in enumerate(problem.chunks):
+        made = [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5]
+        sends += [(s, c, edge) for s, edge in needed_sends(chunk.source, chunk.targets, made)]
     return step_schedule(problem.instance.sha256, chunks_of(problem.instance), sends)
 
 

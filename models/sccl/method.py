@@ -73,6 +73,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
     budget.tell_bound(bound, certificate)
     low, high = problem.steps, options.steps or options.max_steps
     reports: list[SolverResult] = []
+    outcome = Outcome(Status.LIMIT, bound=float(bound), certificate=certificate)
     message = f"no schedule of up to {high} steps was found"
     for steps in range(low, high + 1):
         if budget.is_exhausted:
@@ -97,27 +98,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
                 "steps_proved": proved and options.mode == "least-steps",
                 "sccl_cost_s": float(steps * latency + used * problem.chunks[0].bytes / slowest),
             }
-            return Outcome(
-                Status.FEASIBLE,
-                schedule_of(model, problem),
-                bound=float(bound),
-                certificate=certificate,
-                reports=tuple(reports),
-                size=result.size,
-                iterations=len(reports),
-                metrics=metrics,
-            )
+            answer, message = schedule_of(model, problem), ""
+            outcome = replace(outcome, status=Status.FEASIBLE, answer=answer, size=result.size, metrics=metrics)
+            break
         if result.termination is not Termination.INFEASIBLE:
             message = f"the solver stopped at {steps} steps without an answer"
             break
-    return Outcome(
-        Status.LIMIT,
-        bound=float(bound),
-        certificate=certificate,
-        message=message,
-        reports=tuple(reports),
-        iterations=len(reports),
-    )
+    return replace(outcome, message=message, reports=tuple(reports), iterations=len(reports))
 
 
 METHOD = Method(

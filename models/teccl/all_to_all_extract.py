@@ -79,30 +79,24 @@ def fault(flows: EpochFlows) -> str | None:
     load = np.zeros((len(exchange.tails), epochs), dtype=np.int64)
     for source, rank in enumerate(exchange.ranks):
         sent = flows.of_source(source)
+        load += sent
         if sent.min(initial=0) < 0:
             return f"source {rank} sends less than nothing"
-        load += sent
-        if (reason := _fault_of_source(exchange, epochs, flows.scale, rank, sent)) is not None:
-            return reason
+        for link, delay in enumerate(exchange.delay):
+            if sent[link, max(0, epochs - delay + 1) :].any():
+                return f"what source {rank} sends over link {link} comes too late"
+        came, went = balances(exchange, epochs, sent)
+        for node, stores in enumerate(exchange.stores):
+            if node == rank:
+                continue
+            held = np.cumsum(came[node] - went[node]) if stores else came[node] - went[node]
+            if held.min() < 0:
+                return f"node {node} sends what it does not have of source {rank}"
+            if node in exchange.ranks and held[-1] < flows.scale:
+                return f"rank {node} does not get all from {rank}"
     for link, capacity in enumerate(exchange.capacity):
         if int(load[link].max(initial=0)) * capacity.denominator > capacity.numerator * flows.scale:
             return f"link {link} carries more than it can"
-    return None
-
-
-def _fault_of_source(exchange: Exchange, epochs: int, scale: int, rank: int, sent: Ints) -> str | None:
-    came, went = balances(exchange, epochs, sent)
-    late = [link for link, delay in enumerate(exchange.delay) if sent[link, max(0, epochs - delay + 1) :].any()]
-    if late:
-        return f"what source {rank} sends over link {late[0]} comes too late"
-    for node, stores in enumerate(exchange.stores):
-        if node == rank:
-            continue
-        held = np.cumsum(came[node] - went[node]) if stores else came[node] - went[node]
-        if held.min() < 0:
-            return f"node {node} sends what it does not have of source {rank}"
-        if node in exchange.ranks and held[-1] < scale:
-            return f"rank {node} does not get all from {rank}"
     return None
 
 
@@ -117,39 +111,28 @@ def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
     return came, went
 
 
-@dataclass(frozen=True, eq=False)
-class Ways:
-    """Paths in time that one source's data takes."""
-
-    target: Ints
-    amount: Ints
-    hops: Ints
-    link: Ints  #: Links of all paths, each path from its target back.
-    start: Ints  #: Epochs in which the links are entered.
-
-
-def trace(flows: EpochFlows) -> Iterator[Ways]:
+def trace(flows: EpochFlows) -> Iterator[tuple[Ints, Ints, Ints, Ints, Ints]]:
     """Trace what every rank receives back to its source (reverse depth-first search, section 3).
 
-    Data that reaches no destination is left out. The amounts of a pair sum to ``flows.scale``. What leaves a node in an
-    epoch is taken from the latest arrivals before it: earlier arrivals can serve all later departures as well, so this
-    never takes away data that another path depends on.
+    Yield for each source its paths in time: targets, amounts and numbers of hops; and the links of all paths, each from
+    its target back, with the epochs in which they are entered. Data that reaches no destination is left out. The
+    amounts of a pair sum to ``flows.scale``. What leaves a node in an epoch is taken from the latest arrivals before
+    it: earlier arrivals can serve all later departures as well, so this never takes away data that another path needs.
     """
     exchange = flows.exchange
     tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))
-    for source in range(len(exchange.ranks)):
+    for source, rank in enumerate(exchange.ranks):
         sent = flows.of_source(source)
         link, start = np.nonzero(sent)
         arrival = start + delay[link]
         order = np.lexsort((start, link, arrival, heads[link]))
         link, start, arrival = link[order], start[order], arrival[order]
         first = np.searchsorted(heads[link], np.arange(len(exchange.stores) + 1))
-        rank = exchange.ranks[source]
         targets = np.array([node for node in exchange.ranks if node != rank], dtype=np.int64)
         target, amount, hops, entries = _follow_ways(
             rank, targets, flows.scale, flows.grid.epochs, (tails, link, start, arrival, first), sent[link, start]
         )
-        yield Ways(target, amount, hops, link[entries], start[entries])
+        yield target, amount, hops, link[entries], start[entries]
 
 
 @kernel
@@ -211,29 +194,19 @@ def flow_schedule(instance: Instance, flows: EpochFlows) -> Schedule:
     position = np.zeros(len(flows.exchange.stores), dtype=np.int64)
     position[list(flows.exchange.ranks)] = np.arange(len(groups))
     ways = list(trace(flows))
-    units, target, hops, link, epoch = (
-        np.concatenate([getattr(of_source, name) for of_source in ways])
-        for name in ("amount", "target", "hops", "link", "start")
-    )
-    held = np.repeat(np.arange(len(ways)), [len(of_source.hops) for of_source in ways])
+    held = np.repeat(np.arange(len(ways)), [len(hops) for _, _, hops, _, _ in ways])
+    target, units, hops, link, epoch = (np.concatenate(column) for column in zip(*ways, strict=True))
     chunk = np.repeat(np.arange(len(units)), hops)
     order = np.argsort(epoch, kind="stable")
     links, starts = link[order], epoch[order]
     delay = np.array(flows.exchange.delay, dtype=np.int64)
-    ends = np.array(topology.link_ends, dtype=np.int64)
+    tail, head = np.array(topology.link_ends, dtype=np.int64)[links].T
     part = demand.size_bytes / len(flows.exchange.ranks)
     at = np.array([float(k * timing.epoch_s) for k in range(flows.grid.epochs + 1)])
     return Schedule(
         instance.sha256,
         Chunks(units, part / Fraction(flows.scale), groups, held, position[target], np.zeros(len(units), np.bool_)),
-        Sends(
-            chunk[order],
-            ends[links, 0],
-            ends[links, 1],
-            np.zeros(len(links), dtype=np.bool_),
-            np.arange(len(links) + 1),
-            links,
-        ),
+        Sends(chunk[order], tail, head, np.zeros(len(links), np.bool_), np.arange(len(links) + 1), links),
         at[starts],
         at[starts + delay[links]],
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 from typing import Any
@@ -23,17 +22,9 @@ _LARGEST = 2**24  #: The largest price, as a whole number.
 _NEVER = 2**55  #: The price of what cannot be.
 
 
-@dataclass(frozen=True)
-class CutDemand:
-    """Chunk with its source and targets, or a sum with all its contributing sources.
-
-    In whatever order contributions are added, at least one transfer of the sum or a part of it enters any set that
-    lacks one of them.
-    """
-
-    sources: frozenset[int]
-    targets: frozenset[int]
-    summed: bool
+#: Sources of a chunk, or of all contributions to a sum; targets; True for a sum. In whatever order contributions are
+#: added, at least one transfer of the sum or a part of it enters any set that lacks one of them.
+CutDemand = tuple[frozenset[int], frozenset[int], bool]
 
 
 def lower_bound(problem: EpochProblem) -> tuple[int, EpochBound | None]:
@@ -50,30 +41,28 @@ def lower_bound(problem: EpochProblem) -> tuple[int, EpochBound | None]:
     best: tuple[int, EpochBound | None] = (far, EpochDistance(source, target))
     needs = _needs(problem.commodities)
     for nodes, sink in _cuts(problem, needs):
-        epochs = _fewest(problem, needs, frozenset(nodes), sink)
-        best = max(best, (epochs, EpochCut(nodes, sink)), key=lambda pair: pair[0])
+        if (epochs := _fewest(problem, needs, frozenset(nodes), sink)) > best[0]:
+            best = (epochs, EpochCut(nodes, sink))
     return best
 
 
 def _needs(commodities: Sequence[Commodity]) -> list[CutDemand]:
     """Group the commodities of each sum: contributions to the owner, and the sum from it to all."""
-    copied = [
-        CutDemand(frozenset([c.source]), frozenset(c.targets), False)
-        for c in commodities
-        if not c.summed and not c.after
-    ]
-    sources: dict[int, set[int]] = defaultdict(set)
-    targets: dict[int, set[int]] = defaultdict(set)
+    needs: list[CutDemand] = []
+    sums = defaultdict[int, tuple[set[int], set[int]]](lambda: (set(), set()))
     for c in commodities:
-        if c.summed or c.after:
-            sources[c.chunk] |= {c.source, *(c.targets if c.summed else ())}
-            targets[c.chunk] |= {*c.targets, *(() if c.summed else (c.source,))}
-    return copied + [CutDemand(frozenset(sources[q]), frozenset(targets[q]), True) for q in sources]
+        if not c.summed and not c.after:
+            needs.append((frozenset([c.source]), frozenset(c.targets), False))
+        else:
+            sums[c.chunk][0].update((c.source, *(c.targets if c.summed else ())))
+            sums[c.chunk][1].update((*c.targets, *(() if c.summed else (c.source,))))
+    return needs + [(frozenset(sources), frozenset(targets), True) for sources, targets in sums.values()]
 
 
 def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple[int, ...], int | None]]:
     """Return candidate sets of nodes, each with a sink or None."""
-    targets, sources = {t for n in needs for t in n.targets}, {s for n in needs for s in n.sources}
+    targets = {t for _, targets, _ in needs for t in targets}
+    sources = {s for sources, _, _ in needs for s in sources}
     cuts: list[tuple[tuple[int, ...], int | None]] = [((t,), t) for t in sorted(targets)]
     cuts += [(tuple(n for n in range(problem.nodes) if n != s), None) for s in sorted(sources)]
     parts: set[frozenset[int]] = set()  # of the network without links up to each rate
@@ -87,15 +76,15 @@ def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple
 def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset[int], sink: int | None) -> int:
     """Compute the fewest epochs for the demands into a set (:class:`~cwb.core.bounds.EpochCut`)."""
     fluid, sources, sinks = problem.timing.fluid, list[frozenset[int]](), set[int]()
-    for need in needs:
-        needing = [t for t in need.targets if t in inside and sink in (None, t)]
-        outside = need.sources - inside
-        if needing and outside and (need.summed or outside == need.sources):
+    for holders, targets, summed in needs:
+        needing = [t for t in targets if t in inside and sink in (None, t)]
+        outside = holders - inside
+        if needing and outside and (summed or outside == holders):
             sinks.update(needing)
-            sources += [outside] * (len(needing) if fluid and not need.summed else 1)
+            sources += [outside] * (len(needing) if fluid and not summed else 1)
     if not sources:
         return 0
-    every = {t for need in needs for t in need.targets} & inside if sink is None else sinks
+    every = {t for _, targets, _ in needs for t in targets} & inside if sink is None else sinks
     nearest = {group: problem.distance[sorted(group)].min(axis=0) for group in set(sources)}
     entering = [e for e in problem.links if e.source not in inside and e.target in inside]
     first: list[tuple[int, Fraction]] = []
@@ -129,18 +118,16 @@ def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
     """
     within = [index for index, rank in enumerate(exchange.ranks) if rank in inside]
     outside = [index for index, rank in enumerate(exchange.ranks) if rank not in inside]
-    units = len(within) * len(outside)
-    if not units:
+    if not within or not outside:
         return 0
-    distance = exchange.network.distance
+    distance = exchange.network.distance[within].min(axis=0)
     rest = exchange.network.distance_to[outside].min(axis=0)
-    spans: list[tuple[int, Fraction]] = []
-    for e, (i, j) in enumerate(zip(exchange.tails, exchange.heads, strict=True)):
-        if i in inside and j not in inside:
-            first = int(distance[within, i].min()) + exchange.delay[e] + int(rest[j])
-            if first < FAR:
-                spans.append((first, exchange.capacity[e]))
-    return _first_full(spans, units)
+    spans = [
+        (int(distance[i]) + delay + int(rest[j]), capacity)
+        for i, j, delay, capacity in zip(exchange.tails, exchange.heads, exchange.delay, exchange.capacity, strict=True)
+        if i in inside and j not in inside
+    ]
+    return _first_full((span for span in spans if span[0] < FAR), len(within) * len(outside))
 
 
 def regions(exchange: Exchange) -> set[frozenset[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -25,8 +25,7 @@ GRAIN = 2**40  #: Parts of a chunk are multiples of this.
 DUST = 1e-9  #: Flow that is taken for a solver's dust.
 Way = tuple[tuple[int, int], ...]  #: A way from source to destination: links and epochs, in order.
 Key = tuple[int, int, int]  #: Source, link or node, epoch.
-
-Rates = Mapping[Key, float]
+Rates = dict[Key, float]
 
 
 @dataclass(frozen=True, order=True)
@@ -80,23 +79,18 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
     last one before that; at one that cannot copy, a different one for every send: a duplicate to it counts twice.
     """
     every = sorted(sends)
-    bringing: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for index, send in enumerate(every):
-        target = problem.links[send.path[-1]].target
-        bringing[send.commodity, target].append((arrival(problem, send), index))
-    for brought in bringing.values():
-        brought.sort()
+    bringing = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
+    for at, index in sorted((arrival(problem, send), index) for index, send in enumerate(every)):
+        bringing[every[index].commodity, problem.links[every[index].path[-1]].target].append((at, index))
     kept: set[int] = set()
     for q, commodity in enumerate(problem.commodities):
         wanted = [bringing[q, target][0][1] for target in commodity.targets]
         while wanted:
-            index = wanted.pop()
-            if index in kept:
-                continue
-            kept.add(index)
-            tail = problem.links[every[index].path[0]].source
-            if tail != commodity.source:
-                wanted.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
+            if (index := wanted.pop()) not in kept:
+                kept.add(index)
+                tail = problem.links[every[index].path[0]].source
+                if tail != commodity.source:
+                    wanted.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
     return [every[index] for index in sorted(kept)]
 
 
@@ -117,13 +111,15 @@ def build_sum_trees(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[E
     then, and the last send of the next node does not start before they reach it. So nothing arrives later than
     before, and less is sent. A node without a contribution that no longer receives any sends nothing.
     """
-    joined, commodities = sorted(_join_hops(problem, sends)), problem.commodities
+    commodities = problem.commodities
+    kept: list[EpochSend] = []
     last: dict[tuple[int, int], EpochSend] = {}
-    for send in joined:
+    for send in sorted(_join_hops(problem, sends)):
         if commodities[send.commodity].summed:
             last[commodities[send.commodity].chunk, problem.links[send.path[0]].source] = send
+        else:
+            kept.append(send)
     holds = {(c.chunk, c.source) for c in commodities if c.summed}
-    kept = [send for send in joined if not commodities[send.commodity].summed]
     for (chunk, source), send in sorted(last.items(), key=lambda each: (arrival(problem, each[1]), each[1].start)):
         if (chunk, source) in holds:
             holds.add((chunk, problem.links[send.path[-1]].target))
@@ -138,18 +134,20 @@ def _join_hops(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochS
         commodity = problem.commodities[q]
         return bool(commodity.after) and not problem.copies[node] and not problem.stores(commodity, node)
 
-    onwards: dict[tuple[int, int, int], list[EpochSend]] = defaultdict(list)
-    for send in sends:
-        onwards[send.commodity, problem.links[send.path[0]].source, send.start].append(send)
+    onwards = defaultdict[tuple[int, int, int], list[EpochSend]](list)
     joined: list[EpochSend] = []
     for send in sends:
-        if passes(send.commodity, problem.links[send.path[0]].source):
-            continue
+        tail = problem.links[send.path[0]].source
+        if passes(send.commodity, tail):
+            onwards[send.commodity, tail, send.start].append(send)
+        else:
+            joined.append(send)
+    for index, send in enumerate(joined):
         path, at = send.path, arrival(problem, send)
         while passes(send.commodity, node := problem.links[path[-1]].target):
             further = onwards[send.commodity, node, at].pop()
             path, at = path + further.path, arrival(problem, further)
-        joined.append(EpochSend(send.start, send.commodity, path))
+        joined[index] = EpochSend(send.start, send.commodity, path)
     return joined
 
 
@@ -179,14 +177,22 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
 def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
     """Cut every chunk into parts that take one path to each destination.
 
-    ``flow``, ``kept`` and ``read`` are the values of F, B and R.
-    What each destination reads is traced back to the source, along the largest rate first, until it is used up. The
-    paths to one destination are laid end to end over the chunks that it needs of a source; a chunk with several
-    destinations is cut wherever the path to one of them changes. A part travels once for each destination, even where
-    two of its paths share a link and an epoch, since nothing is copied on the way. The amounts of each commodity sum to
-    1 exactly.
+    ``flow``, ``kept`` and ``read`` are the values of F, B and R. What each destination reads is traced back to the
+    source, along the largest rate first, until it is used up. The paths to one destination are laid end to end over the
+    chunks that it needs of a source; a chunk with several destinations is cut wherever the path to one of them changes.
+    A part travels once for each destination, even where two of its paths share a link and an epoch, since nothing is
+    copied on the way. The amounts of each commodity sum to 1 exactly.
     """
-    ways = _ways(sets, dict(flow), dict(kept), read)
+    flow, kept = dict(flow), dict(kept)
+    ways = defaultdict[tuple[int, int], list[tuple[float, Way]]](list)
+    for (s, d, k), amount in sorted(read.items()):
+        left = amount
+        while left > DUST:
+            part, way = _trace(sets, flow, kept, (s, d, k), left)
+            left -= part
+            if part <= 0:
+                break
+            ways[s, d].append((part, way))
     cuts = {pair: _lay_out_ways(each, sets.demand[pair[0]][pair[1]]) for pair, each in ways.items()}
     nth = Counter[tuple[int, int]]()
     flows: list[PathFlow] = []
@@ -217,28 +223,10 @@ def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int,
     return laid
 
 
-def _ways(
-    sets: LpIndexSets, flow: dict[Key, float], kept: dict[Key, float], read: Rates
-) -> dict[tuple[int, int], list[tuple[float, Way]]]:
-    """Trace what is read back to the source, and subtract it from the rates."""
-    traced = defaultdict[tuple[int, int], list[tuple[float, Way]]](list)
-    for (s, d, k), amount in sorted(read.items()):
-        left = amount
-        while left > DUST:
-            part, way = _trace(sets, flow, kept, (s, d, k), left)
-            left -= part
-            if part <= 0:
-                break
-            traced[s, d].append((part, way))
-    return traced
-
-
-def _trace(
-    sets: LpIndexSets, flow: dict[Key, float], kept: dict[Key, float], end: Key, most: float
-) -> tuple[float, Way]:
+def _trace(sets: LpIndexSets, flow: Rates, kept: Rates, end: Key, most: float) -> tuple[float, Way]:
     """Trace one path back from a destination and subtract its smallest rate."""
     s, node, k = end
-    steps: list[tuple[dict[Key, float], Key]] = []
+    steps: list[tuple[Rates, Key]] = []
     while (node, k) != (s, 0):
         options = [(flow.get(key, 0.0), 1, key) for key in sets.arriving(s, node, k)]
         options.append((kept.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
@@ -255,14 +243,10 @@ def _trace(
 
 def plan_of(problem: EpochProblem, sends: Sequence[EpochSend]) -> EpochPlan:
     """Convert a list of sends to columns."""
-    hops = [len(send.path) for send in sends]
-    return EpochPlan(
-        finish(problem, sends),
-        np.array([send.commodity for send in sends], dtype=np.int64),
-        np.array([send.start for send in sends], dtype=np.int64),
-        offsets(np.array(hops, dtype=np.int64)),
-        np.array([link for send in sends for link in send.path], dtype=np.int64),
-    )
+    rows = [(send.commodity, send.start, len(send.path)) for send in sends]
+    commodity, start, hops = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    links = np.array([link for send in sends for link in send.path], dtype=np.int64)
+    return EpochPlan(finish(problem, sends), commodity, start, offsets(hops), links)
 
 
 def sends_of(plan: EpochPlan) -> list[EpochSend]:
@@ -280,7 +264,12 @@ def schedule_of(problem: EpochProblem, sends: Sequence[EpochSend] | EpochPlan) -
     not add.
     """
     rows, start = _pieces(problem, sends if isinstance(sends, EpochPlan) else plan_of(problem, sends))
-    rank = _ranks(rows)
+    rank = rows.path_links[rows.path_offset[:-1]]  # of the paths, in lexicographic order of their links
+    for place in range(1, int(rows.hops.max(initial=0))):
+        there = np.flatnonzero(rows.hops > place)
+        link = np.zeros(len(rank), dtype=np.int64)
+        link[there] = rows.path_links[rows.path_offset[there] + place] + 1
+        rank = np.unique(rank * (int(link.max()) + 1) + link, return_inverse=True)[1].reshape(-1)
     order = np.lexsort((rows.reduce, rank, rows.chunk, start))
     keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])
     repeated = np.concatenate([[False], np.logical_and.reduce([key[1:] == key[:-1] for key in keys])])
@@ -308,34 +297,19 @@ def _pieces(problem: EpochProblem, plan: EpochPlan) -> tuple[Sends, Ints]:
     return Sends(chunk[commodity], source, target, summed[commodity], offset, plan.links), at[first]
 
 
-def _ranks(sends: Sends) -> Ints:
-    """Assign numbers to the paths in lexicographic order of their links."""
-    rank = sends.path_links[sends.path_offset[:-1]]
-    for place in range(1, int(sends.hops.max(initial=0))):
-        there = np.flatnonzero(sends.hops > place)
-        link = np.zeros(len(rank), dtype=np.int64)
-        link[there] = sends.path_links[sends.path_offset[there] + place] + 1
-        rank = np.unique(rank * (int(link.max()) + 1) + link, return_inverse=True)[1].reshape(-1)
-    return rank
-
-
 def fluid_schedule_of(problem: EpochProblem, flows: Sequence[PathFlow]) -> Schedule:
     """Build the schedule with a chunk for every flow; a commodity's amounts must sum to 1 exactly."""
     whole = chunks_of(problem.instance, MAX_COMMODITIES)
     unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
     of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
     units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
-    chunks = Chunks(
-        units, whole.unit_bytes * unit, whole.groups, whole.held_by[of], whole.needed_by[of], whole.reduced[of]
-    )
-    hops = np.array(
-        sorted((k, index, e) for index, flow in enumerate(flows) for e, k in flow.hops), dtype=np.int64
-    ).reshape(-1, 3)
-    start, index, link = hops.T
+    parts = (whole.held_by[of], whole.needed_by[of], whole.reduced[of])
+    hops = sorted((k, index, e) for index, flow in enumerate(flows) for e, k in flow.hops)
+    start, index, link = np.array(hops, dtype=np.int64).reshape(-1, 3).T
     tail, head = problem.columns[:2]
     summed = np.zeros(len(link), dtype=np.bool_)
     rows = Sends(index, tail[link], head[link], summed, np.arange(len(link) + 1), link)
-    return _schedule_in_seconds(problem, chunks, rows, start)
+    return _schedule_in_seconds(problem, Chunks(units, whole.unit_bytes * unit, whole.groups, *parts), rows, start)
 
 
 def _schedule_in_seconds(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:

@@ -76,17 +76,12 @@ class IndexSets:
     @cached_property
     def spans(self) -> list[dict[int, tuple[int, int]]]:
         """For each commodity, its usable arcs with the first and last start epoch."""
-        all_spans: list[dict[int, tuple[int, int]]] = []
-        for q, commodity in enumerate(self.problem.commodities):
-            first, last = self.first[q], self.last[q]
-            spans: dict[int, tuple[int, int]] = {}
-            for a in self.usable[commodity.summed]:
-                arc = self.arcs[a]
-                begin, end = first[arc.source], last[arc.target] - arc.delay
-                if begin <= end and arc.target != commodity.source:
-                    spans[a] = (begin, end)
-            all_spans.append(spans)
-        return all_spans
+        spans: list[dict[int, tuple[int, int]]] = []
+        for commodity, first, last in zip(self.problem.commodities, self.first, self.last, strict=True):
+            arcs = [(a, self.arcs[a]) for a in self.usable[commodity.summed]]
+            ranges = ((a, (first[arc.source], last[arc.target] - arc.delay)) for a, arc in arcs)
+            spans.append({a: (i, j) for a, (i, j) in ranges if i <= j and self.arcs[a].target != commodity.source})
+        return spans
 
     @cached_property
     def sends(self) -> list[tuple[int, int, int]]:
@@ -140,18 +135,13 @@ class IndexSets:
     def arriving(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
         """Yield the sends that bring a chunk to a node at index k."""
         spans = self.spans[q]
-        for a in self.entering[n]:
-            if a in spans:
-                start = k - self.arcs[a].delay
-                if spans[a][0] <= start <= spans[a][1]:
-                    yield q, a, start
+        starts = ((a, k - self.arcs[a].delay) for a in self.entering[n] if a in spans)
+        yield from ((q, a, start) for a, start in starts if spans[a][0] <= start <= spans[a][1])
 
     def departing(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
         """Yield the sends of a chunk from a node in epoch k."""
         spans = self.spans[q]
-        for a in self.leaving[n]:
-            if a in spans and spans[a][0] <= k <= spans[a][1]:
-                yield q, a, k
+        yield from ((q, a, k) for a in self.leaving[n] if a in spans and spans[a][0] <= k <= spans[a][1])
 
     @cached_property
     def loads(self) -> dict[int, dict[int, list[tuple[int, int, int]]]]:
@@ -225,20 +215,18 @@ def index_sets(
     if any(commodity.summed for commodity in problem.commodities):
         ways += ways_through_switches(problem, summed=True)
     arcs = tuple(dict.fromkeys(ways))
-    first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()
-    ready: list[int] = []
-    late = [0] * len(problem.commodities)
+    first, ready, last = list[list[int]](), list[int](), list[list[int]]()
+    rest = [0] * len(problem.commodities)  # epochs in which a sum must still go on from its owner
     for commodity in problem.commodities:
         begin = max((ready[p] for p in commodity.after), default=0)
         first.append([begin + d for d in far[commodity.source]])
-        ready.append(begin + max(far[commodity.source][t] for t in commodity.targets))
-        last.append([epochs - min(far[n][t] for t in commodity.targets) for n in range(problem.nodes)])
-    for commodity in problem.commodities:
-        rest = max(far[commodity.source][t] for t in commodity.targets)
-        for before in commodity.after:  # the sum must still go on from its owner
-            late[before] = max(late[before], rest)
-    last = [[x - late[q] for x in indices] for q, indices in enumerate(last)]
+        takes = max(far[commodity.source][t] for t in commodity.targets)
+        ready.append(begin + takes)
+        for before in commodity.after:
+            rest[before] = max(rest[before], takes)
+    for commodity, later in zip(problem.commodities, rest, strict=True):
+        last.append([epochs - later - min(far[n][t] for t in commodity.targets) for n in range(problem.nodes)])
     sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last, all_count, objective, weights)
     _require_ways(sets)
     return sets

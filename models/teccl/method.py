@@ -15,7 +15,7 @@ from ...core.formulation import Formulation
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from .options import AllToAllOptions, AstarOptions, BlockOptions, LpOptions, MilpOptions, ModelOptions, SearchOptions
-from .problem import pose, pose_model, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
+from .problem import pose, pose_search, supports, supports_all_to_all, supports_no_sums, supports_search
 
 PAPER = (
     "Liu et al., Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem, SIGCOMM 2024"
@@ -41,7 +41,6 @@ FLOW_METRICS = EPOCH_METRICS | {
     "programs": Metric("linear programs that were solved"),
 }
 
-
 PAPER_METRICS = {
     "models": Metric("models that were solved"),
     "paper_objective": Metric("with objective=paper, the paper's objective"),
@@ -49,6 +48,7 @@ PAPER_METRICS = {
     "paper_gap": Metric("with objective=paper, the relative distance of the two"),
 }
 
+pose_fluid = partial(pose, fluid=True)
 _method = partial(Method, paper=PAPER, answer_type=Schedule)
 
 TECCL = _method(
@@ -69,7 +69,7 @@ TECCL_MILP = _method(
     options=MilpOptions,
     solve=f"{__package__}.solve_milp:run",
     supports=supports,
-    pose=pose_model,
+    pose=pose,
     metrics=EPOCH_METRICS
     | {
         "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
@@ -86,7 +86,7 @@ TECCL_LP = _method(
     options=LpOptions,
     solve=f"{__package__}.solve_lp:run",
     supports=supports_no_sums,
-    pose=lambda instance, options: pose_model(instance, options, fluid=True),
+    pose=pose_fluid,
     metrics=EPOCH_METRICS | {"parts": Metric("chunks that the rates became")} | PAPER_METRICS,
 )
 
@@ -97,7 +97,7 @@ TECCL_ASTAR = _method(
     options=AstarOptions,
     solve=f"{__package__}.solve_astar:run",
     supports=supports_no_sums,
-    pose=pose_model,
+    pose=pose,
     metrics=EPOCH_METRICS
     | {
         "start_epochs": Metric("epochs of the schedule that was made before any model"),
@@ -113,7 +113,7 @@ TECCL_ALL_TO_ALL = _method(
     options=AllToAllOptions,
     solve=f"{__package__}.solve_all_to_all:run",
     supports=supports_all_to_all,
-    pose=lambda instance, options: pose(instance, options, fluid=True),
+    pose=pose_fluid,
     metrics=FLOW_METRICS,
 )
 
@@ -159,7 +159,7 @@ MILP = _formulation(
         ),
     ),
     supports=supports,
-    pose=pose_model,
+    pose=pose,
     restricted_to=restriction_text,
     agrees_with="teccl",
 )
@@ -177,7 +177,7 @@ LP = _formulation(
         LpOptions, *LpOptions.model_fields, epochs=_epochs("the epochs that distances and cuts need")
     ),
     supports=supports_no_sums,
-    pose=lambda instance, options: pose_model(instance, options, fluid=True),
+    pose=pose_fluid,
     agrees_with="teccl-lp",
 )
 
@@ -191,7 +191,7 @@ ASTAR = _formulation(
     needs=("integers",),
     options=select_options(AstarOptions, *ModelOptions.model_fields, "round_epochs", "gamma"),
     supports=supports_no_sums,
-    pose=pose_model,
+    pose=pose,
     bounds=False,
     agrees_with="teccl-astar",
 )
@@ -206,6 +206,6 @@ ALL_TO_ALL = _formulation(
     value=f"{__package__}.solve_all_to_all:value",
     options=BlockOptions,
     supports=supports_all_to_all,
-    pose=lambda instance, options: pose(instance, options, fluid=True),
+    pose=pose_fluid,
     agrees_with="teccl-all-to-all",
 )

@@ -260,30 +260,7 @@ def supports_all_to_all(instance: Instance) -> Refusal | None:
 
 
 def pose(instance: Instance, options: EpochOptions, *, fluid: bool = False) -> Instance:
-    """Return the instance with the chunks and the grid of the options."""
-    return _on_its_grid(instance, _pose_on_grid(instance, options, fluid=fluid))
-
-
-def _on_its_grid(instance: Instance, posed: Instance) -> Instance:
-    """Return the posed instance; reject one that replaces a grid of the problem by another."""
-    given, made = instance.timing, posed.timing
-    if given is None or given == made:
-        return posed
-    grids = [
-        f"{timing.semantics.value}, {float(timing.epoch_s):.6g} s, {'split' if timing.fluid else 'whole'} chunks"
-        + (", bandwidth that varies" if timing.changes else "")
-        for timing in (given, made)
-        if timing is not None
-    ]
-    raise InputError(
-        f"the instance has epochs of its own ({grids[0]}), not those of this method and its options ({grids[-1]}); "
-        "expected an instance without epochs, or the same options",
-        place="timing",
-    )
-
-
-def _pose_on_grid(instance: Instance, options: EpochOptions, *, fluid: bool) -> Instance:
-    """Return the instance with chunks and a grid."""
+    """Return the instance with the options' chunks and grid, and of a model its limits and varying bandwidth."""
     demands = [replace(d, chunks=options.chunks or d.chunks) for d in instance.demands]
     posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     if options.chunk_size is not None:
@@ -296,7 +273,23 @@ def _pose_on_grid(instance: Instance, options: EpochOptions, *, fluid: bool) -> 
         # The guard of the published code keeps models small where latency dominates (section 6).
         least = min(link.latency_s for link in links) / options.latency_epochs
         epoch_s = max(chunk_bytes(posed) / rate * options.epoch_multiplier, least)
-    return posed.with_changes(timing=Timing(Semantics(options.timing), epoch_s, fluid))
+    timing = Timing(Semantics(options.timing), epoch_s, fluid)
+    if isinstance(options, ModelOptions):
+        timing = replace(timing, changes=_bandwidth_changes(posed, options))
+        posed = _with_limits(posed, options)
+    if (given := instance.timing) is not None and given != timing:
+        raise InputError(
+            f"the instance has epochs of its own ({_grid_text(given)}), not those of this method and its options "
+            f"({_grid_text(timing)}); expected an instance without epochs, or the same options",
+            place="timing",
+        )
+    return posed.with_changes(timing=timing)
+
+
+def _grid_text(timing: Timing) -> str:
+    varies = ", bandwidth that varies" if timing.changes else ""
+    chunks = "split" if timing.fluid else "whole"
+    return f"{timing.semantics.value}, {float(timing.epoch_s):.6g} s, {chunks} chunks{varies}"
 
 
 def pose_search(instance: Instance, options: SearchOptions) -> Instance:
@@ -304,35 +297,32 @@ def pose_search(instance: Instance, options: SearchOptions) -> Instance:
     return pose(instance, options, fluid=is_all_to_all(instance))
 
 
-def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False) -> Instance:
-    """Return the instance with chunks, grid, limits of nodes and varying bandwidth."""
-    posed = _pose_on_grid(instance, options, fluid=fluid)
-    priorities = getattr(options, "priorities", None)
-    if priorities is not None and len(priorities) != len(posed.demands):
-        text = f"{len(priorities)} weights for {len(posed.demands)} collectives; expected one for each"
-        raise InputError(text, source="-O", place="priorities")
-    if has_sums(posed) and getattr(options, "relays", "store") == "pass":
-        raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")
-    kinds = {demand.collective for demand in posed.demands}
-    if getattr(options, "all_reduce", "direct") == "stages" and Collective.ALL_REDUCE not in kinds:
-        raise InputError("stages applies only to an all_reduce", source="-O", place="all_reduce")
+def _bandwidth_changes(instance: Instance, options: ModelOptions) -> tuple[BandwidthChange, ...]:
     changes: list[BandwidthChange] = []
     for index, change in enumerate(options.bandwidth):
         place, ends = f"bandwidth[{index}]", (change.source, change.target)
-        links = [e for e, link in enumerate(posed.topology.links) if (link.source, link.target) == ends]
+        links = [e for e, link in enumerate(instance.topology.links) if (link.source, link.target) == ends]
         if not links:
             raise InputError(f"no link from {change.source!r} to {change.target!r}", source="-O", place=place)
         if not 0 <= change.epochs[0] < change.epochs[1]:
             raise InputError(f"{list(change.epochs)} are no epochs in order", source="-O", place=f"{place}.epochs")
         changes += [BandwidthChange(e, *change.epochs, change.factor) for e in links]
-    timing = posed.timing and replace(posed.timing, changes=tuple(changes))
-    return _on_its_grid(instance, _with_limits(posed, options).with_changes(timing=timing))
+    return tuple(changes)
 
 
 def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
     """Write the options' limits on the nodes, for the verifier: rooms, and hyper-edges as no multicast."""
+    priorities, passes = getattr(options, "priorities", None), getattr(options, "relays", "store") == "pass"
+    if priorities is not None and len(priorities) != len(instance.demands):
+        text = f"{len(priorities)} weights for {len(instance.demands)} collectives; expected one for each"
+        raise InputError(text, source="-O", place="priorities")
+    if passes and has_sums(instance):
+        raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")
+    kinds = {demand.collective for demand in instance.demands}
+    if getattr(options, "all_reduce", "direct") == "stages" and Collective.ALL_REDUCE not in kinds:
+        raise InputError("stages applies only to an all_reduce", source="-O", place="all_reduce")
     topology = instance.topology
-    room: int | None = 0 if getattr(options, "relays", "store") == "pass" else getattr(options, "buffer", None)
+    room: int | None = 0 if passes else getattr(options, "buffer", None)
     size = None if room is None else room * chunk_bytes(instance)
     legacy = getattr(options, "switches", "as-they-are") == "hyper-edges"
     nodes = tuple(

@@ -74,14 +74,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
     if search.proof == "prices" and search.priced is not None:
         certificate = search.priced
     elif search.proof != "cut":
-        report = search.reports[-1]
-        certificate = SolverBound(report.solver, report.version)
-    return _outcome(problem, instance, search, certificate, options.schedule)
-
-
-def _outcome(
-    problem: EpochProblem, instance: Instance, search: AllToAllSearch, certificate: Certificate, wanted: str
-) -> Outcome:
+        certificate = SolverBound(search.reports[-1].solver, search.reports[-1].version)
     metrics: dict[str, object] = {
         "lower_bound_epochs": search.lower,
         "epoch_duration_s": float(problem.timing.epoch_s),
@@ -89,35 +82,32 @@ def _outcome(
         "grid_blocks": search.blocks,
         "programs": len(search.reports),
     }
-    if (classes := search.reduced.get("restrict")) is not None:
-        metrics["flows"] = int(classes.classes.flow.size)
-        metrics["flow_classes"] = classes.classes.sizes[0]
+    if (reduced := search.reduced.get("restrict")) is not None:
+        metrics |= {"flows": int(reduced.classes.flow.size), "flow_classes": reduced.classes.sizes[0]}
     outcome = Outcome(
         Status.LIMIT,
         bound=float(problem.seconds(search.lower)),
         certificate=certificate,
         message="no schedule was found within the limits",
         reports=tuple(search.reports),
-        size=search.size,
+        size=max((report.size for report in search.reports), key=lambda size: size.nonzeros, default=ModelSize()),
         iterations=len(search.reports),
         metrics=metrics,
     )
     if search.flows is None or search.upper is None:
         return outcome
     metrics["epochs"] = search.upper
-    status = Status.OPTIMAL if search.is_closed else Status.FEASIBLE
-    answer: Schedule | BoundOnly
-    count = pieces(search.flows)
-    message = "" if search.is_closed else "the grid could not be refined further within the limits"
-    if wanted == "always" or (wanted == "auto" and count <= MAX_PIECES):
-        with search.budget.clock.phase("schedule"):
+    count, closed = pieces(search.flows), search.is_closed
+    message = "" if closed else "the grid could not be refined further within the limits"
+    answer: Schedule | BoundOnly = BoundOnly()
+    if options.schedule == "always" or (options.schedule == "auto" and count <= MAX_PIECES):
+        with budget.clock.phase("schedule"):
             answer = flow_schedule(instance, search.flows)
-    elif not search.is_closed or isinstance(certificate, SolverBound):
+    elif not closed or isinstance(certificate, SolverBound):
         return replace(outcome, message=f"flows of {search.upper} epochs are not written out")
     else:
-        answer = BoundOnly()
         message = f"flows that reach the bound were checked, but not written out as a schedule of about {count:,} sends"
-    objective = float(problem.seconds(search.upper))
+    status, objective = Status.OPTIMAL if closed else Status.FEASIBLE, float(problem.seconds(search.upper))
     return replace(outcome, status=status, answer=answer, objective=objective, message=message)
 
 
@@ -134,7 +124,6 @@ class AllToAllSearch:
     upper: int | None = None
     flows: EpochFlows | None = None
     reports: list[SolverResult] = field(default_factory=list)
-    size: ModelSize = field(default_factory=ModelSize)
     reduced: dict[Side, ReducedFlows] = field(default_factory=dict)
     blocks: int = 0
     priced: EpochPrices | None = None
@@ -223,7 +212,7 @@ class AllToAllSearch:
             result = compiled.solve(self.budget)
         else:
             result = self.solver.solve(model, self.budget, limits)
-        self._count(result)
+        self.reports.append(result)
         if result.termination is not Termination.OPTIMAL or result.objective is None:
             return None, None
         if result.objective >= 1 - CLOSE:
@@ -249,7 +238,7 @@ class AllToAllSearch:
         """Make flows of a restriction exact: those with the least load, else the known ones."""
         shortest(model)
         result = self.solver.solve(model, self.budget)
-        self._count(result)
+        self.reports.append(result)
         candidates = [{key: v.value for key, v in model.F.items()}] if result.has_solution else []
         with self.budget.clock.phase("verify"):
             for values in candidates + known:
@@ -258,10 +247,6 @@ class AllToAllSearch:
                         self.upper, self.flows = grid.epochs, flows
                     return True
         return False
-
-    def _count(self, result: SolverResult) -> None:
-        self.reports.append(result)
-        self.size = max(self.size, result.size, key=lambda size: size.nonzeros)
 
 
 def _first_true(part: Callable[[int], float | None], low: int, high: int | None, budget: Budget) -> int:

@@ -44,13 +44,11 @@ class AstarSearch(ModelSearch):
 
     def run(self) -> bool:
         """Solve round after round; return True if they met all demands."""
-        state = RoundState.first(self.problem)
-        most = self.options.epochs
+        state, most = RoundState.first(self.problem), self.options.epochs
         while any(commodity.targets for commodity in remaining(self.problem, state).commodities):
             if self.budget.is_exhausted or (most is not None and self.begin >= most):
                 return False
-            new = self._round(state)
-            if new is None:
+            if (new := self._round(state)) is None:
                 return False
             moved = state.advance(self.problem, new, self.epochs)
             if moved.held == state.held and moved.coming <= state.coming:
@@ -78,11 +76,9 @@ class AstarSearch(ModelSearch):
                 model.F[key].value = 0
             for key in start:
                 model.F[key].value = 1
-        limits = SolverOptions(rel_gap=GAP if self.budget.gap is None else self.budget.gap)
-        if start:
-            limits = replace(limits, use_start=True, node_limit=NODE_LIMIT)
-        budget = self.budget
+        limits, budget = SolverOptions(rel_gap=GAP if self.budget.gap is None else self.budget.gap), self.budget
         if start:  # a share for each round left: those of the plan from here, or as many as so far
+            limits = replace(limits, use_start=True, node_limit=NODE_LIMIT)
             end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
             budget = budget.part(1 / max(1, ceil((end - self.begin) / self.epochs)))
         result = self.solve_model(model, limits, budget)

@@ -48,6 +48,7 @@ class GreedyRound:
         for q, n in sorted(self.at):
             self.chunks[n].append(q)
             self.holders[q].append(n)
+        #: Distances to the nearest node that lacks a chunk: of every node, and the least of those that have it.
         self.rest = [self.problem.distance[:, 0]] * len(self.lacking)
         self.nearest = [0] * len(self.lacking)
         for q in range(len(self.lacking)):
@@ -79,7 +80,8 @@ class GreedyRound:
         """Choose further sends and return all."""
         for k in range(self.epochs):
             for q, n in self.passing.pop(k, ()):
-                self._pass_on(q, n, k, 0)
+                for link, _ in self._onwards(q, n, k, 0):
+                    self._start(q, link, k)
             for link, ends in enumerate(self.problem.links):
                 while self._keeps(ends.source) and self._may_start(link, k) and self._send_best(link, k):
                     pass
@@ -89,7 +91,6 @@ class GreedyRound:
         return self.problem.holds[node] != 0
 
     def _measure(self, q: int) -> None:
-        """Compute every node's distance to the nearest node that lacks a chunk, and the nearest holder's."""
         if self.lacking[q]:
             self.rest[q] = self.problem.distance[:, sorted(self.lacking[q])].min(axis=1)
             self.nearest[q] = int(self.rest[q][self.holders[q]].min(initial=self.rest[q].max()))
@@ -100,16 +101,17 @@ class GreedyRound:
     def _send_best(self, link: int, epoch: int) -> bool:
         """Start the most useful send over a link, the rarest chunk on ties; False if there is none."""
         tail, count = self.problem.links[link].source, len(self.lacking)
-        ready = [q for q in self.chunks[tail] if self.lacking[q] and self.at[q, tail] <= epoch]
-        worth = [
-            (self._send_value(q, link, epoch), len(self.lacking[q]), (q + link) % count, q)
-            for q in ready
-            if (q, link, epoch) not in self.sends[-1:]
-        ]
-        best = max(worth, default=(0, 0, 0, -1))
-        if best[0] > 0:
-            self._start(best[3], link, epoch)
-        return best[0] > 0
+        worth, *_, q = max(
+            (
+                (self._send_value(q, link, epoch), len(self.lacking[q]), (q + link) % count, q)
+                for q in self.chunks[tail]
+                if self.lacking[q] and self.at[q, tail] <= epoch and (q, link, epoch) not in self.sends[-1:]
+            ),
+            default=(0, 0, 0, -1),
+        )
+        if worth > 0:
+            self._start(q, link, epoch)
+        return worth > 0
 
     def _send_value(self, q: int, link: int, epoch: int) -> int:
         """Return the value of a send: destinations served, else progress toward one."""
@@ -147,10 +149,12 @@ class GreedyRound:
         return chosen if self.problem.copies[node] else sorted(chosen, key=lambda each: -each[1])[:1]
 
     def _start(self, q: int, link: int, epoch: int) -> None:
+        """Start a chunk over a link; a switch at its end sends it on at once."""
         self._book(q, link, epoch)
         node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
         if not self._keeps(node) and at < self.epochs:
-            self._pass_on(q, node, at, at - epoch)
+            for onward, _ in self._onwards(q, node, at, at - epoch):
+                self._start(q, onward, at)
 
     def _book(self, q: int, link: int, epoch: int) -> None:
         node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
@@ -162,10 +166,6 @@ class GreedyRound:
             self.holders[q].append(node)
             self.lacking[q].discard(node)
             self._measure(q)
-
-    def _pass_on(self, q: int, node: int, epoch: int, took: int) -> None:
-        for link, _ in self._onwards(q, node, epoch, took):
-            self._start(q, link, epoch)
 
 
 def may_start(sets: IndexSets, taken: Sequence[int], link: int, epoch: int) -> bool:
@@ -197,10 +197,9 @@ def initial_schedule(problem: EpochProblem, budget: Budget, enough: int) -> list
 
     None with sums, and with ranks or switches that can hold a limited number of chunks.
     """
-    limited = any(problem.holds) or any(
-        room is not None for n, room in enumerate(problem.room) if not problem.switch[n]
-    )
-    if limited or any(commodity.summed or commodity.after for commodity in problem.commodities):
+    rooms = [room for room, switch in zip(problem.room, problem.switch, strict=True) if not switch]
+    sums = any(commodity.summed or commodity.after for commodity in problem.commodities)
+    if sums or any(problem.holds) or any(room is not None for room in rooms):
         return None
     with budget.clock.phase("construct"):
         if problem.timing.changes:
@@ -217,15 +216,15 @@ def initial_schedule(problem: EpochProblem, budget: Budget, enough: int) -> list
 
 def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[EpochSend] | None:
     """Run greedy rounds of ``epochs`` epochs; None if they do not end, or not in time."""
-    state = RoundState.first(problem)
+    state, begin = RoundState.first(problem), 0
     sends: list[EpochSend] = []
-    begin = 0
+    varies_until = max((change.last for change in problem.timing.changes), default=0)
     while any(commodity.targets for commodity in remaining(problem, state).commodities):
         sets = round_index_sets(replace(remaining(problem, state), begin=problem.begin + begin), epochs, state)
         new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
         moved = state.advance(problem, new, epochs)
-        begun = max((change.last for change in problem.timing.changes), default=0) <= begin
-        if budget.is_exhausted or (begun and moved.held == state.held and moved.coming <= state.coming):
+        idle = varies_until <= begin and moved.held == state.held and moved.coming <= state.coming
+        if budget.is_exhausted or idle:
             return None
         sends += [replace(send, start=send.start + begin) for send in new]
         state, begin = moved, begin + epochs

@@ -172,17 +172,15 @@ def _single_ranks(problem: TimeExpandedNetwork, *, backwards: bool = False) -> l
 
 def _sums(instance: Instance, problem: TimeExpandedNetwork) -> list[tuple[int, Certificate]]:
     """Return bounds by all ranks of an all-reduce together, and by data into each rank."""
-    ranks = len({chunk.source for chunk in problem.chunks})
-    need = 2 * (ranks - 1) * len(problem.chunks)
-    nodes = range(instance.npus)
+    count, sources = len(problem.chunks), sorted({chunk.source for chunk in problem.chunks})
+    need = 2 * (len(sources) - 1) * count
     low, high = 0, need * min(problem.ticks)
     while low < high:
         middle = (low + high) // 2
         enough = sum(middle // ticks for ticks in problem.ticks) >= need
         low, high = (low, middle) if enough else (middle + 1, high)
-    bounds: list[tuple[int, Certificate]] = [(low, EpochPartition(tuple((n,) for n in nodes)))]
-    count = len(problem.chunks)
-    for node in sorted({chunk.source for chunk in problem.chunks}):
+    bounds: list[tuple[int, Certificate]] = [(low, EpochPartition(tuple((n,) for n in range(instance.npus))))]
+    for node in sources:
         ticks = entry_ticks(problem, node, [[0] * count] * len(problem.into[node]), count)
         bounds.append((ticks, EpochCut((node,), node)))
     return bounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -174,9 +175,9 @@ def first_schedule(problem: TimeExpandedNetwork) -> list[Start]:
         (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
         key=lambda c: -max(far[problem.chunks[c].source][n] for n in problem.chunks[c].targets),
     )
-    leaving: dict[int, list[int]] = {}
+    leaving = defaultdict[int, list[int]](list)
     for e, edge in enumerate(problem.edges):
-        leaving.setdefault(edge.source, []).append(e)
+        leaving[edge.source].append(e)
     busy = BusyIntervals()
     starts: list[Start] = []
     for c in order:
@@ -209,16 +210,14 @@ def _way(
     heap = [(tick, node, -1, -1) for node, tick in reached.items()]
     heapq.heapify(heap)
     node = -1
-    while heap:
+    while heap and node not in missing:
         tick, node, start, e = heapq.heappop(heap)
         if node in done:
             continue
         done.add(node)
         if e >= 0:
             came[node] = start, e
-        if node in missing:
-            break
-        for after in leaving.get(node, []):
+        for after in leaving[node]:
             if problem.edges[after].target not in done:
                 begin = busy.earliest(problem.edges[after].links, tick, problem.ticks[after])
                 heapq.heappush(heap, (begin + problem.ticks[after], problem.edges[after].target, begin, after))
@@ -251,22 +250,21 @@ def seconds(asked: HorizonModel, objective: float) -> float:
 
 def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, list[Start], bool]]) -> Schedule:
     """Concatenate the parts; those of sums run backwards on the reversed network."""
-    rows: list[tuple[tuple[int, int], int, int, int, bool, tuple[int, ...]]] = []
+    rows: list[tuple[int, int, int, int, int, bool, tuple[int, ...]]] = []
     begin = 0
     for problem, starts, backwards in parts:
         last = finish(problem, starts)
         for t, c, e in starts:
             edge, ticks = problem.edges[e], problem.ticks[e]
             if backwards:
-                start = begin + last - t - ticks
-                rows.append(((start, start + ticks), c, edge.target, edge.source, True, edge.links[::-1]))
+                end = begin + last - t
+                rows.append((end - ticks, end, c, edge.target, edge.source, True, edge.links[::-1]))
             else:
-                rows.append(((begin + t, begin + t + ticks), c, edge.source, edge.target, False, edge.links))
+                rows.append((begin + t, begin + t + ticks, c, edge.source, edge.target, False, edge.links))
         begin += last
-    rows.sort()
-    times, chunk, source, target, reduce, paths = zip(*rows, strict=True)
+    start, end_at, chunk, source, target, reduce, paths = zip(*sorted(rows), strict=True)
     tick = tick_s(instance)
-    start_s, end_s = np.array([[float(t * tick) for t in span] for span in times], dtype=np.float64).T.copy()
+    start_s, end_s = (np.array([float(t * tick) for t in column], dtype=np.float64) for column in (start, end_at))
     sends = sends_from_lists(chunk, source, target, reduce, paths)
     return Schedule(instance.sha256, _chunks(instance), sends, start_s, end_s)
 

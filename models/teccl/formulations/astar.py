@@ -42,11 +42,10 @@ class RoundState:
 
     def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
         """Return the state after a round of ``epochs`` epochs with these sends."""
-        held, coming, started = set(self.held), set[tuple[int, int, int]](), set[tuple[int, int, int]]()
-        arrived = {(q, n, k) for q, n, k in self.coming}
-        arrived |= {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
+        held, coming = set(self.held), set[tuple[int, int, int]]()
+        arrived = {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
         stock = Counter[tuple[int, int]]()
-        for q, n, k in arrived:
+        for q, n, k in self.coming | arrived:
             if k > epochs or problem.holds[n] == 0:
                 if k >= epochs:
                     coming.add((q, n, k - epochs))
@@ -56,10 +55,8 @@ class RoundState:
                 stock[q, n] += 1
         stock.subtract((s.commodity, problem.links[s.path[0]].source) for s in sends)
         coming |= {(q, n, 0) for (q, n), count in stock.items() if count > 0}
-        starts = {(e, k, s.commodity) for s in sends for e, k in hops(problem, s)} | set(self.started)
-        for e, k, q in starts:
-            if k - epochs + problem.links[e].window > 0:
-                started.add((e, k - epochs, q))
+        starts = self.started | {(e, k, s.commodity) for s in sends for e, k in hops(problem, s)}
+        started = ((e, k - epochs, q) for e, k, q in starts if k - epochs + problem.links[e].window > 0)
         return RoundState(frozenset(held), frozenset(c for c in coming if c[:2] not in held), frozenset(started))
 
 
@@ -123,19 +120,17 @@ def round_index_sets(
     last = [[horizon] * problem.nodes for _ in first]
     sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state, gamma=gamma, most_epochs=most_epochs)
     for q, spans in enumerate(sets.spans):
-        for a, (begin, end) in list(spans.items()):
-            spans[a] = (begin, min(end, epochs - 1))
-            if begin > epochs - 1 or sets.is_given(q, arcs[a].target):
-                del spans[a]
+        useful = {a: span for a, span in spans.items() if span[0] < epochs and not sets.is_given(q, arcs[a].target)}
+        spans.clear()
+        spans.update((a, (begin, min(end, epochs - 1))) for a, (begin, end) in useful.items())
     return sets
 
 
 def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
     """Remove demands that are met or on their way; a commodity without any keeps its source as target."""
-    coming = {(q, n) for q, n, _ in state.coming}
+    got = state.held | {(q, n) for q, n, _ in state.coming}
     commodities = tuple(
-        replace(c, targets=tuple(t for t in c.targets if (q, t) not in state.held and (q, t) not in coming))
-        for q, c in enumerate(problem.commodities)
+        replace(c, targets=tuple(t for t in c.targets if (q, t) not in got)) for q, c in enumerate(problem.commodities)
     )
     return replace(problem, commodities=commodities)
 

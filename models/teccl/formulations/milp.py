@@ -64,11 +64,8 @@ def variables(m: Any, sets: IndexSets) -> None:
     if sets.joint:
         m.S = pyo.Var(sorted(set(sets.joint.values())), bounds=(0, 1))
     if sets.room_limits:
-        copies = sets.problem.copies
-        removable = [
-            k for k in sets.holdings if k[1] in sets.room_limits and copies[k[1]] and not _needs_no_buffer(sets, *k[:2])
-        ]
-        m.X = pyo.Var(removable, domain=pyo.Binary)
+        limited = [k for k in sets.holdings if k[1] in sets.room_limits and sets.problem.copies[k[1]]]
+        m.X = pyo.Var([k for k in limited if not _needs_no_buffer(sets, *k[:2])], domain=pyo.Binary)
 
 
 def capacity(m: Any, sets: IndexSets) -> None:
@@ -125,9 +122,13 @@ def buffers(m: Any, sets: IndexSets) -> None:
     """
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
     held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
-    entering, delay, given = arrivals(sets, held)
-    removes = bool(sets.room_limits)
     stored = [key for key in held if sets.has_buffer(*key[:2])]
+    given = Table((key, count) for key in held if (count := sets.incoming(*key)))
+    entering, delay = (
+        Lists(enumerate(map(list, sets.entering))),
+        Table((a, arc.delay) for a, arc in enumerate(sets.arcs)),
+    )
+    removes = bool(sets.room_limits)
 
     @rows(m, stored)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
@@ -142,12 +143,6 @@ def buffers(m: Any, sets: IndexSets) -> None:
     def arrival(m: Any, q: int, n: int, k: int) -> Any:
         arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
         return m.B[q, n, k] <= arriving + present(m.B, q, n, k - 1)
-
-
-def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, Table, Table]:
-    """Return the arcs into each node, their delays, and the arrivals that are not due to sends of the model."""
-    given = Table((key, count) for key in keys if (count := sets.incoming(*key)))
-    return Lists(enumerate(map(list, sets.entering))), Table((a, arc.delay) for a, arc in enumerate(sets.arcs)), given
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:
@@ -178,21 +173,16 @@ def passing_on(m: Any, sets: IndexSets) -> None:
     Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta] + G[q, s, k]``; what is not sent on is
     lost. m and G are as in :func:`flow_conservation` and :func:`buffers`.
     """
-    passed = [
-        key
-        for key in sets.sends
-        if not sets.has_buffer(key[0], sets.arcs[key[1]].source) and not sets.is_given(key[0], sets.arcs[key[1]].source)
-    ]
+    tails = [(key, sets.arcs[key[1]].source) for key in sets.sends]
+    passed = [(key, n) for key, n in tails if not sets.has_buffer(key[0], n) and not sets.is_given(key[0], n)]
 
-    @m.Constraint([key for key in passed if sets.problem.copies[sets.arcs[key[1]].source]])
+    @m.Constraint([key for key, n in passed if sets.problem.copies[n]])
     def passing_on(m: Any, q: int, a: int, k: int) -> Any:
         n = sets.arcs[a].source
         arriving = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
         return m.F[q, a, k] <= sets.most_sent(q, a) * arriving
 
-    nodes = [(key[0], sets.arcs[key[1]].source, key[2]) for key in passed]
-
-    @m.Constraint(sorted({key for key in nodes if not sets.problem.copies[key[1]]}))
+    @m.Constraint(sorted({(key[0], n, key[2]) for key, n in passed if not sets.problem.copies[n]}))
     def passing_on_once(m: Any, q: int, n: int, k: int) -> Any:
         arriving = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
         return pyo.quicksum(m.F[key] for key in sets.departing(q, n, k)) <= arriving
@@ -238,9 +228,8 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
         sent: list[tuple[int, int, int]] = []
         if not sets.problem.copies[n]:
             sent = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
-        return (
-            pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in sent) <= sets.room_limits[n]
-        )
+        load = pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in sent)
+        return load <= sets.room_limits[n]
 
     @m.Constraint(list(m.X))
     def removal(m: Any, q: int, n: int, k: int) -> Any:

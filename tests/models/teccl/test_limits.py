@@ -17,7 +17,7 @@ from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.instances import load
 from cwb.models.teccl import solve_all_to_all, solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.options import AllToAllOptions, AstarOptions, LpOptions, MilpOptions
-from cwb.models.teccl.problem import pose_model
+from cwb.models.teccl.problem import pose
 from cwb.schedules import verdict_of
 from grids import network, on_grid, with_switch
 
@@ -104,7 +104,7 @@ def test_a_point_at_the_limit_is_an_answer():
     """The general form and the linear program take the point that a solver has when its time is over."""
     options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
     dgx1 = load("dgx1()").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(200_000)))
-    outcome = run_to_an_end(pose_model(dgx1, options), solve_milp, options, 0, keeps=True)
+    outcome = run_to_an_end(pose(dgx1, options), solve_milp, options, 0, keeps=True)
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
     assert "in the time that there was" in outcome.message
     outcome = run_to_an_end(on_grid(ring(), fluid=True), solve_lp, LpOptions(), 0, keeps=False)
