@@ -225,16 +225,17 @@ def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int,
 
 def _trace(sets: LpIndexSets, flow: Rates, kept: Rates, end: Key, most: float) -> tuple[float, Way]:
     """Trace one path back from a destination and subtract its smallest rate."""
-    s, node, k = end
+    (s, node, k), links = end, sets.problem.links
     steps: list[tuple[Rates, Key]] = []
     while (node, k) != (s, 0):
-        options = [(flow.get(key, 0.0), 1, key) for key in sets.arriving(s, node, k)]
+        came = [(s, e, k - links[e].delay) for e in sets.problem.entering[node]]
+        options = [(flow.get(key, 0.0), 1, key) for key in came]
         options.append((kept.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
         rate, moves, key = max(options)
         if rate <= 0:
             return 0.0, ()
         steps.append((flow if moves else kept, key))
-        node, k = (sets.problem.links[key[1]].source, key[2]) if moves else (node, k - 1)
+        node, k = (links[key[1]].source, key[2]) if moves else (node, k - 1)
     part = min([most, *(table[key] for table, key in steps)])
     for table, key in steps:
         table[key] -= part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
@@ -34,6 +34,14 @@ class ModelSearch:
     answer: Callable[[], Schedule] | None = None  #: Returns the best schedule.
     reports: list[SolverResult] = field(default_factory=list)
     stopped: bool = False  #: A solve has ended without an answer.
+
+    @classmethod
+    def with_bound(cls, problem: EpochProblem, solver: Solver, budget: Budget, **more: Any) -> Self:
+        """Begin a search with the best of the simple bounds, and report it."""
+        low, certificate = lower_bound(problem)
+        budget.tell_bound(problem.seconds(low), certificate)
+        more |= {"simple": low, "certificate": certificate, "low": max(1, low)}
+        return cls(problem=problem, solver=solver, budget=budget, **more)
 
     @property
     def is_over(self) -> bool:
@@ -84,13 +92,6 @@ class ModelSearch:
             bound=None if proof is None else float(self.problem.seconds(low)),
             certificate=proof,
         )
-
-
-def first_bound(problem: EpochProblem, budget: Budget) -> tuple[int, Certificate | None]:
-    """Return and report the best of the simple bounds, in epochs, with its certificate."""
-    low, certificate = lower_bound(problem)
-    budget.tell_bound(problem.seconds(low), certificate)
-    return low, certificate
 
 
 def without_small_switches(instance: Instance) -> EpochProblem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import Any, Literal
 
@@ -32,8 +33,6 @@ from .problem import EpochProblem, epoch_problem
 MAX_PIECES = 2_000_000  #: A schedule with more sends than about this is not written out unless it is asked for.
 FIRST_BLOCKS = 24  #: Blocks of the first grid.
 CLOSE = 1e-7  #: Delivered parts that differ by less are the same to a solver.
-
-_DUALS = Capability.RESOLVE | Capability.DUALS
 
 #: What proves a lower bound: cuts, prices checked with whole numbers, or nothing but the solver's word.
 Proof = Literal["cut", "prices", "solver"]
@@ -158,7 +157,8 @@ class AllToAllSearch:
         if self.is_closed or self.budget.is_exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
-            _first_true(self._solve_restriction, self.lower, self.upper, self.budget)
+            grid = partial(coarse, self.exchange, blocks=blocks, side="restrict")
+            _first_true(lambda k: self._solve(grid(k), corner=True)[0], self.lower, self.upper, self.budget)
         elif self.upper is None and blocks > FIRST_BLOCKS:
             self._search_flows(self.lower + self.lower // 8 + 1)
 
@@ -191,10 +191,6 @@ class AllToAllSearch:
             model = build(BlockProgram(self.exchange, grid, self._reduced_flows("restrict")))
         self._take_exact_flows(model, grid, [])
 
-    def _solve_restriction(self, epochs: int) -> float | None:
-        """Return the part delivered in the restriction, 1 only with exactly checked flows."""
-        return self._solve(coarse(self.exchange, epochs, self.blocks, "restrict"), corner=True)[0]
-
     def _solve(self, grid: BlockGrid, *, corner: bool) -> tuple[float | None, Proof | None]:
         """Solve one program; return the part, and the proof if it is below 1.
 
@@ -207,7 +203,10 @@ class AllToAllSearch:
         limits = SolverOptions()
         if self.solver.name == "highs":
             limits = SolverOptions(extra={"solver": "ipm", "run_crossover": "on" if corner else "off"})
-        if isinstance(self.solver, ResolvingSolver) and _DUALS in self.solver.capabilities:
+        if (
+            isinstance(self.solver, ResolvingSolver)
+            and (Capability.RESOLVE | Capability.DUALS) in self.solver.capabilities
+        ):
             compiled = self.solver.compile(model, self.budget, limits)
             result = compiled.solve(self.budget)
         else:

@@ -15,7 +15,7 @@ from ...core.solver import Solver, SolverOptions
 from .extract import EpochSend, finish, hops, needed_sends, schedule_of
 from .formulations.astar import RoundIndexSets, RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
-from .model_search import ModelSearch, first_bound, without_small_switches
+from .model_search import ModelSearch, without_small_switches
 from .options import AstarOptions
 from .problem import EpochProblem
 from .starts import SHORT, greedy_sends, initial_schedule
@@ -90,17 +90,8 @@ class AstarSearch(ModelSearch):
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
     """Solve round after round (``Method.run``)."""
     problem = without_small_switches(instance)
-    low, certificate = first_bound(problem, budget)
-    search = AstarSearch(
-        problem=problem,
-        solver=solver,
-        budget=budget,
-        simple=low,
-        certificate=certificate,
-        low=low,
-        options=options,
-        epochs=_round_epochs(problem, options),
-    )
+    search = AstarSearch.with_bound(problem, solver, budget, options=options, epochs=_round_epochs(problem, options))
+    low = search.simple
     metrics: dict[str, object] = {"lower_bound_epochs": low}
     plan = initial_schedule(problem, budget, low) if options.start == "constructions" else None
     if plan is not None and search.within(plan):

@@ -15,7 +15,7 @@ from ...core.solver import Solver, SolverOptions, Termination
 from .bounds import lower_bound
 from .extract import PathFlow, fluid_schedule_of, path_flows
 from .formulations.lp import LpIndexSets, build
-from .model_search import ModelSearch, epochs_of_model, first_bound, needed_seconds, without_small_switches
+from .model_search import ModelSearch, epochs_of_model, needed_seconds, without_small_switches
 from .options import LpOptions
 
 WHOLE = 1e-9  #: A part of the demands that is this near to all of them is all of them.
@@ -53,20 +53,17 @@ class LpSearch(ModelSearch):
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) -> Outcome:
     """Minimize the epochs, or optimize the paper's objective (``Method.run``)."""
-    problem, most = without_small_switches(instance), options.epochs
-    simple, certificate = first_bound(problem, budget)
-    if most is not None and most < simple:
-        return Outcome(Status.INFEASIBLE, message=f"{most} epochs are too few: {simple} are needed at least")
-    search = LpSearch(
-        problem=problem, solver=solver, budget=budget, simple=simple, certificate=certificate, low=max(1, simple)
-    )
+    most = options.epochs
+    search = LpSearch.with_bound(without_small_switches(instance), solver, budget)
+    if most is not None and most < search.simple:
+        return Outcome(Status.INFEASIBLE, message=f"{most} epochs are too few: {search.simple} are needed at least")
     if options.objective == "paper" and most is not None:
         search.within(most, "paper")
     else:
         _fewest(search, most)
         if options.objective == "paper" and search.high is not None:
             search.within(search.high, "paper")
-    low = simple if options.buffer is not None else search.low
+    low = search.simple if options.buffer is not None else search.low
     known = {"lower_bound_epochs": low, "models": len(search.reports), "parts": len(search.flows)}
     return search.outcome(low, most if search.high is None else None, _message(search, low), known)
 

@@ -20,7 +20,7 @@ from .bounds import lower_bound
 from .extract import EpochSend, finish, give_start, hops, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, IndexSets, index_sets, switches_in_a_row
-from .model_search import ModelSearch, first_bound
+from .model_search import ModelSearch
 from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
 from .starts import initial_schedule
@@ -86,21 +86,13 @@ class MilpSearch(ModelSearch):
 def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions) -> Outcome:
     """Minimize the epochs, or optimize the paper's objective (``Method.run``)."""
     problem = epoch_problem(instance)
-    simple, certificate = first_bound(problem, budget)
-    search = MilpSearch(
-        problem=problem,
-        solver=solver,
-        budget=budget,
-        simple=simple,
-        certificate=certificate,
-        low=max(1, simple, problem.diameter),
-        options=options,
-    )
+    search = MilpSearch.with_bound(problem, solver, budget, options=options)
+    search.low = max(search.low, problem.diameter)
     if options.buffer_counts == "all":
         require_room(problem)
     rule = restriction(problem, hyper_edges=options.switches == "hyper-edges", all_count=options.buffer_counts == "all")
     metrics: dict[str, object] = {}
-    certified = certificate is not None and search.low == simple  # else a model has to prove it
+    certified = search.certificate is not None and search.low == search.simple  # else a model has to prove it
     if options.start == "constructions" and certified and not rule:
         sends = initial_schedule(problem, budget, search.near)
         if sends is not None and (options.epochs is None or finish(problem, sends) <= options.epochs):

@@ -5,8 +5,7 @@ Nothing is copied, and the chunks of a source are one commodity.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,13 +34,12 @@ class LpIndexSets:
         return len(self.flows) + len(self.buffers) + len(self.reads)
 
     @cached_property
-    def demand(self) -> dict[int, dict[int, int]]:
+    def demand(self) -> dict[int, Counter[int]]:
         """Chunks that each node needs of each source; a chunk with several destinations is sent to each."""
-        demand: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        demand: dict[int, Counter[int]] = {}
         for commodity in self.problem.commodities:
-            for target in commodity.targets:
-                demand[commodity.source][target] += 1
-        return {s: dict(targets) for s, targets in demand.items()}
+            demand.setdefault(commodity.source, Counter()).update(commodity.targets)
+        return demand
 
     @cached_property
     def first(self) -> dict[int, list[int]]:
@@ -81,20 +79,6 @@ class LpIndexSets:
         """Index of R: source, destination, index in time."""
         pairs = [(s, d) for s, targets in self.demand.items() for d in targets]
         return [(s, d, k) for s, d in pairs for k in range(self.first[s][d], self.epochs + 1)]
-
-    def arriving(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the flows that reach a node at index k."""
-        for e in self.problem.entering[n] if n != s else ():
-            link = self.problem.links[e]
-            if self.first[s][link.source] <= k - link.delay and k <= self.last[s][n]:
-                yield s, e, k - link.delay
-
-    def departing(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the flows that leave a node in epoch k."""
-        for e in self.problem.leaving[n]:
-            link = self.problem.links[e]
-            if link.target != s and k + link.delay <= self.last[s][link.target]:
-                yield s, e, k
 
 
 def build(sets: LpIndexSets) -> Any:
