@@ -24,18 +24,14 @@ class TacclOptions(Strict):
     sketch: str = Field(
         "",
         max_length=MAX_LENGTH,
-        description="Statements such as 'avoid box0.* -> box1.*; shift 8', separated by semicolons, or the text of a "
-        "sketch file of TACCL.",
+        description="Statements such as 'avoid box0.* -> box1.*; shift 8', or the text of a TACCL sketch file.",
     )
     connections: Literal["any", "min", "max"] = Field(
         "any",
-        description="Whether few (min, uc-min) or many (max, uc-max) of the edges through switches are used, where a "
-        "sketch file says nothing.",
+        description="Use of edges through switches where a sketch file says nothing: few (uc-min) or many (uc-max).",
     )
     ways: Literal["shortest", "any"] = Field(
-        "shortest",
-        description="shortest, chunks go through other ranks on paths of fewest edges alone, as in TACCL; any, on any "
-        "path.",
+        "shortest", description="Whether chunks go through other ranks on paths of fewest edges alone, as in TACCL."
     )
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
     routing_gap: float = Field(

@@ -27,15 +27,13 @@ class EpochOptions(Strict):
     )
     timing: TimingName = Field(
         "te-ccl",
-        description="What a link costs: as the published code counts, with switches that cost time (paid), or every "
-        "hop (store-and-forward).",
+        description="Cost of a link: as the published code counts, with switches that cost time (paid), or of every hop.",
     )
     chunks: int | None = Field(
         None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."
     )
     chunk_size: Size | None = Field(
-        None,
-        description="Size of a chunk, such as '25 KB'; the collective is then as large as its chunks are together.",
+        None, description="Size of a chunk, such as '25 KB'; the collective's size follows from it."
     )
 
     @model_validator(mode="after")
@@ -53,15 +51,10 @@ class AllToAllOptions(EpochOptions):
     """Options of ``teccl-all-to-all``."""
 
     max_columns: int = Field(
-        400_000,
-        ge=1,
-        le=50_000_000,
-        description="Larger linear programs for an all_to_all are not tried; the bounds may then stay apart.",
+        400_000, ge=1, le=50_000_000, description="Columns of the largest linear program for an all_to_all."
     )
     schedule: Literal["auto", "always", "never"] = Field(
-        "auto",
-        description="Whether flows of an all_to_all are written out as sends of parts: auto does so up to two million "
-        "of them; otherwise the answer is only the bound.",
+        "auto", description="Whether flows of an all_to_all become sends: auto, up to two million; else only the bound."
     )
 
 
@@ -69,17 +62,13 @@ class SearchOptions(AllToAllOptions):
     """Options of ``teccl``."""
 
     effort: int = Field(
-        200,
-        ge=1,
-        le=1_000_000,
-        description="Millions of arcs that the search examines before it stops; the same on every machine.",
+        200, ge=1, le=1_000_000, description="Millions of arcs that the search examines, the same on every machine."
     )
     model_columns: int = Field(
         20_000,
         ge=0,
         le=5_000_000,
-        description="Sends of the largest model that a solver is asked where bound and search do not meet; "
-        "0 asks none.",
+        description="Sends of the largest model, if bound and search do not meet; 0 for no model.",
     )
 
 
@@ -100,7 +89,7 @@ class ModelOptions(EpochOptions):
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="K, the most epochs that a schedule may take.")
     bandwidth: list[VaryingLink] = Field(
         default_factory=list,
-        description="Links whose bandwidth varies: objects with source, target, epochs (first and end) and factor.",
+        description="Links that vary: objects with source, target, epochs (first and end) and factor.",
     )
 
 
@@ -109,37 +98,31 @@ class MilpOptions(ModelOptions):
 
     objective: Literal["makespan", "late", "paper"] = Field(
         "makespan",
-        description="makespan, the fewest epochs by models of fixed length; late, by one model that counts them; "
-        "paper, the paper's objective.",
+        description="makespan, by models of fixed length; late, by one model that counts epochs; or the paper's.",
     )
     priorities: list[int] | None = Field(
         None, description="Weights of the collectives that run at the same time, in the paper's objective."
     )
     switches: Literal["as-they-are", "hyper-edges"] = Field(
         "as-they-are",
-        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
+        description="Whether switches that cannot store are replaced by direct links (hyper-edges, appendix C).",
     )
     all_reduce: Literal["direct", "stages"] = Field(
         "direct",
-        description="Of an all-reduce: direct, one model of both stages; stages, an all-to-all of contributions and "
-        "then an all-gather.",
+        description="One model of an all-reduce, or one of its contributions and one of an all-gather (stages).",
     )
     relays: Literal["store", "pass"] = Field(
         "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
     )
     buffer: int | None = Field(
-        None,
-        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
+        None, description="Chunks that a rank can hold (appendix B), without its own and those that it needs."
     )
     buffer_counts: Literal["others", "all"] = Field(
-        "others",
-        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
-        "appendix B is printed.",
+        "others", description="Whether a buffer also counts the chunks that a rank has or needs, as printed (all)."
     )
     start: Literal["constructions", "none"] = Field(
         "constructions",
-        description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is "
-        "within the gap of the bound, and from which a model with an objective starts.",
+        description="Whether a schedule of teccl's constructions comes first: a start, or the answer within the gap.",
     )
 
     @model_validator(mode="after")
@@ -183,8 +166,7 @@ class AstarOptions(ModelOptions):
     )
     start: Literal["constructions", "none"] = Field(
         "constructions",
-        description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is "
-        "the answer where they take no end in time.",
+        description="Whether a schedule of teccl's constructions comes first, from whose sends rounds start.",
     )
 
 

@@ -24,8 +24,7 @@ class TenOptions(Strict):
         None,
         ge=1,
         le=1_000_000,
-        description="Solve one model of at most so many ticks; "
-        "by default models between bound and best schedule until they meet.",
+        description="Ticks of one model; by default models are solved until bound and schedule meet.",
     )
 
 
@@ -99,12 +98,7 @@ ILP = Formulation(
         TenOptions,
         horizon=(
             int | None,
-            Field(
-                None,
-                ge=1,
-                le=1_000_000,
-                description="K, the most ticks; by default those of a first schedule, which are enough.",
-            ),
+            Field(None, ge=1, le=1_000_000, description="K, the most ticks; by default those of a first schedule."),
         ),
     ),
     supports=supports_model,
