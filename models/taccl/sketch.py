@@ -55,15 +55,15 @@ class Sketch:
     def allowed_edges(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
         """Return the edges that rules and relays allow."""
         names, rank = [node.name for node in topology.nodes], ranks_of(topology)
-        allowed = [edge for edge in edges if self._relays(rank[edge.source], rank[edge.target])]
-        for word, one, other in self.rules:
-            allowed = [
-                edge
-                for edge in allowed
-                if not fnmatchcase(names[edge.source], one)
-                or fnmatchcase(names[edge.target], other) == (word == "only")
-            ]
-        return tuple(allowed)
+        return tuple(
+            edge
+            for edge in edges
+            if self._relays(rank[edge.source], rank[edge.target])
+            and all(
+                not fnmatchcase(names[edge.source], one) or fnmatchcase(names[edge.target], other) == (word == "only")
+                for word, one, other in self.rules
+            )
+        )
 
     def _relays(self, source: int, target: int) -> bool:
         if self.box is None or self.relays is None or source // self.box == target // self.box:
@@ -120,72 +120,57 @@ def _shift(by: int, size: int, ranks: int, place: str) -> tuple[int, int]:
 
 def _of_taccl(data: Any, ranks: int) -> Sketch:
     """Parse a sketch file of TACCL: an object with nnodes and its other parts."""
-    if not isinstance(data, dict):
-        raise InputError("expected an object")
     boxes = data.get("nnodes")
-    if type(boxes) is not int or boxes < 1 or ranks % boxes:
-        raise InputError(f"{show_value(boxes)}; expected a divisor of the {ranks} ranks", place="nnodes")
+    _expect(type(boxes) is int and boxes >= 1 and not ranks % boxes, boxes, f"a divisor of the {ranks} ranks", "nnodes")
     box = ranks // boxes
-    inside, between, hyper = (
-        _object(data, name) for name in ("intranode_sketch", "internode_sketch", "hyperparameters")
-    )
+    parts = {name: data.get(name, {}) for name in ("intranode_sketch", "internode_sketch", "hyperparameters")}
+    for name, part in parts.items():
+        _expect(isinstance(part, dict), part, "an object", name)
+    inside, between, hyper = parts.values()
     strategies = inside.get("switch_hyperedge_strategy", [])
-    if not isinstance(strategies, list) or not all(isinstance(s, str) for s in strategies):
-        raise InputError(
-            f"{show_value(strategies)}; expected a list", place="intranode_sketch.switch_hyperedge_strategy"
-        )
+    are_words = isinstance(strategies, list) and all(isinstance(word, str) for word in strategies)
+    _expect(are_words, strategies, "a list", "intranode_sketch.switch_hyperedge_strategy")
     offsets = data.get("symmetry_offsets", [])
-    if not isinstance(offsets, list) or not all(_are_numbers(pair, 1, ranks) and len(pair) == 2 for pair in offsets):
-        raise InputError(f"{show_value(offsets)}; expected pairs of an offset and a size", place="symmetry_offsets")
+    are_pairs = isinstance(offsets, list) and all(_are_numbers(pair, 1, ranks) and len(pair) == 2 for pair in offsets)
+    _expect(are_pairs, offsets, "pairs of an offset and a size", "symmetry_offsets")
     chunks = hyper.get("input_chunkup", 1)
-    if type(chunks) is not int or not 1 <= chunks <= 10_000:
-        raise InputError(f"{show_value(chunks)}; expected a number of chunks", place="hyperparameters.input_chunkup")
+    _expect(
+        type(chunks) is int and 1 <= chunks <= 10_000, chunks, "a number of chunks", "hyperparameters.input_chunkup"
+    )
+    receivers = between.get("internode_conn", "fully-connected")
+    if receivers == "direct-map":
+        receivers = {str(gpu): [gpu] for gpu in range(box)}
+    relays = [] if receivers == "fully-connected" else _pairs(receivers, box, "internode_conn")
+    senders: dict[int, tuple[int, ...]] = {}
+    for sender, gpu in _pairs(between.get("gpus_to_sender_rev_map", {}), box, "gpus_to_sender_rev_map"):
+        senders[gpu] = (*senders.get(gpu, ()), sender)
     return Sketch(
         shifts=tuple(_shift(by, size, ranks, "symmetry_offsets") for by, size in offsets),
         box=box,
-        relays=_relays(between.get("internode_conn", "fully-connected"), box),
-        senders=_senders(between.get("gpus_to_sender_rev_map", {}), box),
+        relays=None if receivers == "fully-connected" else frozenset(relays),
+        senders=senders,
         connections=STRATEGIES.get(strategies[0]) if strategies else None,
         chunks=chunks,
     )
 
 
-def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = data.get(name, {})
-    if not isinstance(value, dict):
-        raise InputError(f"{show_value(value)}; expected an object", place=name)
-    return value
+def _expect(is_right: bool, value: Any, expected: str, place: str) -> None:
+    if not is_right:
+        raise InputError(f"{show_value(value)}; expected {expected}", place=place)
 
 
 def _are_numbers(values: Any, least: int, most: int) -> bool:
     return isinstance(values, list) and all(type(value) is int and least <= value <= most for value in values)
 
 
-def _lists(value: Any, box: int, place: str) -> dict[int, list[int]]:
-    """Parse a mapping of a GPU to GPUs."""
-    if not isinstance(value, dict):
-        raise InputError(f"{show_value(value)}; expected lists of GPUs by GPU", place=place)
-    for key, gpus in value.items():
+def _pairs(lists: Any, box: int, name: str) -> list[tuple[int, int]]:
+    """List the pairs of a mapping of a GPU to GPUs."""
+    place = f"internode_sketch.{name}"
+    _expect(isinstance(lists, dict), lists, "lists of GPUs by GPU", place)
+    for key, gpus in lists.items():
         if not re.match(r"[0-9]{1,5}\Z", key) or int(key) >= box or not _are_numbers(gpus, 0, box - 1):
             raise InputError(f"{show_value(key)}: {show_value(gpus)}; expected GPUs from 0 to {box - 1}", place=place)
-    return {int(key): gpus for key, gpus in value.items()}
-
-
-def _relays(value: Any, box: int) -> frozenset[tuple[int, int]] | None:
-    if value == "fully-connected":
-        return None
-    if value == "direct-map":
-        return frozenset((gpu, gpu) for gpu in range(box))
-    pairs = _lists(value, box, "internode_sketch.internode_conn")
-    return frozenset((sender, receiver) for sender, receivers in pairs.items() for receiver in receivers)
-
-
-def _senders(value: Any, box: int) -> dict[int, tuple[int, ...]]:
-    senders: dict[int, list[int]] = {}
-    for sender, gpus in _lists(value, box, "internode_sketch.gpus_to_sender_rev_map").items():
-        for gpu in gpus:
-            senders.setdefault(gpu, []).append(sender)
-    return {gpu: tuple(own) for gpu, own in senders.items()}
+    return [(int(key), gpu) for key, gpus in lists.items() for gpu in gpus]
 
 
 def shortest_ways(topology: Topology, edges: Sequence[RankEdge], source: int, targets: Sequence[int]) -> frozenset[int]:

@@ -71,7 +71,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
     if result.has_solution:
         metrics["routing_s"] = model.T.value * float(problem.unit_s)
     reports = [result]
-    begin, end = plan.begin, plan.end or 0.0
+    begin, end = plan.begin, plan.horizon
     if options.contiguity and not budget.is_exhausted:
         with budget.clock.phase("build"):
             joined = contiguity.build(plan)
@@ -124,7 +124,7 @@ def routing_of(instance: Instance, options: TacclOptions) -> RoutingProblem:
             f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = RoutingProblem(chunks, edges, instance, same, connections, min(times), usable)
+    posed = RoutingProblem(chunks, edges, instance, usable, same, connections, min(times))
     if (routes := first_routes(posed)) is None:
         return posed
     return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
@@ -334,7 +334,7 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] |
     """Grow a tree from a chunk's source by the earliest reachable node, given link loads."""
     source, left = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
     leaving = defaultdict[int, list[int]](list)
-    for e in problem.usable[chunk] if problem.usable else range(len(problem.edges)):
+    for e in problem.usable[chunk]:
         leaving[problem.edges[e].source].append(e)
     came: dict[int, int] = {}
     heap: list[tuple[float, float, int, int]] = [(0.0, 0.0, -1, source)]

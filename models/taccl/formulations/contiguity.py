@@ -19,14 +19,7 @@ class QueueOrders:
     beta: Sequence[float]
     after: Sequence[int | None]  #: The send that brings the chunk to where this one starts; None at the source.
     edge: Sequence[int]  #: Edge of every send; only sends over the same edge can be joined.
-    end: float | None = None  #: End of all sends without joining, if known.
-
-    @property
-    def horizon(self) -> float:
-        """Upper bound on the optimum: the known end, or all sends one after the other."""
-        if self.end is not None:
-            return self.end
-        return sum(self.alpha) + sum(self.beta)
+    horizon: float  #: End of all sends without joining, an upper bound on the optimum.
 
     @property
     def neighbours(self) -> list[tuple[int, int]]:

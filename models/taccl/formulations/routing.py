@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,10 +28,10 @@ class RoutingProblem:
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
     instance: Instance
+    usable: Sequence[Sequence[int]]  #: Edges that each chunk may take.
     same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()  #: Pairs of (chunk, edge) alike by the sketch.
     connections: Connections = "any"
     unit_s: Fraction = Fraction(1)
-    usable: Sequence[Sequence[int]] = ()  #: Edges that each chunk may take; all unless given.
     most: float | None = None  #: Known upper bound on the optimal time, in the unit.
     routes: frozenset[tuple[int, int]] = frozenset()  #: Chunks and edges of known routes, or empty.
 
@@ -42,15 +43,14 @@ class RoutingProblem:
     @cached_property
     def sends(self) -> list[tuple[int, int]]:
         """Pairs of a chunk and an edge that it may take."""
-        every = range(len(self.edges))
-        return [(c, e) for c in range(len(self.chunks)) for e in (self.usable[c] if self.usable else every)]
+        return [(c, e) for c, edges in enumerate(self.usable) for e in edges]
 
     @cached_property
     def into(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """Sends that bring each chunk to each node."""
-        into: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        into = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
         for c, e in self.sends:
-            into.setdefault((c, self.edges[e].target), []).append((c, e))
+            into[c, self.edges[e].target].append((c, e))
         return into
 
     def load(self, chunk: int, link: int) -> float:
@@ -107,7 +107,7 @@ def delivery(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(needed)
     def one_send_in(m: Any, c: int, n: int) -> Any:
-        into = problem.into.get((c, n), [])
+        into = problem.into[c, n]
         return pyo.quicksum(m.x[send] for send in into) == 1 if into else pyo.Constraint.Infeasible
 
 
@@ -121,7 +121,7 @@ def relay(m: Any, problem: RoutingProblem) -> None:
             return m.x[c, e] <= 0
         if edge.source == source:
             return pyo.Constraint.Skip
-        return m.x[c, e] <= pyo.quicksum(m.x[send] for send in problem.into.get((c, edge.source), []))
+        return m.x[c, e] <= pyo.quicksum(m.x[send] for send in problem.into[c, edge.source])
 
 
 def arrival(m: Any, problem: RoutingProblem) -> None:
@@ -139,10 +139,10 @@ def arrival(m: Any, problem: RoutingProblem) -> None:
 
 def busy(m: Any, problem: RoutingProblem) -> None:
     """``sum_{c,e} beta_cl x_{c,e} <= T`` over all edges e through a link l: its chunks take turns."""
-    users: dict[int, list[tuple[int, int]]] = {}
+    users = defaultdict[int, list[tuple[int, int]]](list)
     for c, e in problem.sends:
         for link in problem.edges[e].links:
-            users.setdefault(link, []).append((c, e))
+            users[link].append((c, e))
 
     @m.Constraint(sorted(users))
     def busy(m: Any, link: int) -> Any:

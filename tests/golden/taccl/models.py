@@ -16,13 +16,17 @@ def small_routing():
     """A broadcast among three ranks on a switch, with few connections and a symmetry of one pair."""
     network = load("star(3, latency='1 s', bandwidth='1 B/s')")
     instance = network.with_changes(demand=Demand(Collective.BROADCAST, Fraction(2)))
-    edges = edges_of(instance.network)
-    return routing.build(RoutingProblem(commodities_of(instance), edges, instance, (((0, 0), (0, 1)),), "min"))
+    chunks, edges = commodities_of(instance), edges_of(instance.network)
+    return routing.build(
+        RoutingProblem(chunks, edges, instance, [range(len(edges))] * len(chunks), (((0, 0), (0, 1)),), "min")
+    )
 
 
 def small_contiguity():
     """Two sends over one edge, then one of them further."""
-    return contiguity.build(QueueOrders([[0, 1], [2]], [1.0, 1.0, 2.0], [3.0, 4.0, 5.0], [None, None, 0], [0, 0, 1]))
+    return contiguity.build(
+        QueueOrders([[0, 1], [2]], [1.0, 1.0, 2.0], [3.0, 4.0, 5.0], [None, None, 0], [0, 0, 1], 16.0)
+    )
 
 
 MODELS = {

@@ -49,8 +49,10 @@ def test_few_connections_are_fewer_than_many():
     found = []
     for connections in ("min", "max"):
         instance = make_instance("star(4)", Collective.BROADCAST)
-        edges = edges_of(instance.network)
-        model = routing.build(RoutingProblem(commodities_of(instance), edges, instance, (), connections))
+        chunks, edges = commodities_of(instance), edges_of(instance.network)
+        model = routing.build(
+            RoutingProblem(chunks, edges, instance, [range(len(edges))] * len(chunks), (), connections)
+        )
         solvers.get("highs").solve(model, Budget())
         found.append(len({e for c, e in model.sends if model.x[c, e].value > 0.5}))
     assert found[0] <= found[1]
@@ -58,11 +60,11 @@ def test_few_connections_are_fewer_than_many():
 
 def test_together_pays_the_latency_once():
     """Two short sends over one link of long latency go together: 1 + 10 instead of 20 or more."""
-    orders = QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 0])
+    orders = QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 0], 21.0)
     model = contiguity.build(orders)
     solvers.get("highs").solve(model, Budget())
     assert model.T.value == pytest.approx(11)
-    apart = contiguity.build(QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 1]))
+    apart = contiguity.build(QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 1], 21.0))
     solvers.get("highs").solve(apart, Budget())
     assert apart.T.value == pytest.approx(21)
 
