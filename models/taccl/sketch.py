@@ -134,9 +134,7 @@ def _of_taccl(data: Any, ranks: int) -> Sketch:
     are_pairs = isinstance(offsets, list) and all(_are_numbers(pair, 1, ranks) and len(pair) == 2 for pair in offsets)
     _expect(are_pairs, offsets, "pairs of an offset and a size", "symmetry_offsets")
     chunks = hyper.get("input_chunkup", 1)
-    _expect(
-        type(chunks) is int and 1 <= chunks <= 10_000, chunks, "a number of chunks", "hyperparameters.input_chunkup"
-    )
+    _expect(_are_numbers([chunks], 1, 10_000), chunks, "a number of chunks", "hyperparameters.input_chunkup")
     receivers = between.get("internode_conn", "fully-connected")
     if receivers == "direct-map":
         receivers = {str(gpu): [gpu] for gpu in range(box)}

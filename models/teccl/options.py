@@ -27,7 +27,7 @@ class EpochOptions(Strict):
     )
     timing: TimingName = Field(
         "te-ccl",
-        description="Cost of a link: as the published code counts, with switches that cost time (paid), or of every hop.",
+        description="Links as the published code counts them, with switches that cost time (paid), or every hop.",
     )
     chunks: int | None = Field(
         None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."

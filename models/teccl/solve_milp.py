@@ -90,7 +90,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     search.low = max(search.low, problem.diameter)
     if options.buffer_counts == "all":
         require_room(problem)
-    rule = restriction(problem, hyper_edges=options.switches == "hyper-edges", all_count=options.buffer_counts == "all")
+    rule = restriction(problem, options.switches == "hyper-edges", options.buffer_counts == "all")
     metrics: dict[str, object] = {}
     certified = search.certificate is not None and search.low == search.simple  # else a model has to prove it
     if options.start == "constructions" and certified and not rule:
@@ -142,17 +142,12 @@ def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
     if search.within(near if most is None else min(near, most)):
         return
     stopped = search.stopped
-    if search.sends is None:
-        _any_schedule(search, most)
-    if not stopped:
-        search.bisect(search.within, Fraction(search.budget.gap or 0))
-
-
-def _any_schedule(search: MilpSearch, most: int | None) -> None:
-    for epochs in _lengths(search, most):
+    for epochs in _lengths(search, most) if search.sends is None else ():
         search.stopped = False
         if search.within(epochs) or search.is_over:
-            return
+            break
+    if not stopped:
+        search.bisect(search.within, Fraction(search.budget.gap or 0))
 
 
 def _lengths(search: MilpSearch, most: int | None) -> Iterator[int]:
@@ -209,11 +204,10 @@ def _by_one_model(search: MilpSearch) -> dict[str, object]:
             if objective == "paper":
                 search.high = None  # a schedule of fewer epochs may be worse
             search.keep_sends(sends)
-        if result.termination is Termination.INFEASIBLE:
-            search.low = max(search.low, epochs + 1)
-        else:
+        if result.termination is not Termination.INFEASIBLE:
             search.stopped = result.termination is not Termination.OPTIMAL
             break
+        search.low = max(search.low, epochs + 1)
         if search.budget.is_exhausted:
             break
     if objective == "paper" and result is not None:
@@ -234,7 +228,7 @@ def require_room(problem: EpochProblem) -> None:
             raise InputError(text, source="-O", place="buffer")
 
 
-def restriction(problem: EpochProblem, *, hyper_edges: bool, all_count: bool) -> str:
+def restriction(problem: EpochProblem, hyper_edges: bool, all_count: bool) -> str:
     """Return the model's restrictions beyond the instance, under which alone its proofs hold; else empty."""
     sums = any(commodity.summed for commodity in problem.commodities)
     if all_count:
@@ -316,7 +310,7 @@ def labels(sets: IndexSets) -> Mapping[str, Callable[[Any], str]]:
 
 def is_bound(sets: IndexSets) -> bool:
     """Check whether the model allows all that the instance allows (``Formulation.bounds``)."""
-    return not restriction(sets.problem, hyper_edges=sets.hyper_edges, all_count=sets.all_count)
+    return not restriction(sets.problem, sets.hyper_edges, sets.all_count)
 
 
 def value(sets: IndexSets, objective: float) -> float | None:
