@@ -16,7 +16,7 @@ from ...core.kernel import kernel
 from ...core.schedule import Chunks, Schedule, Sends
 from ...core.timing import Timing
 from ...core.topology import Topology
-from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows
+from .all_to_all_problem import BlockProgram, Exchange
 
 #: Denominators that are tried: a corner of the program has small ones.
 DENOMINATORS = (2**7, 2**10, 2**13, 2**16, 2**20)
@@ -26,12 +26,9 @@ SAFE = 2**50  #: Sums of whole numbers up to this fit into 64 bits with room to 
 
 
 @dataclass(frozen=True, eq=False)
-class EpochFlows:
+class EpochFlows(BlockProgram):
     """Integer flows of every source on every link in every epoch, in multiples of 1 / ``scale``."""
 
-    exchange: Exchange
-    grid: BlockGrid
-    reduced: ReducedFlows
     scale: int
     rate: Ints  #: Amount of a flow of the class in each epoch of the block; shape (classes of flows, blocks).
 
@@ -48,13 +45,12 @@ class EpochFlows:
         return flows
 
 
-def exact_flows(
-    exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows, values: Mapping[tuple[int, int], float]
-) -> EpochFlows | None:
+def exact_flows(program: BlockProgram, values: Mapping[tuple[int, int], float]) -> EpochFlows | None:
     """Round a vertex of a restriction to fractions of small denominators that keep every rule of the grid.
 
     Return flows without a :func:`fault`; None if no denominator gives such flows.
     """
+    exchange, grid, reduced = program.exchange, program.grid, program.reduced
     positive = {key: value for key, value in values.items() if value > ROUNDING}
     for limit in DENOMINATORS:
         near = {key: Fraction(value).limit_denominator(limit) for key, value in positive.items()}

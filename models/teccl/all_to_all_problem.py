@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +17,6 @@ from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, Ints, refi
 from ...core.errors import InputError
 
 MAX_SWITCHES = 4  #: Links of a way through switches.
-
 
 #: Blocks of a length that divides all delays, in which a restriction loses nothing on the way, may be so many times as
 #: many.
@@ -184,7 +182,8 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     step = gcd(*exchange.delay)
     if side == "restrict" and step > 1 and epochs // step <= ALIGNED * blocks:
         chosen |= set(range(0, epochs, step))
-    for offset in _offsets(epochs + 1 - max(ways, default=0)):
+    slack = epochs + 1 - max(ways, default=0)  # of the farthest path: its midpoint, then those of its halves, and so on
+    for offset in (slack * i // 2**k for k in range(1, (2 * slack).bit_length()) for i in range(1, 2**k, 2)):
         if len(chosen) > blocks:
             break
         chosen |= {way + offset for way in (0, *ways) if way + offset < epochs}
@@ -193,14 +192,6 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
         width, at = max((b - a, a) for a, b in itertools.pairwise(ordered))
         chosen.add(at + width // 2)
     return BlockGrid(tuple(sorted(chosen)), side)
-
-
-def _offsets(slack: int) -> Iterator[int]:
-    """Yield the midpoint of the farthest path's slack, then the midpoints of its halves, and so on."""
-    parts = 2
-    while parts <= 2 * slack:
-        yield from (slack * part // parts for part in range(1, parts, 2))
-        parts *= 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,9 +237,8 @@ def reduce(network: PointNetwork, *, symmetric: bool = True) -> ReducedFlows:
     if not symmetric:
         first = np.arange(first.size).reshape(first.shape)
     arcs = list(zip(network.delay.tolist(), network.offset.tolist(), strict=True))
-    return ReducedFlows(
-        network, refine(flows, first, arcs, exchange.capacity if symmetric else range(len(exchange.tails)))
-    )
+    kinds = exchange.capacity if symmetric else range(len(exchange.tails))
+    return ReducedFlows(network, refine(flows, first, arcs, kinds))
 
 
 def _members(table: Ints) -> list[tuple[int, int]]:

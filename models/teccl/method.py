@@ -120,9 +120,7 @@ TECCL_ALL_TO_ALL = _method(
 
 def restriction_text(options: Any) -> str:
     """Return the number of epochs that a schedule may take, as text (``Formulation.restricted_to``)."""
-    return (
-        "at most twice the epochs of the simple bound" if options.epochs is None else f"at most {options.epochs} epochs"
-    )
+    return f"at most {options.epochs} epochs" if options.epochs else "at most twice the epochs of the simple bound"
 
 
 def _epochs(default: str) -> tuple[Any, Any]:

@@ -184,21 +184,21 @@ class AllToAllSearch:
             self.lower, self.proof = epochs + 1, proof
         return part
 
+    def _build(self, grid: BlockGrid) -> tuple[BlockProgram, Any]:
+        program = BlockProgram(self.exchange, grid, self._reduced_flows(grid.side))
+        with self.budget.clock.phase("build"):
+            return program, build(program)
+
     def _search_flows(self, epochs: int) -> None:
         """Look for flows of the restriction that deliver everything with the least load of links."""
-        grid = coarse(self.exchange, epochs, self.blocks, "restrict")
-        with self.budget.clock.phase("build"):
-            model = build(BlockProgram(self.exchange, grid, self._reduced_flows("restrict")))
-        self._take_exact_flows(model, grid, [])
+        self._take_exact_flows(*self._build(coarse(self.exchange, epochs, self.blocks, "restrict")), [])
 
     def _solve(self, grid: BlockGrid, *, corner: bool) -> tuple[float | None, Proof | None]:
         """Solve one program; return the part, and the proof if it is below 1.
 
         None if the solver did not finish. Where prices of an interior point prove nothing, those of a vertex are tried.
         """
-        reduced = self._reduced_flows(grid.side)
-        with self.budget.clock.phase("build"):
-            model = build(BlockProgram(self.exchange, grid, reduced))
+        program, model = self._build(grid)
         compiled = None
         limits = SolverOptions()
         if self.solver.name == "highs":
@@ -218,12 +218,12 @@ class AllToAllSearch:
             if grid.side == "relax":
                 return max(1.0, result.objective), None
             known = {key: v.value for key, v in model.F.items()}
-            return 1.0 if self._take_exact_flows(model, grid, [known]) else None, None
+            return 1.0 if self._take_exact_flows(program, model, [known]) else None, None
         proof: Proof = "solver"
         if compiled is not None and grid.side == "relax":
-            members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
+            members = {link: int((program.reduced.classes.link == link).sum()) for link in model.links}
             duals = {key: compiled.dual(model.capacity[key]) / members[key[0]] for key in model.capacity}
-            prices = prices_of(grid, reduced, duals)
+            prices = prices_of(grid, program.reduced, duals)
             if (refuted := longest_refuted(self.exchange, grid, prices)) is not None:
                 proof = "prices"
                 if refuted.epochs >= self.lower:
@@ -233,7 +233,7 @@ class AllToAllSearch:
                 return self._solve(grid, corner=True)
         return result.objective, proof
 
-    def _take_exact_flows(self, model: Any, grid: BlockGrid, known: list[dict[tuple[int, int], Any]]) -> bool:
+    def _take_exact_flows(self, program: BlockProgram, model: Any, known: list[dict[tuple[int, int], Any]]) -> bool:
         """Make flows of a restriction exact: those with the least load, else the known ones."""
         shortest(model)
         result = self.solver.solve(model, self.budget)
@@ -241,9 +241,9 @@ class AllToAllSearch:
         candidates = [{key: v.value for key, v in model.F.items()}] if result.has_solution else []
         with self.budget.clock.phase("verify"):
             for values in candidates + known:
-                if (flows := exact_flows(self.exchange, grid, self._reduced_flows("restrict"), values)) is not None:
-                    if self.upper is None or grid.epochs < self.upper:
-                        self.upper, self.flows = grid.epochs, flows
+                if (flows := exact_flows(program, values)) is not None:
+                    if self.upper is None or flows.grid.epochs < self.upper:
+                        self.upper, self.flows = flows.grid.epochs, flows
                     return True
         return False
 
@@ -312,5 +312,5 @@ def extract(model: Any, program: PosedProgram) -> Schedule | None:
     if program.grid.side == "relax" or model.part.value < WHOLLY:
         return None
     values = {key: variable.value for key, variable in model.F.items()}
-    flows = exact_flows(program.exchange, program.grid, program.reduced, values)
+    flows = exact_flows(program, values)
     return None if flows is None else flow_schedule(program.problem.instance, flows)

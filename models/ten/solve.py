@@ -21,7 +21,7 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_buildable, why_unbuildable
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Chunks, Schedule, sends_from_lists
+from ...core.schedule import Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .formulation import build
 from .method import TenOptions
@@ -263,21 +263,13 @@ def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, lis
                 rows.append((begin + t, begin + t + ticks, c, edge.source, edge.target, False, edge.links))
         begin += last
     start, end_at, chunk, source, target, reduce, paths = zip(*sorted(rows), strict=True)
-    tick = tick_s(instance)
+    tick, kind, chunks = tick_s(instance), instance.demands[0].collective, chunks_of(to_copies(instance))
+    if kind in BACKWARDS:  # sums end where copies begin, those of an all-reduce at all ranks
+        needed = chunks.needed_by if kind is Collective.ALL_REDUCE else chunks.held_by
+        chunks = replace(chunks, held_by=chunks.needed_by, needed_by=needed, reduced=np.ones_like(chunks.reduced))
     start_s, end_s = (np.array([float(t * tick) for t in column], dtype=np.float64) for column in (start, end_at))
     sends = sends_from_lists(chunk, source, target, reduce, paths)
-    return Schedule(instance.sha256, _chunks(instance), sends, start_s, end_s)
-
-
-def _chunks(instance: Instance) -> Chunks:
-    """Return the chunks with the collective's required ends."""
-    chunks = chunks_of(to_copies(instance))
-    kind = instance.demands[0].collective
-    if kind not in BACKWARDS:
-        return chunks
-    held = chunks.needed_by
-    needed = chunks.needed_by if kind is Collective.ALL_REDUCE else chunks.held_by
-    return replace(chunks, held_by=held, needed_by=needed, reduced=np.ones_like(chunks.reduced))
+    return Schedule(instance.sha256, chunks, sends, start_s, end_s)
 
 
 def labels(index: HorizonModel) -> Mapping[str, Callable[[Any], str]]:

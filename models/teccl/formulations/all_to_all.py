@@ -47,9 +47,8 @@ def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     own = {(s, int(p)) for s, p in enumerate(network.rank_points)}
     stocks = [q for q, (s, v) in enumerate(reduced.balance_members) if network.stores[v] and (s, v) not in own]
     m.stocks = pyo.Set(initialize=stocks, ordered=True)
-    m.passing = pyo.Set(
-        initialize=[q for q, (_, v) in enumerate(reduced.balance_members) if not network.stores[v]], ordered=True
-    )
+    passing = [q for q, (_, v) in enumerate(reduced.balance_members) if not network.stores[v]]
+    m.passing = pyo.Set(initialize=passing, ordered=True)
     wanted = set(network.rank_points.tolist())
     m.wanted = pyo.Set(initialize=[q for q in stocks if reduced.balance_members[q][1] in wanted], ordered=True)
     m.blocks = pyo.RangeSet(0, grid.blocks - 1)
@@ -80,11 +79,9 @@ def _around(reduced: ReducedFlows, q: int) -> tuple[list[tuple[int, int]], list[
 
 def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, stocks: Any) -> Lists:
     """List the flows ``(class, block)`` into balances, by balance and first usable block."""
-    network, arrivals = reduced.network, Lists()
-    usable = {
-        after: [grid.usable(b, after) for b in range(grid.blocks)]
-        for after in set((network.delay + network.offset).tolist())
-    }
+    network, arrivals, blocks = reduced.network, Lists(), range(grid.blocks)
+    delays = set((network.delay + network.offset).tolist())
+    usable = {after: [grid.usable(b, after) for b in blocks] for after in delays}
     for q in stocks:
         for c, after in _around(reduced, q)[0]:
             for b in m.used[c]:
@@ -157,15 +154,11 @@ def _spans(grid: BlockGrid, offsets: list[int]) -> list[tuple[list[tuple[int, in
     if len(offsets) == 1:
         return [([(offsets[0], b, 1.0)], grid.length(b)) for b in range(grid.blocks)]
     starts = sorted({p + offset for offset in offsets for p in grid.starts[:-1]})
+    every = [(offset, b) for offset in offsets for b in range(grid.blocks)]
     spans = []
     for at in starts:
-        running = [
-            (offset, b, 1.0 / grid.length(b))
-            for offset in offsets
-            for b in range(grid.blocks)
-            if grid.starts[b] + offset <= at < grid.starts[b + 1] + offset
-        ]
-        spans.append((running, 1))
+        running = [(p, b) for p, b in every if grid.starts[b] + p <= at < grid.starts[b + 1] + p]
+        spans.append(([(offset, b, 1.0 / grid.length(b)) for offset, b in running], 1))
     return spans
 
 

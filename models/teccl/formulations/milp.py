@@ -264,7 +264,9 @@ def makespan(m: Any, sets: IndexSets) -> None:
     Before the farthest destination can be reached, ``late[k] = 1``.
     """
     m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
-    wanted = [key for key in sets.holdings if key[2] < sets.epochs and key[1] in _targets(sets, key[0])]
+    wanted = [
+        key for key in sets.holdings if key[2] < sets.epochs and key[1] in sets.problem.commodities[key[0]].targets
+    ]
 
     @rows(m, wanted)
     def not_arrived(m: Any, q: int, d: int, k: int) -> Any:
@@ -285,14 +287,10 @@ def paper_objective(m: Any, sets: IndexSets) -> None:
     terms = []
     contributions = {p for commodity in sets.problem.commodities for p in commodity.after}
     for q, n, k in sets.holdings:
-        if k > 0 and n in _targets(sets, q) and q not in contributions:
-            tenant = sets.problem.commodities[q].tenant
-            terms.append((float(sets.weights[tenant]) if sets.weights else 1.0) / k * m.B[q, n, k])
+        commodity = sets.problem.commodities[q]
+        if k > 0 and n in commodity.targets and q not in contributions:
+            terms.append((float(sets.weights[commodity.tenant]) if sets.weights else 1.0) / k * m.B[q, n, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)
-
-
-def _targets(sets: IndexSets, q: int) -> tuple[int, ...]:
-    return sets.problem.commodities[q].targets
 
 
 def _needs_no_buffer(sets: IndexSets, q: int, n: int) -> bool:
