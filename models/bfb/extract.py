@@ -17,14 +17,14 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.breadth_first.broadcast import Broadcast, PieceRanges
 from ...algorithms.schedules.compose import concatenate, reverse
+from ...algorithms.schedules.problem import equal_chunks
 from ...core.budget import Budget
 from ...core.collective import Collective
 from ...core.instance import Instance
 from ...core.limits import why_unschedulable
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
-from ...core.topology import Topology
-from .problem import Choices, GatherChoices, network_and_demand
+from ...core.schedule import Ints, Sends, StepSchedule
+from .problem import Choices, network_and_demand
 
 #: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to
 #: make and to verify.
@@ -35,20 +35,8 @@ MOST_PIECES = 5040  #: Pieces of a shard up to which parts are kept as a solver 
 WHOLE = 1e-6  #: A number of pieces that a solver finds this close to a whole one is that one.
 
 
-class _EqualLinks:
-    """Measures of broadcasts over links of one bandwidth."""
-
-    def time_of(self, shares: PieceRanges) -> Fraction:
-        return shares.bandwidth_time()
-
-    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Return T_B as text, such as ``"14/15"``."""
-        del relaxed
-        return {"T_B": str(time)}
-
-
-class Balance(_EqualLinks, Broadcast):
-    """Optimal breadth-first broadcast of every shard."""
+class Balance(Broadcast):
+    """Optimal breadth-first broadcast of every shard, over links of one bandwidth."""
 
     @property
     def time(self) -> Fraction:
@@ -56,72 +44,15 @@ class Balance(_EqualLinks, Broadcast):
         return self.bandwidth()
 
 
-def outcome(
-    instance: Instance,
-    budget: Budget,
-    found: Sequence[AllGather],
-    *,
-    schedule: bool | None,
-    metrics: Mapping[str, Any] | None = None,
-) -> Outcome:
-    """Write the broadcasts of :func:`networks`, one for each part of the collective, as one schedule.
-
-    Without an answer if ``schedule`` is False, or the schedule would be too large, which is a limit only if it is True.
-    See :func:`_is_optimal` for the status of a schedule.
-    """
-    topology, demand = network_and_demand(instance)
-    nodes = len(topology.nodes)
-    pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
-    sends = len(found) * pieces * nodes * (nodes - 1)
-    relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
-    entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
-    bound, certificate = best_bound(instance)
-    most = SENDS_UNASKED if schedule is None else MAX_SENDS
-    late = "" if schedule is False or sends > most else why_unschedulable(sends)
-    if schedule is False or sends > most or late:
-        entries |= found[0].metrics(relaxed, relaxed)
-        why = late or "no schedule was asked for"
-        if schedule is not False and not late:
-            why = f"the schedule has {sends:,} sends; expected at most {most:,}"
-            why += "" if schedule else ", or -O schedule=true"
-        status = Status.LIMIT if schedule or late else Status.FEASIBLE
-        return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=entries)
-    with budget.clock.phase("schedule"):
-        split = [broadcast.split(pieces) for broadcast in found]
-        parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
-        if demand.collective is not Collective.ALL_GATHER:
-            parts[0] = reverse(parts[0])
-        answer = parts[0] if len(parts) == 1 else concatenate(*parts)
-    time = sum((broadcast.time_of(shares) for broadcast, shares in zip(found, split, strict=True)), Fraction(0))
-    entries |= found[0].metrics(time, relaxed)
-    if _is_optimal(instance, split[0]):
-        return Outcome(Status.OPTIMAL, answer, float(bound), float(bound), certificate, metrics=entries)
-    return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, metrics=entries)
-
-
-def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
-    """Check whether a schedule is known to take only as long as all data needs to enter a node.
-
-    This holds for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then all links are
-    busy equally long in every step. Sends of step t request their link while step t - 1 is under way, before any send
-    of step t + 1 can, so that links serve one step after the other without idle time.
-    """
-    topology, demand = network_and_demand(instance)
-    one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1
-    if demand.collective is not Collective.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
-        return False
-    nodes = len(topology.nodes)
-    return shares.bandwidth_time() == Fraction(nodes - 1, nodes)
-
-
 @dataclass(frozen=True, eq=False)
-class ShardParts(_EqualLinks):
-    """Parts of all shards over all links."""
+class ShardParts:
+    """Parts of all shards over all links, as a solver found them."""
 
     choices: Choices
     parts: Mapping[tuple[int, int], float]  #: By (v, e): part of v's shard that link e carries.
     pieces: int  #: Number of pieces of which the parts are multiples, or into which the shards are to be cut.
-    time: Fraction  #: Time of the solver's parts: T_B in M/B.
+    time: Fraction  #: Time of the parts: T_B in M/B, or seconds where links differ.
+    links_differ: bool = False  #: True if steps are timed with the latency and bandwidth of each link.
 
     @property
     def steps(self) -> int:
@@ -144,6 +75,81 @@ class ShardParts(_EqualLinks):
 
 #: Breadth-first broadcast of every shard on one network, by theorem 19 or by a solver.
 AllGather: TypeAlias = Balance | ShardParts
+
+
+def outcome(
+    instance: Instance,
+    budget: Budget,
+    found: Sequence[AllGather],
+    *,
+    schedule: bool | None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Write the broadcasts of :func:`networks`, one for each part of the collective, as one schedule.
+
+    Without an answer if ``schedule`` is False, or the schedule would be too large, which is a limit only if it is True.
+    See :func:`_is_optimal` for the status of a schedule.
+    """
+    topology, demand = network_and_demand(instance)
+    nodes = len(topology.nodes)
+    pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
+    sends = len(found) * pieces * nodes * (nodes - 1)
+    relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
+    entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
+
+    def measures(time: Fraction) -> dict[str, Any]:
+        if isinstance(found[0], ShardParts) and found[0].links_differ:
+            return {"step_time_s": float(time), "step_time_relaxed_s": float(relaxed)}
+        return {"T_B": str(time)}
+
+    bound, certificate = best_bound(instance)
+    most = SENDS_UNASKED if schedule is None else MAX_SENDS
+    late = "" if schedule is False or sends > most else why_unschedulable(sends)
+    if schedule is False or sends > most or late:
+        entries |= measures(relaxed)
+        why = late or "no schedule was asked for"
+        if schedule is not False and not late:
+            why = f"the schedule has {sends:,} sends; expected at most {most:,}"
+            why += "" if schedule else ", or -O schedule=true"
+        status = Status.LIMIT if schedule or late else Status.FEASIBLE
+        return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=entries)
+    with budget.clock.phase("schedule"):
+        split = [broadcast.split(pieces) for broadcast in found]
+        parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
+        if demand.collective is not Collective.ALL_GATHER:
+            parts[0] = reverse(parts[0])
+        answer = parts[0] if len(parts) == 1 else concatenate(*parts)
+    time = sum((time_of(one, shares) for one, shares in zip(found, split, strict=True)), Fraction(0))
+    entries |= measures(time)
+    if _is_optimal(instance, split[0]):
+        return Outcome(Status.OPTIMAL, answer, float(bound), float(bound), certificate, metrics=entries)
+    return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, metrics=entries)
+
+
+def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
+    """Check whether a schedule is known to take only as long as all data needs to enter a node.
+
+    This holds for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then all links are
+    busy equally long in every step. Sends of step t request their link while step t - 1 is under way, before any send
+    of step t + 1 can, so that links serve one step after the other without idle time.
+    """
+    topology, demand = network_and_demand(instance)
+    one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1
+    if demand.collective is not Collective.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
+        return False
+    nodes = len(topology.nodes)
+    return shares.bandwidth_time() == Fraction(nodes - 1, nodes)
+
+
+def time_of(found: AllGather, shares: PieceRanges) -> Fraction:
+    """Return T_B of shares in M/B; where links differ, the seconds of the slowest used link, summed over the steps."""
+    if isinstance(found, Balance) or not found.links_differ:
+        return shares.bandwidth_time()
+    piece_bytes, total = found.choices.shard_bytes / shares.pieces, Fraction(0)
+    for row in shares.count_pieces().tolist():
+        used = ((link, count) for link, count in zip(found.choices.topology.links, row, strict=False) if count)
+        total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
+    return total
 
 
 def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:
@@ -170,17 +176,11 @@ def all_gather(shares: PieceRanges, size_bytes: Fraction, instance_sha256: str) 
     sent = shares.everywhere().single_pieces()
     chunk, source = sent.source * pieces + sent.start, shares.graph.source[sent.target, sent.slot]
     count, sends = nodes * pieces, len(chunk)
+    holders = np.repeat(np.arange(nodes), pieces)
     order = farthest_first(chunk, source, sent.target, sent.step, count, nodes)
     return StepSchedule(
         instance_sha256,
-        Chunks(
-            np.ones(count, dtype=np.int64),
-            size_bytes / count,
-            (*((rank,) for rank in range(nodes)), tuple(range(nodes))),
-            np.repeat(np.arange(nodes), pieces),
-            np.full(count, nodes),
-            np.zeros(count, dtype=np.bool_),
-        ),
+        equal_chunks(range(nodes), size_bytes / count, holders, np.full(count, nodes), reduced=False),
         Sends(
             chunk[order],
             source[order],
@@ -208,64 +208,36 @@ def farthest_first(chunk: Ints, source: Ints, target: Ints, step: Ints, chunks: 
 
 
 def read(choices: Choices, model: Any) -> ShardParts:
-    """Read a solved LP (1)."""
-    links = np.count_nonzero(choices.graph.link >= 0, axis=1).tolist()
-    load = {(u, t): Fraction(U.value).limit_denominator(links[u]) for (u, t), U in model.U.items()}
-    parts = {index: x.value for index, x in model.x.items()}
-    return ShardParts(choices, parts, lcm(*(value.denominator for value in load.values())), step_time(choices, load))
+    """Read a solved LP (1) or, where shards are cut into pieces, program (13)."""
+    pieces = choices.pieces
+    if pieces is not None:
+        load = {index: Fraction(round(W.value), pieces) for index, W in model.W.items()}
+    else:
+        links = np.count_nonzero(choices.graph.link >= 0, axis=1).tolist()
+        load = {(u, t): Fraction(U.value).limit_denominator(links[u]) for (u, t), U in model.U.items()}
+        pieces = lcm(*(value.denominator for value in load.values()))
+    return ShardParts(choices, parts_of(choices, model), pieces, step_time(choices, load))
 
 
-def read_chunked(choices: Choices, model: Any, pieces: int) -> ShardParts:
-    """Read a solved program (13)."""
-    load = {index: Fraction(round(W.value), pieces) for index, W in model.W.items()}
-    parts = {index: y.value / pieces for index, y in model.y.items()}
-    return ShardParts(choices, parts, pieces, step_time(choices, load))
+def parts_of(choices: Choices, model: Any) -> dict[tuple[int, int], float]:
+    """Return the part of v's shard that link e carries in a solved model, by (v, e)."""
+    if hasattr(model, "y"):
+        return {index: y.value / choices.pieces for index, y in model.y.items()}
+    return {index: x.value for index, x in model.x.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class TimedShardParts(ShardParts):
-    """Parts of all shards over links that differ; ``time`` is in seconds."""
-
-    topology: Topology
-    shard_bytes: Fraction
-
-    def time_of(self, shares: PieceRanges) -> Fraction:
-        """Sum over the steps the largest latency plus transfer time of a used link, in seconds."""
-        piece_bytes = self.shard_bytes / shares.pieces
-        total = Fraction(0)
-        for row in shares.count_pieces().tolist():
-            used = ((link, count) for link, count in zip(self.topology.links, row, strict=False) if count)
-            total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
-        return total
-
-    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
-        """Return the seconds of every step, in pieces and in the program."""
-        return {"step_time_s": float(time), "step_time_relaxed_s": float(relaxed)}
-
-
-def schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """Return the schedule of a solved LP (1), in the pieces that its parts need (``Formulation.extract``).
+def schedule_of(model: Any, choices: Choices) -> StepSchedule:
+    """Return the schedule of a solved model, in its pieces or those that the parts need (``Formulation.extract``).
 
     A solver need not end in a vertex, where all parts are multiples of one fraction; parts that need too many pieces
     are rounded.
     """
-    solved = read(choices, model)
-    pieces = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in solved.parts.values()))
-    split = solved.split(pieces if pieces <= MOST_PIECES else MOST_PIECES)
-    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
-
-
-def chunked_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """Return the schedule of a solved program (13) (``Formulation.extract``)."""
-    split = read_chunked(choices, model, choices.pieces).split(choices.pieces)
-    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
-
-
-def timed_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
-    """Return the schedule of a solved LP (14), rounded to whole pieces (``Formulation.extract``)."""
-    parts = {index: x.value for index, x in model.x.items()}
-    split = ShardParts(choices, parts, choices.pieces, Fraction(0)).split(choices.pieces)
-    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
+    parts, pieces = parts_of(choices, model), choices.pieces
+    if pieces is None:
+        needed = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in parts.values()))
+        pieces = min(needed, MOST_PIECES)
+    split = ShardParts(choices, parts, pieces, Fraction(0)).split(pieces)
+    return all_gather(split, choices.shard_bytes * choices.graph.nodes, choices.instance_sha256)
 
 
 def prove_bound(instance: Instance, options: Any) -> Fraction:

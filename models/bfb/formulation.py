@@ -7,13 +7,11 @@ of the largest value.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.topology import Topology
-from .problem import Choices, GatherChoices, unit_of
+from .problem import Choices, unit_of
 
 
 def build_lp(choices: Choices) -> Any:
@@ -27,37 +25,26 @@ def build_lp(choices: Choices) -> Any:
     return m
 
 
-def build_chunked(choices: Choices, pieces: int) -> Any:
+def build_chunked(choices: Choices) -> Any:
     """Build program (13): whole pieces of shards, the load of every link, all pieces received."""
     m = pyo.ConcreteModel("bfb-chunked")
     sets(m, choices)
-    whole_pieces(m, pieces)
+    whole_pieces(m, choices)
     piece_load(m, choices)
-    all_pieces(m, choices, pieces)
+    all_pieces(m, choices)
     least_pieces(m)
     return m
 
 
-def build_heterogeneous(choices: Choices, topology: Topology, shard_bytes: Fraction, unit_s: Fraction) -> Any:
+def build_heterogeneous(choices: Choices) -> Any:
     """Build LP (14): parts of shards, the time of every link, everything received."""
     m = pyo.ConcreteModel("bfb-heterogeneous")
     sets(m, choices)
     shares(m)
-    link_time(m, choices, topology, shard_bytes, unit_s)
+    link_time(m, choices)
     whole_shard(m, choices)
     least_load(m)
     return m
-
-
-def build_in_pieces(choices: GatherChoices) -> Any:
-    """Build program (13) of an all_gather (``Formulation.build``)."""
-    return build_chunked(choices, choices.pieces)
-
-
-def build_timed(choices: GatherChoices) -> Any:
-    """Build LP (14) of an all_gather (``Formulation.build``)."""
-    unit_s = unit_of(choices.topology, choices.shard_bytes)
-    return build_heterogeneous(choices, choices.topology, choices.shard_bytes, unit_s)
 
 
 def sets(m: Any, choices: Choices) -> None:
@@ -65,7 +52,7 @@ def sets(m: Any, choices: Choices) -> None:
     m.VE = pyo.Set(dimen=2, initialize=[(v, e) for (v, _), links in choices.over.items() for e in links])
     m.ET = pyo.Set(dimen=2, initialize=list(choices.carries))
     m.VU = pyo.Set(dimen=2, initialize=list(choices.over))
-    m.UT = pyo.Set(dimen=2, initialize=list(dict.fromkeys((choices.target[e], t) for e, t in choices.carries)))
+    m.UT = pyo.Set(dimen=2, initialize=list(dict.fromkeys((choices.target(e), t) for e, t in choices.carries)))
 
 
 def shares(m: Any) -> None:
@@ -74,9 +61,9 @@ def shares(m: Any) -> None:
     m.U = pyo.Var(m.UT, domain=pyo.NonNegativeReals)
 
 
-def whole_pieces(m: Any, pieces: int) -> None:
+def whole_pieces(m: Any, choices: Choices) -> None:
     """``y_{v,e} in {0, 1, ..., P}``, the pieces of v's shard on e; W, the largest number on a link."""
-    m.y = pyo.Var(m.VE, domain=pyo.NonNegativeIntegers, bounds=(0, pieces))
+    m.y = pyo.Var(m.VE, domain=pyo.NonNegativeIntegers, bounds=(0, choices.pieces))
     m.W = pyo.Var(m.UT, domain=pyo.NonNegativeReals)
 
 
@@ -85,7 +72,7 @@ def link_load(m: Any, choices: Choices) -> None:
 
     @m.Constraint(m.ET)
     def link_load(m: Any, e: int, t: int) -> Any:
-        return pyo.quicksum(m.x[v, e] for v in choices.carries[e, t]) <= m.U[choices.target[e], t]
+        return pyo.quicksum(m.x[v, e] for v in choices.carries[e, t]) <= m.U[choices.target(e), t]
 
 
 def piece_load(m: Any, choices: Choices) -> None:
@@ -93,18 +80,19 @@ def piece_load(m: Any, choices: Choices) -> None:
 
     @m.Constraint(m.ET)
     def piece_load(m: Any, e: int, t: int) -> Any:
-        return pyo.quicksum(m.y[v, e] for v in choices.carries[e, t]) <= m.W[choices.target[e], t]
+        return pyo.quicksum(m.y[v, e] for v in choices.carries[e, t]) <= m.W[choices.target(e), t]
 
 
-def link_time(m: Any, choices: Choices, topology: Topology, shard_bytes: Fraction, unit_s: Fraction) -> None:
+def link_time(m: Any, choices: Choices) -> None:
     """(14): ``alpha_e + (M/N) / B_e sum_v x_{v,e} <= U_{u,t}`` for every link e into u."""
+    unit_s = unit_of(choices.topology, choices.shard_bytes)
 
     @m.Constraint(m.ET)
     def link_time(m: Any, e: int, t: int) -> Any:
-        link = topology.links[e]
-        alpha, beta = float(link.latency_s / unit_s), float(shard_bytes / link.bandwidth_Bps / unit_s)
+        link = choices.topology.links[e]
+        alpha, beta = float(link.latency_s / unit_s), float(choices.shard_bytes / link.bandwidth_Bps / unit_s)
         carried = pyo.quicksum(m.x[v, e] for v in choices.carries[e, t])
-        return alpha + beta * carried <= m.U[choices.target[e], t]
+        return alpha + beta * carried <= m.U[choices.target(e), t]
 
 
 def whole_shard(m: Any, choices: Choices) -> None:
@@ -115,12 +103,12 @@ def whole_shard(m: Any, choices: Choices) -> None:
         return pyo.quicksum(m.x[v, e] for e in choices.over[v, u]) == 1
 
 
-def all_pieces(m: Any, choices: Choices, pieces: int) -> None:
+def all_pieces(m: Any, choices: Choices) -> None:
     """(13): ``sum_e y_{v,e} = P``, u receives all pieces of v's shard."""
 
     @m.Constraint(m.VU)
     def all_pieces(m: Any, v: int, u: int) -> Any:
-        return pyo.quicksum(m.y[v, e] for e in choices.over[v, u]) == pieces
+        return pyo.quicksum(m.y[v, e] for e in choices.over[v, u]) == choices.pieces
 
 
 def least_load(m: Any) -> None:

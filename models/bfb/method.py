@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...core.collective import Collective, Demand
+from ...algorithms.schedules.problem import GroupProblem, supports_groups
+from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
@@ -53,30 +54,17 @@ def supports(instance: Instance) -> Refusal | None:
 
 def supports_any_bandwidth(instance: Instance) -> Refusal | None:
     """Refuse all but a collective of all compute nodes; return the reason or None."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
-    if instance.demand is None:
-        return Refusal("collective", "the instance has no collective to schedule")
-    return _against_network(instance.network) or _against_demand(instance, instance.demand)
-
-
-def _against_network(network: Topology) -> Refusal | None:
-    if network.switches:
-        return Refusal("network", f"{network.switches[0]!r} is a switch; expected links between compute nodes alone")
-    return Refusal("ranks", "a collective needs at least two ranks") if len(network.ranks) < 2 else None
-
-
-def _against_demand(instance: Instance, demand: Demand) -> Refusal | None:
     if instance.also:
         return Refusal("collective", "several collectives at once; expected one")
-    if demand.collective not in COLLECTIVES:
-        return Refusal(
-            "collective",
-            f"it does not define {demand.collective.name}, but {', '.join(kind.name for kind in COLLECTIVES)}",
-        )
-    if not demand.is_of_all(instance.npus):
+    return supports_groups(instance, COLLECTIVES, _fits)
+
+
+def _fits(problem: GroupProblem) -> Refusal | None:
+    if switches := problem.topology.switches:
+        return Refusal("network", f"{switches[0]!r} is a switch; expected links between compute nodes alone")
+    if not problem.demand.is_of_all(problem.instance.npus):
         return Refusal("ranks", "it broadcasts from every node of the network; expected a group of all ranks")
-    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
+    return None
 
 
 class PieceOptions(Strict):
@@ -89,21 +77,11 @@ class PieceOptions(Strict):
 
 def supports_gather(instance: Instance) -> Refusal | None:
     """Refuse all but an all_gather, from which the methods build the others; return the reason or None."""
-    return supports(instance) or _no_gather(instance)
-
-
-def supports_any_gather(instance: Instance) -> Refusal | None:
-    """Refuse all but an all_gather, over links of any bandwidth; return the reason or None."""
-    return supports_any_bandwidth(instance) or _no_gather(instance)
-
-
-def _no_gather(instance: Instance) -> Refusal | None:
-    kind = instance.demands[0].collective
-    return (
-        None
-        if kind is Collective.ALL_GATHER
-        else Refusal("collective", f"the model is that of an all_gather, not of {kind.name}")
-    )
+    if (reason := supports_any_bandwidth(instance)) is not None:
+        return reason
+    if (kind := instance.demands[0].collective) is not Collective.ALL_GATHER:
+        return Refusal("collective", f"the model is that of an all_gather, not of {kind.name}")
+    return None
 
 
 #: What the methods' metrics mean, beside those of the verifier.
@@ -175,7 +153,7 @@ LP = _formulation(
     equations="LP (1), of all nodes and steps together",
     build=f"{__package__}.formulation:build_lp",
     extract=f"{__package__}.extract:schedule_of",
-    supports=supports_gather,
+    supports=lambda instance: supports(instance) or supports_gather(instance),
     agrees_with="bfb",
 )
 
@@ -183,11 +161,11 @@ CHUNKED = _formulation(
     "bfb/chunked",
     summary="whole pieces of all shards that links carry in every step of a breadth-first broadcast",
     equations="integer program (13), of all nodes and steps together",
-    build=f"{__package__}.formulation:build_in_pieces",
-    extract=f"{__package__}.extract:chunked_schedule_of",
+    build=f"{__package__}.formulation:build_chunked",
+    extract=f"{__package__}.extract:schedule_of",
     needs=("integers",),
     options=PieceOptions,
-    supports=supports_gather,
+    supports=lambda instance: supports(instance) or supports_gather(instance),
     agrees_with="bfb-chunked",
 )
 
@@ -195,9 +173,9 @@ TIMED = _formulation(
     "bfb/heterogeneous",
     summary="parts of all shards over links of different bandwidths, each with its latency, used or not",
     equations="LP (14), of all nodes and steps together",
-    build=f"{__package__}.formulation:build_timed",
-    extract=f"{__package__}.extract:timed_schedule_of",
+    build=f"{__package__}.formulation:build_heterogeneous",
+    extract=f"{__package__}.extract:schedule_of",
     options=PieceOptions,
-    supports=supports_any_gather,
+    supports=supports_gather,
     agrees_with="bfb-heterogeneous",
 )

@@ -39,42 +39,37 @@ def networks(instance: Instance) -> list[Topology]:
 class Choices:
     """Possible senders of every shard, for all nodes and steps."""
 
+    topology: Topology
     graph: IncomingLinks  #: The network; every node has its own rows, even if all nodes are equivalent.
     over: dict[tuple[int, int], list[int]]  #: By (v, u): links over which u may receive v's shard, f(v).
     carries: dict[tuple[int, int], list[int]]  #: By (e, t): shards that a link may carry in a step, counted from 1.
-    target: dict[int, int]
+    shard_bytes: Fraction = Fraction(1)  #: Size of a shard, M/N.
+    pieces: int | None = None  #: P, pieces that every shard is cut into; None is as many as the parts need.
+    instance_sha256: str = ""
+
+    def target(self, link: int) -> int:
+        """Return the node that a link enters."""
+        return self.topology.link_ends[link][1]
 
     def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Choices:
         """Restrict to receivers (u, t), without the links (e, t)."""
         carries = {
             (e, t): shards
             for (e, t), shards in self.carries.items()
-            if (self.target[e], t) in receiving and (e, t) not in without
+            if (self.target(e), t) in receiving and (e, t) not in without
         }
         over: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (e, _), shards in carries.items():
             for v in shards:
-                over[v, self.target[e]].append(e)
-        return Choices(self.graph, dict(over), carries, self.target)
+                over[v, self.target(e)].append(e)
+        return replace(self, over=dict(over), carries=carries)
 
 
-@dataclass(frozen=True, eq=False)
-class GatherChoices(Choices):
-    """Choices of an all_gather."""
+def choices_of(topology: Topology, **given: Any) -> Choices:
+    """List the choices on a network, by step, receiver and shard, unless a model of them would be too large.
 
-    topology: Topology
-    demand: Demand
-    pieces: int  #: P, pieces that every shard is cut into, for models with pieces.
-    instance_sha256: str
-
-    @property
-    def shard_bytes(self) -> Fraction:
-        """Size of a shard, M/N, in bytes."""
-        return self.demand.size_bytes / len(self.topology.nodes)
-
-
-def choices_of(topology: Topology) -> Choices:
-    """List the choices on a network, by step, receiver and shard, unless a model of them would be too large."""
+    Size and pieces of a shard are ``given`` for models that have them.
+    """
     graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
     over: dict[tuple[int, int], list[int]] = defaultdict(list)
     carries: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -87,16 +82,15 @@ def choices_of(topology: Topology) -> Choices:
     for t, receiver, shard, e in rows.tolist():
         over[shard, receiver].append(e)
         carries[e, t].append(shard)
-    return Choices(graph, dict(over), dict(carries), {e: b for e, (_, b) in enumerate(topology.link_ends)})
+    return Choices(topology, graph, dict(over), dict(carries), **given)
 
 
-def index(instance: Instance, options: Any) -> GatherChoices:
+def index(instance: Instance, options: Any) -> Choices:
     """Return the sets of an all_gather's model, with its instance (``Formulation.index``)."""
     topology, demand = network_and_demand(instance)
-    pieces = getattr(options, "pieces", None) or demand.chunks
-    return GatherChoices(
-        **vars(choices_of(topology)), topology=topology, demand=demand, pieces=pieces, instance_sha256=instance.sha256
-    )
+    pieces = (options.pieces or demand.chunks) if hasattr(options, "pieces") else None
+    shard_bytes = demand.size_bytes / len(topology.nodes)
+    return choices_of(topology, shard_bytes=shard_bytes, pieces=pieces, instance_sha256=instance.sha256)
 
 
 def unit_of(network: Topology, shard_bytes: Fraction) -> Fraction:

@@ -33,7 +33,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
-from .extract import AllGather, Balance, ShardParts, TimedShardParts, outcome, read, read_chunked
+from .extract import AllGather, Balance, ShardParts, outcome, parts_of, read
 from .method import BfbOptions, ChunkedOptions
 from .problem import Choices, choices_of, network_and_demand, networks, unit_of
 
@@ -93,10 +93,10 @@ def solve_shares(network: Topology, solve: Solve, budget: Budget, pieces: int | 
     from .formulation import build_chunked, build_lp
 
     with budget.clock.phase("build"):
-        choices = choices_of(network)
-        model = build_lp(choices) if pieces is None else build_chunked(choices, pieces)
+        choices = choices_of(network, pieces=pieces)
+        model = build_lp(choices) if pieces is None else build_chunked(choices)
     solve(model)
-    return read(choices, model) if pieces is None else read_chunked(choices, model, pieces)
+    return read(choices, model)
 
 
 def run_lp(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
@@ -134,17 +134,18 @@ def run_heterogeneous(instance: Instance, solver: Solver, budget: Budget, option
     topology, demand = network_and_demand(instance)
     shard_bytes = demand.size_bytes / len(topology.nodes)
 
-    def broadcast(network: Topology, solve: Solve) -> TimedShardParts:
-        parts, times = fastest(network, shard_bytes, solve, budget)
-        choices = choices_of(network)
+    def broadcast(network: Topology, solve: Solve) -> ShardParts:
+        with budget.clock.phase("build"):
+            choices = choices_of(network, shard_bytes=shard_bytes)
+        parts, times = fastest(choices, solve, budget)
         longest = [max(U for (_, t), U in times.items() if t == step + 1) for step in range(choices.graph.steps)]
-        return TimedShardParts(choices, parts, demand.chunks, Fraction(sum(longest)), network, shard_bytes)
+        return ShardParts(choices, parts, demand.chunks, Fraction(sum(longest)), links_differ=True)
 
     return run_each(instance, solver, budget, broadcast, options)
 
 
 def fastest(
-    network: Topology, shard_bytes: Fraction, solve: Solve, budget: Budget
+    choices: Choices, solve: Solve, budget: Budget
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
     """Solve LP (14), and again without useless links wherever there are any.
 
@@ -152,33 +153,31 @@ def fastest(
     """
     from .formulation import build_heterogeneous
 
-    with budget.clock.phase("build"):
-        choices = choices_of(network)
     parts = {(v, e): 0.0 for (v, _), links in choices.over.items() for e in links}
     times: dict[tuple[int, int], float] = {}
-    unit_s = unit_of(network, shard_bytes)
+    unit_s = unit_of(choices.topology, choices.shard_bytes)
     while choices.carries:
         with budget.clock.phase("build"):
-            model = build_heterogeneous(choices, network, shard_bytes, unit_s)
+            model = build_heterogeneous(choices)
         solve(model)
-        parts |= {index: x.value for index, x in model.x.items()}
+        parts |= parts_of(choices, model)
         found = {index: U.value * float(unit_s) for index, U in model.U.items()}
         times |= found
-        useless = unused_links(choices, network, parts, found)
-        again = {(choices.target[e], t) for e, t in useless}
+        useless = unused_links(choices, parts, found)
+        again = {(choices.target(e), t) for e, t in useless}
         parts |= {(v, e): 0.0 for e, t in useless for v in choices.carries[e, t]}
         choices = choices.only(again, useless)
     return parts, times
 
 
 def unused_links(
-    choices: Choices, network: Topology, parts: Mapping[tuple[int, int], float], times: Mapping[tuple[int, int], float]
+    choices: Choices, parts: Mapping[tuple[int, int], float], times: Mapping[tuple[int, int], float]
 ) -> set[tuple[int, int]]:
     """Find links without a load in a step whose latency alone is the step's time."""
     return {
         (e, t)
         for (e, t), shards in choices.carries.items()
-        if (latency_s := float(network.links[e].latency_s)) > 0
-        and latency_s >= times[choices.target[e], t] * (1 - SAME)
+        if (latency_s := float(choices.topology.links[e].latency_s)) > 0
+        and latency_s >= times[choices.target(e), t] * (1 - SAME)
         and sum(parts[v, e] for v in shards) <= SAME * len(shards)
     }

@@ -13,14 +13,14 @@ NODES = tuple(Node(str(i)) for i in range(4))
 LINKS = tuple(Link(a, b, Fraction(10**9)) for a, b in ("01", "02", "13", "23", "30", "12"))
 #: The link 1 -> 3 half as fast and late.
 SLOW = Topology(NODES, (*LINKS[:2], Link("1", "3", Fraction(10**9, 2), Fraction(1, 4)), *LINKS[3:]))
-CHOICES = choices_of(Topology(NODES, LINKS))
+PLAIN = Topology(NODES, LINKS)
 
 #: Shards of 1 GB, in three pieces where they have any.
 MODELS = {
-    "bfb-{}": (lambda: build_lp(CHOICES), ["link_load", "whole_shard"]),
-    "bfb-chunked-{}": (lambda: build_chunked(CHOICES, 3), ["piece_load", "all_pieces"]),
+    "bfb-{}": (lambda: build_lp(choices_of(PLAIN)), ["link_load", "whole_shard"]),
+    "bfb-chunked-{}": (lambda: build_chunked(choices_of(PLAIN, pieces=3)), ["piece_load", "all_pieces"]),
     "bfb-heterogeneous-{}": (
-        lambda: build_heterogeneous(CHOICES, SLOW, Fraction(10**9), Fraction(1)),
+        lambda: build_heterogeneous(choices_of(SLOW, shard_bytes=Fraction(10**9))),
         ["link_time", "whole_shard"],
     ),
 }

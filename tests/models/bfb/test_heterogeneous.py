@@ -77,7 +77,7 @@ def test_the_loop_ends_at_the_smallest_time(seed, pose, random_digraph):
         max(
             smallest_time(choices, topology, shard, u, t)
             for u in range(len(topology.nodes))
-            if any(choices.target[e] == u and step == t for e, step in choices.carries)
+            if any(choices.target(e) == u and step == t for e, step in choices.carries)
         )
         for t in range(1, choices.graph.steps + 1)
     )
