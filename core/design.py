@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 from .errors import InputError, show_value
 from .units import UnitKind, parse, show
@@ -40,6 +41,12 @@ class Comparison(Enum):
     AT_MOST = "<="
     AT_LEAST = ">="
     EQUAL = "="
+
+    def excess(self, difference: Any) -> Any:
+        """Return by how much a constraint is missed, of the difference of its sides; at most 0 if it is met."""
+        if self is Comparison.EQUAL:
+            return abs(difference)
+        return difference if self is Comparison.AT_MOST else -difference
 
 
 @dataclass(frozen=True)

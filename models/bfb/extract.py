@@ -24,7 +24,7 @@ from ...core.instance import Instance
 from ...core.limits import why_unschedulable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints, Sends, StepSchedule
-from .problem import Choices, network_and_demand
+from .problem import Choices
 
 #: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to
 #: make and to verify.
@@ -90,8 +90,7 @@ def outcome(
     Without an answer if ``schedule`` is False, or the schedule would be too large, which is a limit only if it is True.
     See :func:`_is_optimal` for the status of a schedule.
     """
-    topology, demand = network_and_demand(instance)
-    nodes = len(topology.nodes)
+    demand, nodes = instance.demands[0], len(instance.topology.nodes)
     pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
     sends = len(found) * pieces * nodes * (nodes - 1)
     relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
@@ -133,7 +132,7 @@ def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
     busy equally long in every step. Sends of step t request their link while step t - 1 is under way, before any send
     of step t + 1 can, so that links serve one step after the other without idle time.
     """
-    topology, demand = network_and_demand(instance)
+    topology, demand = instance.topology, instance.demands[0]
     one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1
     if demand.collective is not Collective.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
         return False

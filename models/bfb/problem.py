@@ -12,7 +12,6 @@ import numpy as np
 
 from ...algorithms.breadth_first.broadcast import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
-from ...core.collective import Demand
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.limits import require_buildable
@@ -22,17 +21,10 @@ WIDEST = 10**15  #: Times that the linear program can hold beside one another.
 COLUMN_S = 8e-6  #: Seconds that a choice takes to be listed and built.
 
 
-def network_and_demand(instance: Instance) -> tuple[Topology, Demand]:
-    """Return network and collective of an instance that :func:`.method.supports` accepts."""
-    if not isinstance(instance.network, Topology) or instance.demand is None:
-        raise Unsupported("expected an explicit network and a collective")
-    return instance.network, instance.demand
-
-
 def networks(instance: Instance) -> list[Topology]:
     """Return the network of every part of the collective, transposed for one that runs backwards."""
-    topology, demand = network_and_demand(instance)
-    return [transpose(topology)] * demand.collective.sums + [topology] * demand.collective.copies
+    topology, kind = instance.topology, instance.demands[0].collective
+    return [transpose(topology)] * kind.sums + [topology] * kind.copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +79,7 @@ def choices_of(topology: Topology, **given: Any) -> Choices:
 
 def index(instance: Instance, options: Any) -> Choices:
     """Return the sets of an all_gather's model, with its instance (``Formulation.index``)."""
-    topology, demand = network_and_demand(instance)
+    topology, demand = instance.topology, instance.demands[0]
     pieces = (options.pieces or demand.chunks) if hasattr(options, "pieces") else None
     shard_bytes = demand.size_bytes / len(topology.nodes)
     return choices_of(topology, shard_bytes=shard_bytes, pieces=pieces, instance_sha256=instance.sha256)

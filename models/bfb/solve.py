@@ -35,7 +35,7 @@ from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .extract import AllGather, Balance, ShardParts, outcome, parts_of, read
 from .method import BfbOptions, ChunkedOptions
-from .problem import Choices, choices_of, network_and_demand, networks, unit_of
+from .problem import Choices, choices_of, networks, unit_of
 
 Solve = Callable[[Any], None]  #: Has a model solved; the values are then in its variables.
 SAME = 1e-7  #: Relative difference at which two times of a solver are the same, and part of a shard that is none.
@@ -106,7 +106,7 @@ def run_lp(instance: Instance, solver: Solver, budget: Budget, options: BfbOptio
 
 def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: ChunkedOptions) -> Outcome:
     """Solve program (13) of all nodes and steps, or round its relaxation (``Method.run``)."""
-    pieces = network_and_demand(instance)[1].chunks
+    pieces = instance.demands[0].chunks
 
     def broadcast(network: Topology, solve: Solve) -> ShardParts:
         if options.solution == "program":
@@ -131,7 +131,7 @@ def rounding_bound(found: Balance, pieces: int) -> Fraction:
 
 def run_heterogeneous(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
     """Solve LP (14) of all nodes and steps, without links that only add latency (``Method.run``)."""
-    topology, demand = network_and_demand(instance)
+    topology, demand = instance.topology, instance.demands[0]
     shard_bytes = demand.size_bytes / len(topology.nodes)
 
     def broadcast(network: Topology, solve: Solve) -> ShardParts:

@@ -7,12 +7,15 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ...core.limits import require_buildable
 from ...core.rows import Lists, Table, rows
 from .problem import Exchange
 
 
 def build(exchange: Exchange) -> Any:
     """Build the model: messages, links of rails and of servers, and the least time."""
+    columns = len(exchange.between) * len(exchange.rails)
+    require_buildable(columns, f"{len(exchange.between):,} messages", 4e-5)
     m = pyo.ConcreteModel("fast")
     variables(m, exchange)
     delivery(m)
@@ -90,7 +93,7 @@ def link_load(exchange: Exchange, link: str) -> tuple[list[int], Callable[[Any, 
     for rank in ranks:
         ways[rank] = exchange.passing.get((link, rank), [])
         stays[rank] = float(exchange.staying.get((link, rank), 0))
-        room[rank] = float(exchange.rate(link, rank) * exchange.bound[0])
+        room[rank] = float(exchange.servers.rate(link, rank) * exchange.bound[0])
     size = Table((pair, float(exchange.sizes[pair])) for pair in exchange.between)
     return ranks, lambda m, r: sum(size[s, t] / room[r] * m.x[s, t, g] for s, t, g in ways[r]) + stays[r] / room[r]
 

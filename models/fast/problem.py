@@ -15,10 +15,8 @@ from ...core.collective import Collective
 from ...core.conditions import conditions
 from ...core.errors import Refusal
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.topology import NodeKind, Topology
 
-COLUMN_S = 4e-5  #: Seconds that a column of the linear program takes to be built.
 Pieces = dict[tuple[int, int, int], Fraction]  #: Bytes of a message on every rail that it takes.
 
 Rails = Literal["balanced", "source", "target", "optimal"]
@@ -62,13 +60,13 @@ class Servers:
         hub = self.hubs[i] if i == j else min(self.beside[a] & self.beside[b])
         return self.link[a, hub], self.link[hub, b]
 
-    def rate(self, rank: int, *, inside: bool, out: bool) -> Fraction:
-        """Return the bandwidth of a rank's link to or from its server's switch, or its rail's."""
+    def rate(self, link: str, rank: int) -> Fraction:
+        """Return the bandwidth of a link of :attr:`Exchange.passing`."""
         node, hub = self.topology.rank_nodes[rank], self.hubs[self.place[rank][0]]
-        if not inside:
+        if link.startswith("rail"):
             other = self.members[self.place[rank][0] - 1][self.place[rank][1]]
             hub = min(self.beside[node] & self.beside[self.topology.rank_nodes[other]])
-        return self.topology.links[self.link[(node, hub) if out else (hub, node)]].bandwidth_Bps
+        return self.topology.links[self.link[(node, hub) if link.endswith("out") else (hub, node)]].bandwidth_Bps
 
 
 def _switches(topology: Topology) -> set[int]:
@@ -150,10 +148,6 @@ class Exchange:
             found["server_in", t] += self.sizes[s, t]
         return found
 
-    def rate(self, link: str, rank: int) -> Fraction:
-        """Return the bandwidth of a link of :attr:`passing`."""
-        return self.servers.rate(rank, inside=link.startswith("server"), out=link.endswith("out"))
-
     @cached_property
     def bound(self) -> tuple[Fraction, CutCertificate]:
         """Largest time of data that must leave or enter a server or a rank, with its cut."""
@@ -213,8 +207,8 @@ def supports(instance: Instance) -> Refusal | None:
     return None
 
 
-def exchange_of(instance: Instance) -> Exchange:
-    """Return the messages of a supported instance; those between the same ranks are joined."""
+def exchange_of(instance: Instance, options: object = None) -> Exchange:
+    """Return a supported instance's messages, joined between the same ranks (``Formulation.index``)."""
     topology = instance.topology
     servers = servers_of(topology)
     assert servers is not None  # noqa: S101 (it is supported)
@@ -224,13 +218,6 @@ def exchange_of(instance: Instance) -> Exchange:
             pair = held[0], needed[0]
             sizes[pair] = sizes.get(pair, Fraction(0)) + size
     return Exchange(instance, servers, sizes, instance.demands[0].chunks)
-
-
-def index(instance: Instance, options: object) -> Exchange:
-    """Return the messages (``Formulation.index``)."""
-    exchange = exchange_of(instance)
-    require_buildable(len(exchange.between) * len(exchange.rails), f"{len(exchange.between):,} messages", COLUMN_S)
-    return exchange
 
 
 def seconds(index: Exchange, objective: float) -> float:
@@ -305,5 +292,5 @@ def busy_s(exchange: Exchange, pieces: Pieces) -> dict[str, Fraction]:
             carried[end] += size
     longest: dict[str, Fraction] = defaultdict(Fraction)
     for (link, rank), size in carried.items():
-        longest[link] = max(longest[link], size / exchange.rate(link, rank))
+        longest[link] = max(longest[link], size / exchange.servers.rate(link, rank))
     return longest

@@ -23,7 +23,7 @@ from ...algorithms.graphs.maxflow import RootedFlow, max_flow, smallest_step, wo
 from ...algorithms.graphs.network import Exact, Network, components
 from ...core.bounds import CutCertificate, PartitionCertificate
 from ...core.instance import Instance
-from ...core.schedule import Bools
+from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from .problem import ForestProblem
 
@@ -119,33 +119,31 @@ _DUAL_THRESHOLDS = 24  #: Thresholds that are tried, spread over all different l
 
 def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
     """Return the best bound of some cuts and partitions; each is exact whatever the parts are."""
-    topology = instance.topology
-    found: list[Bound] = []
-    for side in sides:
-        for nodes in (side, ~side):
-            found.append(cut_bound(instance, np.flatnonzero(nodes).tolist()))
-    for parts in linked_parts(topology):
-        if len(parts) > 1:
-            found.append(partition_bound(instance, parts))
+    cuts = [np.flatnonzero(nodes).tolist() for side in sides for nodes in (side, ~side)]
+    found: list[Bound] = [cut_bound(instance, cut) for cut in cuts]
+    found += [partition_bound(instance, parts) for parts in linked_parts(instance.topology) if len(parts) > 1]
     return max(found, key=lambda bound: bound[0])
 
 
 def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
     """Yield the components with ranks that links above some bandwidths join."""
-    size = len(topology.nodes)
     rates = sorted({link.bandwidth_Bps for link in topology.links})
     step = max(len(rates) // _BANDWIDTH_THRESHOLDS, 1)
-    tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     rank = {rate: index for index, rate in enumerate(rates)}
     speed = np.array([rank[link.bandwidth_Bps] for link in topology.links])
     computes = set(topology.rank_nodes)
     for threshold in range(0, len(rates) + step, step):
-        fast = speed >= threshold
-        label = components(size, tail[fast], head[fast])
-        parts: dict[int, list[int]] = {}
-        for node, part in enumerate(label.tolist()):
-            parts.setdefault(part, []).append(node)
-        yield [part for part in parts.values() if not computes.isdisjoint(part)]
+        parts = linked_nodes(len(topology.nodes), ends[speed >= threshold])
+        yield [part for part in parts if not computes.isdisjoint(part)]
+
+
+def linked_nodes(nodes: int, ends: Ints, *, strong: bool = False) -> list[list[int]]:
+    """List the weakly, or strongly, connected components of links, given by their ends, by their first nodes."""
+    parts: dict[int, list[int]] = {}
+    for node, part in enumerate(components(nodes, *ends.T, strong=strong).tolist()):
+        parts.setdefault(part, []).append(node)
+    return list(parts.values())
 
 
 def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:
@@ -214,8 +212,5 @@ def _sharpness(network: ForestProblem, groups: Sequence[frozenset[int]], ranks: 
 
 def strong_components(network: ForestProblem, links: Sequence[int]) -> list[frozenset[int]]:
     """Return the strongly connected components of some links."""
-    import networkx as nx
-
-    graph = nx.DiGraph((network.tail[e], network.head[e]) for e in links)
-    graph.add_nodes_from(range(network.nodes))
-    return sorted(map(frozenset, nx.strongly_connected_components(graph)), key=min)
+    ends = np.array(network.topology.link_ends, dtype=np.int64).reshape(-1, 2)[list(links)]
+    return list(map(frozenset, linked_nodes(network.nodes, ends, strong=True)))

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from ...algorithms.schedules.problem import GroupProblem, supports_groups
 from ...core.answers import BoundOnly
 from ...core.collective import Collective, Demand
 from ...core.errors import Refusal, show_value
@@ -114,19 +115,9 @@ class SinkOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return why ForestColl does not apply to an instance, or None."""
-    if not isinstance(instance.network, Topology):
-        text = f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
-        return Refusal("network", text)
-    if instance.demand is None or instance.also:
-        return Refusal("collective", "the instance has no collective, or several; expected one")
-    if instance.demand.collective not in COLLECTIVES:
-        defined = ", ".join(kind.name for kind in COLLECTIVES)
-        return Refusal("collective", f"spanning trees do not support {instance.demand.collective.name}, but {defined}")
-    if len(group_ranks(instance.network, instance.demand)) < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    if instance.demand.size_bytes <= 0:
-        return Refusal("data", "the collective has no data to move")
-    return None
+    if instance.also:
+        return Refusal("collective", "the instance has several collectives; expected one")
+    return supports_groups(instance, COLLECTIVES)
 
 
 def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
@@ -136,39 +127,38 @@ def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
 
 def supports_program(instance: Instance) -> Refusal | None:
     """Refuse all but an all-reduce among all ranks, for linear program (6); return the reason or None."""
-    if (reason := supports(instance)) is not None or instance.demand is None:
+    if (reason := supports(instance)) is not None:
         return reason
-    if (kind := instance.demand.collective) is not Collective.ALL_REDUCE:
+    if (kind := instance.demands[0].collective) is not Collective.ALL_REDUCE:
         return Refusal("collective", f"linear program (6) does not support {kind.name}, but all_reduce")
-    if instance.demand.ranks is not None:
+    if instance.demands[0].ranks is not None:
         return Refusal("ranks", "linear program (6) is for all ranks, not a process group")
-    return None
-
-
-def supports_gather(instance: Instance) -> Refusal | None:
-    """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
-    if (reason := supports_bound(instance)) is not None or instance.demand is None:
-        return reason
-    if (kind := instance.demand.collective) not in GATHERS:
-        text = f"one stage of flows does not bound {kind.name}, but all_gather and reduce_scatter"
-        return Refusal("collective", text)
     return None
 
 
 def supports_bound(instance: Instance) -> Refusal | None:
     """Refuse all but explicit networks with a collective from every rank to every rank; return the reason or None."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", "it needs an explicit network of nodes and links, not building blocks")
-    if instance.demand is None or instance.also:
-        text = "it bounds one collective at a time" if instance.also else "the instance has no collective"
-        return Refusal("collective", text)
-    if (kind := instance.demand.collective) not in BOUNDED:
+    if instance.also:
+        return Refusal("collective", "it bounds one collective at a time")
+    if instance.demand is not None and (kind := instance.demand.collective) not in BOUNDED:
         return Refusal("collective", f"it does not bound {kind.name}, but {', '.join(k.name for k in BOUNDED)}")
-    if not instance.demand.is_of_all(instance.npus):
+    return supports_groups(instance, BOUNDED, _fits_all_ranks)
+
+
+def _fits_all_ranks(problem: GroupProblem) -> Refusal | None:
+    if not problem.demand.is_of_all(problem.instance.npus):
         return Refusal("ranks", "it needs all ranks in the process group")
-    if instance.npus < 2 or instance.demand.size_bytes <= 0:
-        return Refusal("data", "the collective has no data to move")
-    return None if instance.network.links else Refusal("network", "the network has no links")
+    return None if problem.topology.links else Refusal("network", "the network has no links")
+
+
+def supports_gather(instance: Instance) -> Refusal | None:
+    """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
+    if (reason := supports_bound(instance)) is not None:
+        return reason
+    if (kind := instance.demands[0].collective) not in GATHERS:
+        text = f"one stage of flows does not bound {kind.name}, but all_gather and reduce_scatter"
+        return Refusal("collective", text)
+    return None
 
 
 #: What the methods' metrics mean, beside those of the verifier.

@@ -176,12 +176,6 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fractio
     return entering, leaving
 
 
-def unreachable_error(problem: ForestProblem, side: Bools, *, backwards: bool) -> InputError:
-    """Return the error of a network in which data cannot reach, or leave, a set of nodes."""
-    verb = "leads out of" if backwards else "leads to"
-    return InputError(f"disconnected: no link {verb} {problem.names(side)}", place="network.links")
-
-
 def _problem(topology: Topology, demand: Demand) -> ForestProblem:
     ranks = group_ranks(topology, demand)
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
@@ -235,9 +229,7 @@ class PairNetwork:
     def __init__(self, network: ForestProblem, hubs: Sequence[int] = ()) -> None:
         self.network = network
         self.hubs = tuple(hubs)
-        self.is_end = [False] * network.nodes
-        for node in self.ends:
-            self.is_end[node] = True
+        self.is_end = [node in self.ends for node in range(network.nodes)]
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -248,8 +240,7 @@ class PairNetwork:
     def direct(self) -> dict[Pair, list[int]]:
         """Links between two nodes of trees."""
         found = defaultdict[Pair, list[int]](list)
-        for e in self.network.links:
-            a, b = self.network.tail[e], self.network.head[e]
+        for e, (a, b) in enumerate(self.network.topology.link_ends):
             if self.is_end[a] and self.is_end[b]:
                 found[a, b].append(e)
         return dict(found)

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import numpy as np
 
 from ...algorithms.forests.engine import grow_forest, warm_up
 from ...algorithms.forests.expansion import expand, trace_splits
+from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_orbits
 from ...algorithms.forests.splitting import Unsplittable
 from ...algorithms.graphs.maxflow import Unreachable
 from ...algorithms.graphs.network import INT64_SAFE, Exact
@@ -21,22 +23,23 @@ from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_links
 from ...core.bounds import Certificate, CutCertificate
 from ...core.budget import Budget
 from ...core.collective import Collective
-from ...core.errors import Unsupported
+from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
-from ...core.schedule import Bools
+from ...core.ragged import offsets
+from ...core.schedule import Bools, Ints
 from ...core.solver import Solver
 from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k
 from .method import ForestOptions
-from .problem import ForestProblem, pose, unreachable_error
-from .symmetric import busiest_of_orbits, orbit_forest, parts_of
+from .problem import ForestProblem, pose
 
 #: More trees than this from all roots together are rejected before memory is taken: a tree takes some 60 bytes for
 #: every rank.
 MAX_EDGES = 200_000_000
 
+MOST_ROWS = 120  #: Orbits of links and of ranks that are too many for a small linear program.
 KEPT = 1024  #: Ranks from which on trees that stand for others are not written out.
 MOST_COPIES = 2**63  #: A tree may be used at most so often.
 
@@ -208,7 +211,9 @@ def way_of(problem: ForestProblem, *, backwards: bool) -> ForestDirection:
     try:
         return ForestDirection(problem, optimum(problem), backwards)
     except Unreachable as error:
-        raise unreachable_error(problem, error.side, backwards=backwards) from None
+        verb = "leads out of" if backwards else "leads to"
+        text = f"disconnected: no link {verb} {problem.names(error.side)}"
+        raise InputError(text, place="network.links") from None
 
 
 def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool) -> tuple[Fraction, Certificate]:
@@ -249,25 +254,85 @@ def _forest(
 def _symmetric(
     way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
 ) -> PackedForest | None:
-    """Pack a forest by the network's translations, if there are any and they are allowed."""
+    """Pack an optimal forest for one root per orbit of the network's translations, moved to all others; None without.
+
+    All trees are listed unless ``kept``.
+    """
     problem, best = way.problem, way.best
     if options.symmetry == "none":
         return None
-    if (made := orbit_forest(problem, best, instance.sha256, budget)) is None:
+    if (symmetry := problem.symmetry) is None or len(symmetry.size) + len(symmetry.roots) > MOST_ROWS:
         return None
-    answer, forest = made
-    packing, translations = answer.trees, answer.translations
-    few = options.symmetry == "auto" and len(problem.ranks) < KEPT
-    if not kept or few or options.symmetry == "written":
-        with budget.clock.phase("expand"):
+    with budget.clock.phase("pack"):
+        # The room of an orbit of links is its bandwidth for the optimal time, per motion.
+        first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
+        room = tuple(
+            best.ratio * problem.bandwidths[link] * size / symmetry.motions
+            for link, size in zip(first, symmetry.size.tolist(), strict=True)
+        )
+        network = OrbitNetwork(*problem.ends, problem.members, symmetry.roots, symmetry.orbit, room)
+        forest = pack_orbits(network, budget.seed, lambda: budget.is_exhausted)
+    if forest is None:
+        return None
+    trees = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots"
+    budget.progress(f"{trees}, each moved to {symmetry.motions:,}")
+    parts = lcm(*(weight.denominator for weight in forest.weight))  # the fewest of which every tree carries whole ones
+    translations = symmetry.translations
+    with budget.clock.phase("expand"):
+        packing = _orbit_packing(problem, network.roots, forest, parts, instance.sha256)
+        answer = TreeOrbits(packing, translations)
+        few = options.symmetry == "auto" and len(problem.ranks) < KEPT
+        if not kept or few or options.symmetry == "written":
             packing, translations = expand_orbits(answer, problem.topology), ()
     counts = {
         "motions": answer.motions,
         "roots": len(np.unique(answer.trees.root)),
-        "parts": parts_of(forest),
+        "parts": parts,
         "grown_trees": forest.tried,
     }
     return PackedForest(packing, best.k, best.copies, way.seconds, best.side, counts, translations)
+
+
+def _orbit_packing(
+    problem: ForestProblem, roots: Ints, forest: OrbitForest, parts: int, instance_sha256: str
+) -> TreePacking:
+    """Return the trees of the roots as a packing of equal parts of a root's data; their numbers are ranks."""
+    rank = np.full(problem.nodes, -1, dtype=np.int64)
+    rank[list(problem.topology.rank_nodes)] = np.arange(len(problem.topology.ranks))
+    trees = forest.trees
+    edges = offsets([len(tree.child) for tree in trees])
+    hops = np.concatenate([np.diff(tree.offset) for tree in trees])
+    return TreePacking(
+        instance_sha256,
+        TreeKind.OUT,
+        rank[roots[[tree.root for tree in trees]]],
+        np.array([int(weight * parts) for weight in forest.weight], dtype=np.int64),
+        problem.part_bytes / parts,
+        edges,
+        rank[np.concatenate([tree.parent for tree in trees])],
+        rank[np.concatenate([tree.child for tree in trees])],
+        offsets(hops),
+        np.concatenate([tree.links for tree in trees]),
+    )
+
+
+def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
+    """Return the time of the most loaded link."""
+    symmetry = problem.symmetry
+    assert symmetry is not None  # noqa: S101 (the answer comes from it)
+    load = [0] * len(symmetry.size)
+    for part in answer.trees.passes:
+        units = part.units[part.path_tree]
+        orbit = symmetry.orbit[part.path_links]
+        for index in range(len(load)):
+            load[index] += sum(units[orbit == index].tolist())
+    first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
+    rates = (problem.topology.links[link].bandwidth_Bps for link in first)
+    seconds: list[Fraction] = [
+        units * symmetry.motions / (rate * size)
+        for units, rate, size in zip(load, rates, symmetry.size.tolist(), strict=True)
+    ]
+    return answer.trees.unit_bytes * max(seconds)
 
 
 def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> list[int]:
@@ -294,14 +359,13 @@ def _answer(instance: Instance, ways: list[ForestDirection], forests: list[Packe
 def _metrics(way: ForestDirection, forest: PackedForest) -> dict[str, Any]:
     """Return the method's metrics; rates in 10^9 bytes per second."""
     problem, best = way.problem, way.best
-    inside = ~best.side
     return {
         "inv_x": str(best.ratio / problem.unit_Bps * 10**9),
         "k": forest.k,
         "U": str(forest.copies / problem.unit_Bps * 10**9),
         "optimal_k": best.k,
         "smallest_k": smallest_k(problem, best),
-        "cut_ranks": int((inside & problem.members).sum()),
+        "cut_ranks": int((~best.side & problem.members).sum()),
         "cut_bandwidth_GBps": str(problem.graph.into(best.side) * problem.unit_Bps / 10**9),
         **forest.counts,
     }

@@ -51,14 +51,20 @@ def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_f
     """
     cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
     u = _repair_multipliers(problem, cost, multipliers.constraints, scale_free=scale_free)
-    u = _shrink_multipliers(problem, cost, u)
+    part = ulp(1.0)
+    while part <= _ROUNDING and min(_slopes(problem, cost, u), default=0.0) < 0:
+        u, part = [ui * (1 - part) for ui in u], 2 * part  # without any multipliers, slopes are prices
     multipliers = replace(multipliers, constraints=u)
     slopes = _slopes(problem, cost, u)
     limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
     if min(slopes, default=0.0) < 0 or (scale_free and limits > 0):
         return Line(-inf, multipliers, (0.0,) * problem.dimensions)
     traffic = _traffic(problem, multipliers)
-    value = multipliers.time_weight * _constant(problem, multipliers)
+    overlapped = (
+        float(o.weight) * (1 - share) * float(o.dp_compute_s)
+        for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
+    )
+    value = multipliers.time_weight * (float(problem.time.constant_s) + sum(overlapped))
     if not scale_free:  # the smallest multiple of a plan has no limits to charge for
         value -= limits
     value += sum(2 * sqrt(A * c) for A, c in zip(traffic, slopes, strict=True))
@@ -95,15 +101,6 @@ def _repair_multipliers(
     return u
 
 
-def _shrink_multipliers(problem: DesignProblem, cost: Sequence[float], given: Sequence[float]) -> list[float]:
-    """Shrink multipliers by rounding errors until every slope is nonnegative: without any, slopes are prices."""
-    u, part = list(given), ulp(1.0)
-    while part <= _ROUNDING and min(_slopes(problem, cost, u), default=0.0) < 0:
-        u = [ui * (1 - part) for ui in u]
-        part *= 2
-    return u
-
-
 def _slopes(problem: DesignProblem, cost: Sequence[float], u: Sequence[float]) -> list[float]:
     """Return ``c_d``: the price of each dimension plus its multipliers' charges."""
     return [
@@ -130,14 +127,6 @@ def _traffic(problem: DesignProblem, multipliers: Multipliers) -> list[float]:
         )
         for d in range(problem.dimensions)
     ]
-
-
-def _constant(problem: DesignProblem, multipliers: Multipliers) -> float:
-    overlapped = (
-        float(o.weight) * (1 - share) * float(o.dp_compute_s)
-        for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
-    )
-    return float(problem.time.constant_s) + sum(overlapped)
 
 
 def certificate_line(problem: DesignProblem, line: Line) -> SupportingLine:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ...core.answers import BandwidthPlan
 from ...core.design import Comparison, Objective
 from .problem import DesignProblem
 
@@ -155,3 +156,9 @@ def objective(m: Any, problem: DesignProblem) -> None:
     """Minimize ``T`` (PerfOptBW) or ``T C`` (PerfPerCostOptBW, section 4.4.5)."""
     wanted = m.time if problem.objective is Objective.PERF else m.time * m.cost
     m.objective = pyo.Objective(expr=wanted, sense=pyo.minimize)
+
+
+def plan_of(model: Any, problem: DesignProblem) -> BandwidthPlan:
+    """Return the bandwidths of a solved model (``Formulation.extract``)."""
+    units = problem.bandwidth_units_Bps
+    return BandwidthPlan(tuple(max(0.0, pyo.value(model.bandwidth[d])) * units[d - 1] for d in model.D))

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from ...core.answers import BandwidthPlan
 from ...core.budget import Budget
-from ...core.design import Comparison, Design, Objective, PartialUse, parse_constraints
+from ...core.design import Design, Objective, PartialUse, parse_constraints
 from ...core.errors import InputError, Refusal
 from ...core.fabric import Fabric, network_price
 from ...core.fields import Money, Rate, Strict
@@ -145,9 +145,7 @@ def split_equally(instance: Instance, solver: Solver, budget: Budget, options: D
     if equal is None:
         raise InputError("EqualBW needs a total bandwidth or a cost budget", place="design")
     for constraint in problem.constraints:
-        excess = equal * sum(constraint.coefficients) - constraint.limit
-        wrong = {Comparison.AT_MOST: excess > 0, Comparison.AT_LEAST: excess < 0, Comparison.EQUAL: excess != 0}
-        if wrong[constraint.comparison]:
+        if constraint.comparison.excess(equal * sum(constraint.coefficients) - constraint.limit) > 0:
             shown = f"{float(equal) / 1e9:.6g} GB/s"
             return Outcome(Status.INFEASIBLE, message=f"{shown} in every dimension does not meet {constraint.label!r}")
     plan = (float(equal),) * problem.dimensions
@@ -202,11 +200,11 @@ ALLOCATION = Formulation(
     summary="bandwidths of all dimensions, with one product of a bandwidth and its inverse each",
     paper=PAPER,
     equations="sections 4.4.2 to 4.4.5",
-    index=f"{__package__}.problem:index",
+    index=f"{__package__}.problem:pose_problem",
     build=f"{__package__}.formulation:build",
-    extract=f"{__package__}.solve:plan_of",
+    extract=f"{__package__}.formulation:plan_of",
     labels=f"{__package__}.problem:labels",
-    value=f"{__package__}.solve:in_units",
+    value=f"{__package__}.problem:in_units",
     needs=("nonconvex-quadratic", "quadratic-constraints"),
     options=DesignOptions,
     supports=supports,

@@ -106,8 +106,7 @@ class Coefficients:
         terms = self.rows * bandwidth
         excess = terms.sum(axis=1) - self.limits
         slack = _FEASIBLE * np.maximum(np.abs(terms).max(axis=1, initial=0.0), np.abs(self.limits))
-        signs = {Comparison.AT_MOST: excess, Comparison.AT_LEAST: -excess, Comparison.EQUAL: np.abs(excess)}
-        return all(signs[c.comparison][i] <= slack[i] for i, c in enumerate(self.problem.constraints))
+        return all(c.comparison.excess(excess[i]) <= slack[i] for i, c in enumerate(self.problem.constraints))
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ import pyomo.environ as pyo
 from ...core.bounds import LagrangianCertificate
 from ...core.budget import Budget, Progress, ignore
 from ...core.design import Comparison
-from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
+from ...core.solver import CompiledModel, ResolvingSolver, SolverOptions, SolverResult, Termination
 from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
-from .formulation import build, constraint_row_scale, traffic_coefficient
+from .formulation import build, constraint_row_scale, plan_of, traffic_coefficient
 from .newton import Coefficients, sharpen
 from .problem import DesignProblem
 
@@ -98,11 +98,6 @@ class Relaxation:
     def tangents(self) -> int:
         """Number of tangents so far."""
         return sum(map(len, self.points.values()))
-
-    @property
-    def size(self) -> ModelSize:
-        """Current size of the linear program."""
-        return self.compiled.size
 
     def largest_bandwidths(self) -> list[float] | SolverResult:
         """Return each dimension's largest bandwidth under the linear constraints alone, in B/s; ``inf`` has no limit.
@@ -228,8 +223,7 @@ class Relaxation:
 
     def plan(self) -> tuple[float, ...]:
         """Return the bandwidths of the last solution in bytes per second."""
-        units = self.problem.bandwidth_units_Bps
-        return tuple(max(0.0, pyo.value(self.model.bandwidth[d])) * units[d - 1] for d in self.model.D)
+        return plan_of(self.model, self.problem).bandwidth_Bps
 
     @cached_property
     def interior_Bps(self) -> tuple[float, ...] | None:

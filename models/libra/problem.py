@@ -156,9 +156,9 @@ class DesignProblem:
         return time if self.objective is Objective.PERF else time * self.cost_usd(bandwidth_Bps)
 
 
-def index(instance: Instance, options: Any) -> DesignProblem:
-    """Return the problem of an instance with the options' changes (``Formulation.index``)."""
-    return pose_problem(instance)
+def in_units(problem: DesignProblem, objective: float) -> float:
+    """Convert the model's objective to seconds, or seconds times dollars (``Formulation.value``)."""
+    return objective * problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
 
 
 def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
@@ -166,8 +166,8 @@ def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
     return {"c": lambda number: problem.constraints[number - 1].label}
 
 
-def pose_problem(instance: Instance) -> DesignProblem:
-    """Read an instance as a LIBRA problem.
+def pose_problem(instance: Instance, options: object = None) -> DesignProblem:
+    """Read a posed instance as a LIBRA problem (``Formulation.index``).
 
     Ill-posed is perf-per-cost when zero bandwidth is allowed and there is computation, whose cost shrinks with the
     network.
@@ -179,20 +179,10 @@ def pose_problem(instance: Instance) -> DesignProblem:
         raise InputError("missing, but perf-per-cost needs prices", place="cost_model")
     constraints = design.linear_constraints(count, prices)
     problem = DesignProblem(design.objective, time_model(instance), count, prices, constraints)
-    nothing_is_allowed = all(_allows_zero(c) for c in constraints)
+    nothing_is_allowed = all(c.comparison.excess(-c.limit) <= 0 for c in constraints)
     if design.objective is Objective.PERF_PER_COST and nothing_is_allowed and problem.time.constant_s > 0:
         raise InputError(ILL_POSED, place="design")
     return problem
-
-
-def _allows_zero(constraint: LinearConstraint) -> bool:
-    match constraint.comparison:
-        case Comparison.AT_MOST:
-            return constraint.limit >= 0
-        case Comparison.AT_LEAST:
-            return constraint.limit <= 0
-        case Comparison.EQUAL:
-            return constraint.limit == 0
 
 
 def time_model(instance: Instance) -> TimeModel:
@@ -270,13 +260,15 @@ class _Collector:
     ) -> None:
         tp_terms, dp_terms = (_merge_terms((v, (m,)) for v, m in branch) for branch in (tp, dp))
         key = (tuple(t.traffic for t in tp_terms), tuple(t.traffic for t in dp_terms), compute)
+        layers: tuple[tuple[int, int], ...] = ()
         if key in self.stages:
             known_weight, known_tp, known_dp, _, layers = self.stages[key]
-            tp_terms = [Term(a.traffic, a.members + b.members) for a, b in zip(known_tp, tp_terms, strict=True)]
-            dp_terms = [Term(a.traffic, a.members + b.members) for a, b in zip(known_dp, dp_terms, strict=True)]
-            self.stages[key] = (known_weight + weight, tp_terms, dp_terms, compute, (*layers, where))
-        else:
-            self.stages[key] = (weight, tp_terms, dp_terms, compute, (where,))
+            weight += known_weight
+            tp_terms, dp_terms = (
+                [Term(a.traffic, a.members + b.members) for a, b in zip(*branches, strict=True)]
+                for branches in ((known_tp, tp_terms), (known_dp, dp_terms))
+            )
+        self.stages[key] = (weight, tp_terms, dp_terms, compute, (*layers, where))
 
     def finish(self) -> TimeModel:
         terms = _merge_terms(self.serial)
@@ -318,8 +310,7 @@ def _dimension(kind: Collective, m: Fraction, span: Span, i: int, fabric: Fabric
             return m * (n - 1) / n
         case Collective.POINT_TO_POINT:
             return m
-        case _:
-            raise ValueError(f"LIBRA does not model {kind.name}")
+    raise ValueError(f"LIBRA does not model {kind.name}")
 
 
 def _stretch(part: int, fabric: Fabric, i: int) -> Fraction:

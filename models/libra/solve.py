@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-import pyomo.environ as pyo
-
 from ...core.answers import BandwidthPlan
 from ...core.bounds import LagrangianCertificate, SolverBound, SweepCertificate
 from ...core.budget import Budget
@@ -23,10 +21,10 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination, resolving
 from .bounds import certificate_line
-from .formulation import build
+from .formulation import build, plan_of
 from .method import CodesignOptions, LibraOptions
 from .outer_approximation import Relaxation, search_frontier, solve_scale_free
-from .problem import DesignProblem, pose_problem
+from .problem import DesignProblem, in_units, pose_problem
 
 #: Relative gaps that are certified unless the user asks for another.
 GAPS = {Objective.PERF: 1e-7, Objective.PERF_PER_COST: 1e-6}
@@ -64,7 +62,7 @@ def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: fl
     result = solver.solve(model, budget, SolverOptions(rel_gap=gap / 10, feasibility_tolerance=_TOLERANCE))
     size = result.size
     if result.termination in (Termination.INFEASIBLE, Termination.INFEASIBLE_OR_UNBOUNDED):
-        return infeasible(problem, model, result, solver, budget, size=size)
+        return explain(problem, model, result, solver, budget, size=size)
     if result.termination is Termination.UNBOUNDED:
         return Outcome(Status.UNBOUNDED, message="no limit on the bandwidths", reports=(result,), size=size)
     if not result.has_solution:
@@ -92,17 +90,6 @@ def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: fl
     )
 
 
-def plan_of(model: Any, problem: DesignProblem) -> BandwidthPlan:
-    """Return the bandwidths of a solved model."""
-    units = problem.bandwidth_units_Bps
-    return BandwidthPlan(tuple(max(0.0, pyo.value(model.bandwidth[d])) * units[d - 1] for d in model.D))
-
-
-def in_units(problem: DesignProblem, objective: float) -> float:
-    """Convert the model's objective to seconds, or seconds times dollars."""
-    return objective * problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
-
-
 def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: Budget, gap: float) -> Outcome:
     """Solve by outer approximation on linear programs."""
     computes = problem.time.constant_s or any(o.dp_compute_s for o in problem.time.overlaps)
@@ -113,7 +100,9 @@ def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: B
     if isinstance(largest, SolverResult):
         return explain(problem, relaxation.model, largest, solver, budget)
     if (starved := starved_dimension(problem, largest)) is not None:
-        return Outcome(Status.INFEASIBLE, message=starved, reports=tuple(relaxation.reports), size=relaxation.size)
+        return Outcome(
+            Status.INFEASIBLE, message=starved, reports=tuple(relaxation.reports), size=relaxation.compiled.size
+        )
     limited = all(largest[d] < inf for d in problem.time.used_dimensions)
     if problem.objective is Objective.PERF:
         if not limited:
@@ -160,7 +149,7 @@ def finish(
     stopped = [_STOPPED[r.termination] for r in relaxation.reports[-1:] if r.termination in _STOPPED]
     common: dict[str, Any] = {
         "reports": tuple(relaxation.reports),
-        "size": relaxation.size,
+        "size": relaxation.compiled.size,
         "iterations": relaxation.rounds,
         "message": stopped[0] if stopped else "",
     }
@@ -173,18 +162,13 @@ def finish(
     return Outcome(status, BandwidthPlan(plan_Bps), value, min(bound, value), certificate, **common)
 
 
-def explain(problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget) -> Outcome:
-    """Return the outcome without a plan; clashing constraints are named."""
-    if result.termination is not Termination.INFEASIBLE:
-        message = _STOPPED.get(result.termination, result.message or result.termination.value)
-        return Outcome(Status.LIMIT, message=message, reports=(result,))
-    return infeasible(problem, model, result, solver, budget)
-
-
-def infeasible(
+def explain(
     problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget, **size: Any
 ) -> Outcome:
-    """Return an infeasible outcome that names the clashing constraints."""
+    """Return the outcome of a solve without a plan; constraints that clash are named."""
+    if result.termination not in (Termination.INFEASIBLE, Termination.INFEASIBLE_OR_UNBOUNDED):
+        message = _STOPPED.get(result.termination, result.message or result.termination.value)
+        return Outcome(Status.LIMIT, message=message, reports=(result,))
     clash = clashing_constraints(model, list(model.design.values()), solver, budget)
     labels = ", ".join(repr(problem.constraints[c.index() - 1].label) for c in clash)
     return Outcome(Status.INFEASIBLE, message=f"no bandwidths meet all of: {labels}", reports=(result,), **size)
@@ -207,40 +191,39 @@ def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, 
 
 def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
     """Try every strategy, listed in the metric ``strategies``, and keep the best pair (``Method.run``)."""
-    sweep: list[dict[str, Any]] = []
     tried: list[tuple[tuple[int, int], Outcome]] = []
-    for tensor, data in strategies(instance, options):
+    wanted = strategies(instance, options)
+    for tensor, data in wanted:
         if budget.is_exhausted:
             break
         outcome = run(instance.with_parallelism(tensor, data), solver, budget, options)
         tried.append(((tensor, data), outcome))
-        sweep.append(
-            {
-                "tensor_parallel": tensor,
-                "data_parallel": data,
-                "status": outcome.status.value,
-                "objective": outcome.objective,
-                "bound": outcome.bound,
-                "bandwidth_GBps": [b / 1e9 for b in outcome.answer.bandwidth_Bps]
-                if isinstance(outcome.answer, BandwidthPlan)
-                else None,
-            }
-        )
         shown = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
         budget.progress(f"HP-({tensor}, {data}): {shown}")
     answered = [(hp, o) for hp, o in tried if o.answer is not None and o.objective is not None]
     if not answered:
         return tried[0][1] if tried else Outcome(Status.LIMIT, message="no strategy was tried in time")
     chosen, best = min(answered, key=lambda pair: pair[1].objective or 0.0)
-    complete = len(tried) == len(strategies(instance, options)) and all(
-        o.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, o in tried
-    )
+    complete = len(tried) == len(wanted) and all(o.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, o in tried)
     bounds = [o.bound for _, o in tried if o.status is not Status.INFEASIBLE]
     certificates = [
         (hp, o.certificate) for hp, o in tried if isinstance(o.certificate, SolverBound | LagrangianCertificate)
     ]
     bound = None if not complete or None in bounds else min(b for b in bounds if b is not None)
     assert isinstance(best.answer, BandwidthPlan)  # noqa: S101 (it is among the answered)
+    sweep = [
+        {
+            "tensor_parallel": tensor,
+            "data_parallel": data,
+            "status": o.status.value,
+            "objective": o.objective,
+            "bound": o.bound,
+            "bandwidth_GBps": [b / 1e9 for b in o.answer.bandwidth_Bps]
+            if isinstance(o.answer, BandwidthPlan)
+            else None,
+        }
+        for (tensor, data), o in tried
+    ]
     return Outcome(
         Status.OPTIMAL if complete else Status.FEASIBLE,
         BandwidthPlan(best.answer.bandwidth_Bps, chosen),

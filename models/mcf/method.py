@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from ...algorithms.schedules.problem import GroupProblem, supports_groups
 from ...core.answers import BoundOnly
 from ...core.collective import Collective
 from ...core.errors import Refusal
@@ -25,18 +26,15 @@ class ClassOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Refuse all but explicit networks with one all-to-all (``Method.supports``)."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
-    if instance.demand is None or instance.also:
-        text = "several collectives at once; expected one" if instance.also else "the instance has no collective"
-        return Refusal("collective", text)
-    if instance.demand.collective is not Collective.ALL_TO_ALL:
+    if instance.also:
+        return Refusal("collective", "several collectives at once; expected one")
+    if instance.demand is not None and instance.demand.collective is not Collective.ALL_TO_ALL:
         return Refusal("collective", f"it supports an all_to_all, not {instance.demand.collective.name}")
-    if (instance.npus if instance.demand.ranks is None else len(instance.demand.ranks)) < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    if instance.demand.size_bytes <= 0:
-        return Refusal("data", "the collective has no data to move")
-    return None if instance.network.links else Refusal("network", "the network has no links")
+    return supports_groups(instance, (Collective.ALL_TO_ALL,), _fits)
+
+
+def _fits(problem: GroupProblem) -> Refusal | None:
+    return None if problem.topology.links else Refusal("network", "the network has no links")
 
 
 def supports_schedule(instance: Instance) -> Refusal | None:

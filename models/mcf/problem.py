@@ -174,7 +174,9 @@ def line_graph_base(exchange: Exchange) -> Exchange | None:
     if len(known) == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
         return None
     sent = np.zeros((len(known), len(known)))
-    np.add.at(sent, end[exchange.sources], _sum_by_group(exchange.weights, begin, len(known)))
+    by_begin = np.zeros((len(known), len(exchange.sources)))
+    np.add.at(by_begin, begin, exchange.weights.T)
+    np.add.at(sent, end[exchange.sources], by_begin.T)
     np.fill_diagonal(sent, 0.0)
     sources = np.flatnonzero(sent.any(axis=1))
     load: Floats = exchange.weights.sum(axis=0)
@@ -182,12 +184,6 @@ def line_graph_base(exchange: Exchange) -> Exchange | None:
     room = np.zeros(points)
     np.add.at(room, exchange.heads, exchange.room)
     return Exchange(begin, end, sources, sent[sources], room, load, exchange.unit_s)
-
-
-def _sum_by_group(weights: Floats, group: Ints, groups: int) -> Floats:
-    summed = np.zeros((groups, len(weights)))
-    np.add.at(summed, group, weights.T)
-    return summed.T
 
 
 def class_index(instance: Instance, options: Any) -> FlowClasses:

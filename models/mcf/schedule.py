@@ -48,7 +48,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         )
     budget.tell_bound(float(found.seconds), found.certificate)
     with budget.clock.phase("ways"):
-        exchange, pieces, wanted = exchange_of(instance), _pieces(instance), found.flows
+        exchange, pieces, wanted = exchange_of(instance), instance.demands[0].chunks, found.flows
         sends = ceil(pieces * sum(float(wanted(number).sum()) for number in range(len(exchange.sources))))
         require_schedulable(sends, sends)
         ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.is_exhausted)
@@ -72,7 +72,7 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Ways, budget: 
 
     Times are rounded up to ticks of which the longest transmission has 2^24.
     """
-    topology, pieces = instance.topology, _pieces(instance)
+    topology, pieces = instance.topology, instance.demands[0].chunks
     piece_bytes = group_of(instance).part_bytes / pieces
     taken = [piece_bytes / link.bandwidth_Bps for link in topology.links]
     tick_s = max(taken) / _TICKS
@@ -114,10 +114,6 @@ def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fr
     each = np.ones(len(source) * pieces, dtype=np.int64)
     groups = tuple((int(rank),) for rank in ranks)
     return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(listed[target], pieces), each < 0)
-
-
-def _pieces(instance: Instance) -> int:
-    return 1 if instance.demand is None else instance.demand.chunks
 
 
 def ways_of(

@@ -40,6 +40,7 @@ _LARGE = 50_000
 _LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover": "off"})}
 
 MOST_CLASSES = 200_000  #: Classes of flows up to which a line graph is not taken back; so many take some minutes.
+_LEAST_RATE = 1e-6  #: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
 _LONGEST = 2**30  #: The longest link, as an integer.
 
 _ATTESTED = "{} gives no multipliers: the bound is its own word, and cannot be recomputed"
@@ -88,24 +89,18 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
             for points in reversed(lengths_of):
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
-            solved = exact and model.rate.value > _LEAST_RATE
-            return FlowBound(*proved, result, exact, _flows(model, found) if solved else None)
+            if not exact or model.rate.value <= _LEAST_RATE:
+                return FlowBound(*proved, result, exact)
+            each = np.zeros(found.classes.sizes[0])
+            each[found.flows] = [model.flow[c].value for c in found.flows]
+            each /= model.rate.value
+            return FlowBound(*proved, result, flows=lambda source: each[found.classes.flow[source]])
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):
         return FlowBound(None, None, result)
     least_s = found.exchange.unit_s / Fraction(result.bound)
     return FlowBound(least_s, SolverBound(result.solver, result.version), result, exact)
-
-
-_LEAST_RATE = 1e-6  #: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
-
-
-def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:
-    each = np.zeros(found.classes.sizes[0])
-    each[found.flows] = [model.flow[c].value for c in found.flows]
-    each /= model.rate.value
-    return lambda source: each[found.classes.flow[source]]
 
 
 def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
@@ -148,9 +143,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         return Outcome(
             Status.LIMIT, message=report.message or report.termination.value, reports=(report,), size=report.size
         )
-    proved = isinstance(found.certificate, LengthCertificate)
+    proved, seconds = isinstance(found.certificate, LengthCertificate), float(found.seconds)
     optimal = proved and found.exact
-    seconds = float(found.seconds)
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
         BoundOnly() if proved else None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -37,9 +36,6 @@ from .index_sets import CandidateTrees, LinkPrices, PosedPatterns, PosedPool, Tr
 from .method import ChunkOptions
 from .problem import GAP, SearchResult, TreeProblem, proof_of
 
-#: Nodes of the search of a model of patterns, so that every run ends, and ends in the same way on every machine.
-NODES = 2000
-
 _FINE = 2**31  #: Data is split in parts of the whole as small as one over this.
 
 
@@ -57,13 +53,13 @@ def select(
     result = solver.solve(model, budget, options)
     if not result.has_solution:
         return None, result
-    return chosen_rates(model, pool), result
+    return read_rates(model, pool), result
 
 
-def chosen_rates(model: Any, pool: CandidateTrees) -> RatedTrees:
-    """Return the trees that a solved MILP has chosen, with exact rates."""
-    unit = model_unit(pool.wan)
-    rates = [unit * model.rate[i].value if model.chosen[i].value > 0.5 else 0.0 for i in model.T]
+def read_rates(model: Any, pool: CandidateTrees) -> RatedTrees:
+    """Return the trees with a rate in a solved model of a pool, with exact rates."""
+    chosen, unit = getattr(model, "chosen", None), model_unit(pool.wan)
+    rates = [0.0 if chosen is not None and chosen[i].value <= 0.5 else unit * model.rate[i].value for i in model.T]
     return exact_rates(pool.wan, pool.trees, rates, pool.floor)
 
 
@@ -92,25 +88,18 @@ def seconds_of_prices(index: LinkPrices, objective: float) -> float | None:
     return max(0.0, objective) * float(index.problem.seconds(Fraction(1))) / total if total > 0 else None
 
 
-def bound_of(result: SolverResult, wan: Wan) -> Fraction | None:
-    """Return the solver's bound on the total rate in units, loosened by 1e-8 for its tolerances."""
-    if result.bound is None:
-        return None
-    return Fraction(result.bound) * Fraction(model_unit(wan)) * Fraction(1 + 1e-8)
-
-
 def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[RatedTrees | None, SolverResult]:
     """Solve the linear program of given trees' rates and make them exact; None if no solution has any.
 
     A solver that is stopped at once may return the rates that it began with, all zero.
     """
-    wan = within_reach(wan, trees)
+    pool = CandidateTrees(within_reach(wan, trees), trees)
     with budget.clock.phase("build"):
-        model = selection.build_rates(CandidateTrees(wan, trees))
+        model = selection.build_rates(pool)
     result = solver.solve(model, budget, SolverOptions())
     if not result.has_solution:
         return None, result
-    rated = exact_rates(wan, trees, [model_unit(wan) * model.rate[i].value for i in model.T])
+    rated = read_rates(model, pool)
     return rated if rated.total else None, result
 
 
@@ -127,37 +116,22 @@ def cheapest_low_tree(
     return np.array(used, dtype=np.int64), result
 
 
-def pattern_trees(model: Any, wan: Wan, solver: Solver, budget: Budget) -> tuple[Ints | None, SolverResult]:
-    """Solve a model of patterns and read its trees; their rates are recomputed exactly."""
-    result = solver.solve(model, budget, SolverOptions(rel_gap=1e-7, node_limit=NODES))
-    if not result.has_solution:
-        return None, result
-    rows = [[e for e in model.E if _on(model, wan, k, e)] for k in model.K if model.rate[k].value > 1e-9]
-    return np.array([row for row in rows if len(row) == wan.nodes - 1], dtype=np.int64).reshape(
-        -1, wan.nodes - 1
-    ), result
-
-
 def _on(model: Any, wan: Wan, k: int, e: int) -> bool:
     return all(sum(model.pattern[c, s].value for s in model.S if s >> k & 1) > 0.5 for c in wan.carriers([e]))
 
 
-@dataclass(frozen=True, eq=False)
-class DataSplit:
-    """Trees with their shares of the data."""
+def split_data(
+    instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions
+) -> tuple[TreePacking, RatedTrees, Ints, Fraction]:
+    """Split the data in proportion to the trees' feasible rates, or so that all trees end at once.
 
-    packing: TreePacking
-    rated: RatedTrees  #: Their rates; trees that are too long to help are left out.
-    roots: Ints
-    flow_s: Fraction  #: Seconds that the most loaded link takes for its bytes.
-
-
-def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:
-    """Split the data in proportion to the trees' feasible rates, or so that all trees end at once."""
+    Return the trees with their data, their rates and roots, without those that are too long to help, and the seconds
+    that the most loaded link takes for its bytes.
+    """
     trees = packing(instance, wan, rated, roots)
     size = trees.unit_bytes * int(trees.units.sum())
     if options.split == "rate":
-        return DataSplit(trees, rated, roots, size / (rated.total * wan.unit_Bps))
+        return trees, rated, roots, size / (rated.total * wan.unit_Bps)
     forest = forest_of(instance.topology, trees, options.latency_model, options.chunk_overhead)
     rates_Bps = np.array([float(rate * wan.unit_Bps) for rate in rated.rates])
     data = equal_finish(forest, rates_Bps, float(size), options.chunks)
@@ -166,7 +140,7 @@ def split_data(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, opt
     shares = RatedTrees(rated.trees[kept], tuple(Fraction(int(part), int(parts.sum())) for part in parts[kept]))
     rated = RatedTrees(shares.trees, tuple(rated.rates[i] for i in kept))
     flow_s = size * excess(wan, shares.trees, shares.rates) / wan.unit_Bps
-    return DataSplit(packing(instance, wan, shares, roots[kept]), rated, roots[kept], flow_s)
+    return packing(instance, wan, shares, roots[kept]), rated, roots[kept], flow_s
 
 
 def measures_of_chunks(network: Topology, trees: TreePacking, options: ChunkOptions) -> dict[str, Any]:
@@ -221,49 +195,39 @@ def outcome(
     chosen = (
         heights_of(problem.wan, problem.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
     )
-    parted = split_data(problem.instance, problem.wan, rated, chosen, options)
+    trees, rated, chosen, flow_s = split_data(problem.instance, problem.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
-    optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
+    optimal = bound_s >= flow_s * (1 - Fraction(gap))
     with budget.clock.phase("chunks"):
-        chunks = measures_of_chunks(problem.instance.topology, parted.packing, options)
+        chunks = measures_of_chunks(problem.instance.topology, trees, options)
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
-        parted.packing,
-        objective=float(parted.flow_s),
+        trees,
+        objective=float(flow_s),
         message=message,
         metrics={
-            **measures_of_rate(problem.wan, parted.rated.total, problem.ceiling),
-            **measures_of_trees(problem.wan, parted.rated, parted.roots.tolist()),
+            **measures_of_rate(problem.wan, rated.total, problem.ceiling),
+            **measures_of_trees(problem.wan, rated, chosen.tolist()),
             **chunks,
             **metrics,
         },
-        **{**common, "bound": min(float(bound_s), float(parted.flow_s))},
+        **{**common, "bound": min(float(bound_s), float(flow_s))},
     )
 
 
-def trees_of(problem: TreeProblem, rated: RatedTrees) -> TreePacking:
-    """Return the trees as an answer, each with the root of least height."""
+def trees_of(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:
+    """Return the trees as an answer, each with the root of least height; None if there are none."""
+    if not rated.rates:
+        return None
     whole = in_order(fill_bottleneck(problem.wan, rated))
     return packing(problem.instance, problem.wan, whole, heights_of(problem.wan, problem.limit, whole.trees)[0])
 
 
-def chosen_trees(model: Any, pool: PosedPool) -> TreePacking | None:
-    """Return the trees that a solved MILP has chosen (``Formulation.extract``)."""
-    return _packing_or_none(pool.problem, chosen_rates(model, pool))
-
-
-def rated_trees(model: Any, pool: PosedPool) -> TreePacking | None:
-    """Return the trees with a rate in a solved linear program (``Formulation.extract``)."""
-    wan = pool.problem.wan
-    return _packing_or_none(
-        pool.problem, exact_rates(wan, pool.trees, [model_unit(wan) * model.rate[i].value for i in model.T])
-    )
+def trees_of_pool(model: Any, pool: PosedPool) -> TreePacking | None:
+    """Return the trees with a rate in a solved model of a pool (``Formulation.extract``)."""
+    return trees_of(pool.problem, read_rates(model, pool))
 
 
 def trees_of_patterns(model: Any, patterns: PosedPatterns) -> TreePacking | None:
     """Return the trees of a solved model of patterns (``Formulation.extract``)."""
-    return _packing_or_none(patterns.problem, pattern_rates(model, patterns))
-
-
-def _packing_or_none(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:
-    return trees_of(problem, rated) if rated.rates else None
+    return trees_of(patterns.problem, pattern_rates(model, patterns))

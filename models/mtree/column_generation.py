@@ -1,31 +1,29 @@
 """Column generation: the linear program over trees, and the dual bound that its prices prove.
 
 The restricted master problem has the trees of a pool. Its dual values price links (w_e) and trees (p); trees that
-cost less than 1 at these prices are added, until value and dual bound meet. A repair has old trees beside at most m
-new ones, and the same master problem, in which old trees pay no p.
+cost less than 1 at these prices are added, until value and dual bound meet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
-import pyomo.environ as pyo
 
 from ...algorithms.trees.network import HeightLimit, Wan
 from ...algorithms.trees.pricing import Arborescences, PricedTree, Prices, cheapest_of, cheapest_trees, low_trees
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, exact_rates
 from ...core.budget import Budget
 from ...core.schedule import Ints
-from ...core.solver import CompiledModel, ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.solver import CompiledModel, Solver, SolverOptions, SolverResult, Termination, resolving
 from .answer import cheapest_low_tree
 from .formulations import restricted_master
 from .formulations.selection import model_unit
+from .index_sets import CandidateTrees
 
 _ADDED = 40  #: Trees added in a round, cheapest first.
-_CLOSE = 1e-9  #: A tree is too cheap if it costs less than 1 by more than this.
+CLOSE = 1e-9  #: A tree is too cheap if it costs less than 1 by more than this.
 _NODES = 2000  #: Nodes of the search for the cheapest low tree, which need not end where the height is a latency.
 GAP = 1e-8  #: Relative distance of value and dual bound at which column generation stops.
 
@@ -42,11 +40,6 @@ class TreeRelaxation:
     from_solver: bool = False
     prices: Prices | None = None  #: Prices that prove the best bound by prices.
     reports: list[SolverResult] = field(default_factory=list)
-
-    @property
-    def size(self) -> ModelSize:
-        """Size of the largest model."""
-        return max((r.size for r in self.reports), key=lambda size: size.nonzeros, default=ModelSize())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +70,7 @@ class _ColumnGeneration:
         self.thresholds: list[int] = bottlenecks(task.wan, pool).tolist()
         self.known = {(tuple(t.tolist()), c) for t, c in zip(pool, self.thresholds, strict=True)}
         with budget.clock.phase("build"):
-            self.model = restricted_master.build(task.wan, pool, np.array(self.thresholds), task.most_trees)
+            self.model = restricted_master.build(CandidateTrees(task.wan, pool, task.most_trees))
         self.compiled: CompiledModel = resolving(solver).compile(self.model, budget, SolverOptions())
         self.rates: list[float] = []
         self.relaxation = TreeRelaxation(None, task.ceiling, pool)
@@ -139,7 +132,7 @@ class _ColumnGeneration:
                 self.improve_bound(prices, self.low.least(prices))
             elif found:
                 self.improve_bound(prices, min(one.cost for one in found))
-            fresh = [one for one in found if self.cost(one, link, tree) < 1 - _CLOSE and not self.has(one)]
+            fresh = [one for one in found if self.cost(one, link, tree) < 1 - CLOSE and not self.has(one)]
             if fresh:
                 return sorted(fresh, key=lambda one: self.cost(one, link, tree))[:_ADDED]
         asked = task.limit is not None and task.exact and task.most_trees is None
@@ -165,7 +158,7 @@ class _ColumnGeneration:
             return []
         one = PricedTree(tree, int(wan.capacity[tree].min()), prices.cost(tree, 1))
         carrier, price = restricted_master.prices(self.model, wan)
-        return [one] if self.cost(one, wan.per_link(carrier), price) < 1 - _CLOSE and not self.has(one) else []
+        return [one] if self.cost(one, wan.per_link(carrier), price) < 1 - CLOSE and not self.has(one) else []
 
     def improve_bound(self, prices: Prices, cheapest: Fraction) -> bool:
         """Keep the bound of these prices if it is the best so far."""
@@ -209,97 +202,3 @@ def _between(one: Prices, other: Prices) -> Prices:
     a, b = (np.append(p.carrier, p.tree) / max(1, int(p.carrier.sum()) + p.tree) for p in (one, other))
     mean = (a + b) / 2
     return Prices.of(one.wan, mean[:-1], float(mean[-1]))
-
-
-_ADDED_TO_REPAIR, _ROUNDS = 20, 100  #: Trees added in a round of a repair, cheapest first, and rounds.
-
-
-@dataclass(eq=False)
-class RepairRelaxation:
-    """Linear relaxation of old trees and at most m new ones."""
-
-    bound: Fraction  #: Units that old trees and m new ones do not exceed.
-    trees: list[Ints] = field(default_factory=list)
-    reports: list[SolverResult] = field(default_factory=list)
-
-
-def repair_column_generation(
-    wan: Wan,
-    old: Ints,
-    every: Ints | None,
-    limit: HeightLimit | None,
-    new_trees: int,
-    floor: int,
-    start: RepairRelaxation,
-    solver: Solver,
-    budget: Budget,
-) -> RepairRelaxation:
-    """Add new trees to the linear relaxation ``start`` until none prices out; old trees pay no p.
-
-    New trees are among ``every``, or are generated with a capacity of at least ``floor``. For prices ``w_e, p >= 0``:
-    old and new trees together carry at most ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the
-    new ones have ``sum r_T / c_T <= m``.
-    """
-    if not len(old) and not start.trees:
-        return start
-    most = new_trees or None  # without new trees there is no price of them
-    rows = np.array(start.trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
-    model = restricted_master.build(wan, rows, bottlenecks(wan, rows), most)
-    for tree in old.tolist():  # sum_{e in T} w_e >= 1 for an old tree, which pays no p
-        model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[c] for c in wan.carriers(tree)) >= 1)
-    fresh = _NewTrees(wan, every, limit, floor) if new_trees else None
-    known = {tuple(tree) for tree in rows.tolist()}
-    for _ in range(_ROUNDS):
-        if budget.is_exhausted:
-            break
-        result = solver.solve(model, budget, SolverOptions())
-        start.reports.append(result)
-        if not result.has_solution:
-            break
-        carrier, price = restricted_master.prices(model, wan)
-        link, prices = wan.per_link(carrier), Prices.of(wan, carrier, price)
-        costs = [prices.cost(tree, 1) - prices.tree for tree in old]
-        costs += [fresh.least(prices)] if fresh is not None else []
-        proved = prices.bound(new_trees, min(costs))
-        start.bound = start.bound if proved is None else min(start.bound, proved)
-        added = 0
-        for tree in fresh.cheap(prices) if fresh is not None else ():
-            threshold = int(wan.capacity[tree].min())
-            if float(link[tree].sum()) + price / threshold < 1 - _CLOSE and tuple(tree.tolist()) not in known:
-                known.add(tuple(tree.tolist()))
-                start.trees.append(tree)
-                restricted_master.add_tree(model, wan, tree.tolist(), threshold)
-                added += 1
-        if not added:
-            break
-    return start
-
-
-@dataclass(frozen=True, eq=False)
-class _NewTrees:
-    """New trees, listed or generated."""
-
-    wan: Wan
-    every: Ints | None
-    limit: HeightLimit | None
-    floor: int
-
-    @cached_property
-    def low(self) -> Arborescences | None:
-        return None if self.limit is None else Arborescences(self.wan, self.limit, self.floor)
-
-    def least(self, prices: Prices) -> Fraction:
-        """Return a lower bound on the cost of the cheapest new tree."""
-        if self.every is not None:
-            return cheapest_of(self.wan, prices, self.every, bottlenecks(self.wan, self.every))
-        if self.low is not None:
-            return self.low.least(prices)
-        return min(one.cost for one in cheapest_trees(self.wan, prices, self.floor))
-
-    def cheap(self, prices: Prices) -> list[Ints]:
-        """Return some cheap new trees, the cheapest first."""
-        if self.every is not None:
-            cost = prices.link[self.every].sum(axis=1) + prices.tree / bottlenecks(self.wan, self.every)
-            return list(self.every[np.argsort(cost, kind="stable")[:_ADDED_TO_REPAIR]])
-        trees = priced_trees(self.wan, self.limit, prices, self.floor)
-        return [one.tree for one in sorted(trees, key=lambda one: one.cost)[:_ADDED_TO_REPAIR]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from .problem import TreeProblem, tree_problem
 from .repair_input import pairs_of, survivors
 
 if TYPE_CHECKING:
-    from .method import MasterOptions, MtreeOptions, PricingOptions, RepairOptions
+    from .method import MtreeOptions, RepairOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +75,9 @@ class LinkPrices:
     price: Floats  #: Shape (links,): nonnegative price of every link.
 
 
-def pose_trees(
-    instance: Instance,
-    height: Any,
-    min_rate: Any = None,
-    *,
-    allow_no_tree: bool = False,
-    kept: Collection[tuple[int, int]] = (),
-) -> TreeProblem:
-    """Return the problem of an instance and limits, with ``allow_no_tree`` also at an infeasible height."""
-    problem = tree_problem(instance, height, min_rate, Budget(), allow_no_tree=allow_no_tree, kept=kept)
+def pose_trees(instance: Instance, height: Any, min_rate: Any = None, **given: Any) -> TreeProblem:
+    """Return the problem of an instance and limits; ``given`` goes to :func:`~.problem.tree_problem`."""
+    problem = tree_problem(instance, height, min_rate, Budget(), **given)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
     return problem
@@ -110,7 +103,7 @@ def complete_pool(instance: Instance, options: MtreeOptions) -> PosedPool:
     return PosedPool(problem.wan, all_trees(problem), options.trees, problem.floor, problem=problem)
 
 
-def stated_pool(instance: Instance, options: MasterOptions) -> PosedPool:
+def stated_pool(instance: Instance, options: Any) -> PosedPool:
     """Return all trees, or those that random starts of algorithm 1 grow (``Formulation.index``)."""
     problem, most = pose_trees(instance, options.height), options.trees
     if options.pool == "every":
@@ -128,7 +121,7 @@ def tree_count(instance: Instance, options: MtreeOptions) -> PosedPatterns:
     return _patterns(pose_trees(instance, options.height, options.min_rate), options.trees)
 
 
-def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
+def link_prices(instance: Instance, options: Any) -> LinkPrices:
     """Return the given prices, by default 1 (``Formulation.index``).
 
     Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.

@@ -113,8 +113,9 @@ class MtreeOptions(ChunkOptions):
     )
 
 
-def restriction_text(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
+def describe_limits(options: Any) -> str:
     """Describe the allowed forests; empty if all are (``Method.restricted_to``)."""
+    trees, height, min_rate = options.trees, options.height, options.min_rate
     parts: list[str] = []
     if trees is not None:
         parts.append(f"at most {trees} {'tree' if trees == 1 else 'trees'}")
@@ -163,10 +164,10 @@ def pose(instance: Instance, options: RepairOptions) -> Instance:
     return change_network(instance, options.changes) if isinstance(instance.network, Topology) else instance
 
 
-def restriction(options: RepairOptions) -> str:
+def describe_repair(options: RepairOptions) -> str:
     """Describe the allowed trees (``Method.restricted_to``)."""
     trees = f"the older plan's trees and at most {options.new_trees} new"
-    limits = restriction_text(options.trees, options.height, options.min_rate)
+    limits = describe_limits(options)
     return f"{trees}, {limits}" if limits else trees
 
 
@@ -215,7 +216,7 @@ MTREE = Method(
     solve=f"{__package__}.solve:run",
     proved=f"{__package__}.solve:prove_bound",
     supports=supports,
-    restricted_to=lambda options: restriction_text(options.trees, options.height, options.min_rate),
+    restricted_to=describe_limits,
     metrics=CHUNK_METRICS
     | {
         "pool": Metric("trees that were considered"),
@@ -234,7 +235,7 @@ REPAIR = Method(
     solve=f"{__package__}.repair:run",
     supports=supports,
     pose=pose,
-    restricted_to=restriction,
+    restricted_to=describe_repair,
     metrics=CHUNK_METRICS
     | {
         "old_trees": Metric("trees of the older plan"),
@@ -251,38 +252,26 @@ REPAIR = Method(
 )
 
 
-class PricingOptions(Strict):
-    """Options of ``mtree/pricing``."""
-
-    height: Height | None = Field(
-        None, description="H, the most links from the root to a leaf, or their latency if it has a unit."
-    )
-    prices: list[Annotated[float, Field(ge=0, le=1e9)]] | None = Field(
-        None, description="A price for each two sites that are joined, in the order of the network; by default 1."
-    )
-
-
-class MasterOptions(Strict):
-    """Options of ``mtree/restricted-master``."""
-
-    height: Height | None = Field(
-        None, description="H, the most links from a root to a leaf, or their latency if it has a unit."
-    )
-    pool: Literal["every", "starts"] = Field(
-        "every", description="Trees of the pool: every spanning tree, or what random starts of algorithm 1 grow."
-    )
-    starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for pool=starts.")
-    trees: int | None = Field(
-        None, ge=1, le=10_000, description="K, the most trees, as its relaxation; by default any number."
-    )
-
-
 _AnyHeight: TypeAlias = Height | None
+_Prices: TypeAlias = list[Annotated[float, Field(ge=0, le=1e9)]] | None
 
-#: Height of the trees of a model, which is given or any.
+#: Options of the models beside those of the methods: height of the trees, which is given or any, prices, and the pool.
 _HEIGHT = (
     _AnyHeight,
     Field(None, description="H, the most links from a root to a leaf, or their latency if it has a unit."),
+)
+_PRICES = (
+    _Prices,
+    Field(None, description="A price for each two sites that are joined, in the order of the network; by default 1."),
+)
+_POOL = (
+    Literal["every", "starts"],
+    Field("every", description="Trees of the pool: every spanning tree, or what random starts of algorithm 1 grow."),
+)
+_STARTS = (int, Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for pool=starts."))
+_RELAXED = (
+    int | None,
+    Field(None, ge=1, le=10_000, description="K, the most trees, as its relaxation; by default any number."),
 )
 
 #: What the declared models have in common.
@@ -291,14 +280,8 @@ _DECLARED: dict[str, Any] = {
     "value": f"{__package__}.answer:seconds",
     "bounds": f"{__package__}.index_sets:is_bound",
     "supports": supports,
-    "restricted_to": lambda options: restriction_text(
-        getattr(options, "trees", None), options.height, getattr(options, "min_rate", None)
-    ),
+    "restricted_to": describe_limits,
 }
-
-_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}
-
-_REPAIRED: dict[str, Any] = _DECLARED | {"restricted_to": restriction}
 
 SELECTION = Formulation(
     "mtree/selection",
@@ -306,7 +289,7 @@ SELECTION = Formulation(
     equations="MILP (1)",
     index=f"{__package__}.index_sets:complete_pool",
     build=f"{__package__}.formulations.selection:build",
-    extract=f"{__package__}.answer:chosen_trees",
+    extract=f"{__package__}.answer:trees_of_pool",
     needs=("integers",),
     options=select_options(MtreeOptions, "trees", "min_rate", height=_HEIGHT),
     agrees_with="mtree",
@@ -336,8 +319,8 @@ RATES = Formulation(
     equations="(1a) and (1b) of MILP (1)",
     index=f"{__package__}.index_sets:stated_pool",
     build=f"{__package__}.formulations.selection:build_rates",
-    extract=f"{__package__}.answer:rated_trees",
-    options=select_options(MasterOptions, "height", "pool", "starts"),
+    extract=f"{__package__}.answer:trees_of_pool",
+    options=select_options(MtreeOptions, height=_HEIGHT, pool=_POOL, starts=_STARTS),
     agrees_with="mtree",
     **_DECLARED,
 )
@@ -348,8 +331,8 @@ RESTRICTED_MASTER = Formulation(
     "all",
     equations="dual of (1a), (1b) and the relaxation of (1e)",
     index=f"{__package__}.index_sets:stated_pool",
-    build=f"{__package__}.formulations.restricted_master:build_of_pool",
-    options=MasterOptions,
+    build=f"{__package__}.formulations.restricted_master:build",
+    options=select_options(MtreeOptions, height=_HEIGHT, pool=_POOL, starts=_STARTS, trees=_RELAXED),
     dual=True,
     agrees_with="mtree",
     **_DECLARED,
@@ -360,13 +343,13 @@ PRICING = Formulation(
     summary="the cheapest spanning tree of a limited height at stated prices of links: they prove a bound",
     equations="pricing problem of the dual of MILP (1)",
     index=f"{__package__}.index_sets:link_prices",
-    build=f"{__package__}.formulations.pricing:build_of",
+    build=f"{__package__}.formulations.pricing:build_of_prices",
     labels=f"{__package__}.index_sets:price_labels",
     explains=("mtree",),
     needs=("integers",),
-    options=PricingOptions,
+    options=select_options(MtreeOptions, height=_HEIGHT, prices=_PRICES),
     rel_gap=1e-9,
-    **_PRICED,
+    **(_DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}),
 )
 
 REPAIR_SELECTION = Formulation(
@@ -375,13 +358,13 @@ REPAIR_SELECTION = Formulation(
     equations="MILP (1) with new trees counted",
     index=f"{__package__}.index_sets:old_and_all",
     build=f"{__package__}.formulations.selection:build",
-    extract=f"{__package__}.answer:chosen_trees",
+    extract=f"{__package__}.answer:trees_of_pool",
     needs=("integers",),
     options=select_options(RepairOptions, "previous", "changes", "new_trees", "trees", "height", "min_rate"),
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,
-    **_REPAIRED,
+    **(_DECLARED | {"restricted_to": describe_repair}),
 )
 
 REPAIR_PATTERNS = Formulation(
@@ -403,5 +386,5 @@ REPAIR_PATTERNS = Formulation(
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,
-    **_REPAIRED,
+    **(_DECLARED | {"restricted_to": describe_repair}),
 )

@@ -8,34 +8,37 @@ adds, whose prices prove a bound; then trees grafted where their links are gone 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 
 from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.network import HeightLimit, Wan
 from ...algorithms.trees.one_tree import spanning_tree, widest_tree
+from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_of
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, fill_bottleneck, heights_of, low_enough
-from ...core.bounds import Certificate, SolverBound
+from ...core.bounds import SolverBound
 from ...core.budget import Budget
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.schedule import Floats, Ints
-from ...core.solver import Solver, SolverOptions, SolverResult, Termination
+from ...core.schedule import Ints
+from ...core.solver import Solver, SolverOptions, Termination
 from ...core.trees import TreePacking
-from . import solve
-from .answer import best_rates, bound_of, outcome, pattern_trees, select
-from .column_generation import RepairRelaxation, repair_column_generation
-from .formulations import patterns
+from .answer import best_rates, outcome, select
+from .column_generation import CLOSE, priced_trees
+from .formulations import restricted_master
 from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions, RepairOptions
 from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
+from .solve import Search
+from .solve import run as run_mtree
 
 _NEW = 80  #: New trees that the MILP is given.
+_PRICED, _PRICINGS = 20, 100  #: Trees added in a round of column generation, cheapest first, and rounds.
 _ROUNDS, _GRAFTS = 12, 120  #: Rounds of grafting, and trees of a round.
 PATTERNS = 200  #: The exact model has at most so many binary variables for patterns.
 
@@ -52,25 +55,20 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptio
     return _Repair(problem, survivors(problem.wan, options.previous), solver, budget, options).run()
 
 
-@dataclass(eq=False)
-class _Repair:
-    """State of a run."""
+class _Repair(Search):
+    """Search for trees that keep most of an older plan's."""
 
-    problem: TreeProblem
-    left: SurvivingTrees
-    solver: Solver
-    budget: Budget
-    options: RepairOptions
-    reports: list[SolverResult] = field(default_factory=list)
-    metrics: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.wan, self.floor, self.min_capacity = self.problem.wan, self.problem.floor, self.problem.min_capacity
+    def __init__(
+        self, problem: TreeProblem, left: SurvivingTrees, solver: Solver, budget: Budget, options: RepairOptions
+    ) -> None:
+        super().__init__(problem, solver, budget)
+        self.left, self.options = left, options
         # What has less than the smallest rate cannot be used any more, though it is still there.
-        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.min_capacity]
-        self.every: Ints | None = None
-        self.relaxed = RepairRelaxation(self.problem.strength.rate)
-        self.prover = EXACT_ARITHMETIC
+        self.old = left.trees[bottlenecks(self.wan, left.trees) >= self.min_capacity]
+        self.every: Ints | None = None  #: All new trees, if they can be listed.
+        self.new: list[Ints] = []  #: New trees that the MILP may choose.
+        self.rounds = 0
+        self.metrics: dict[str, Any] = {}
 
     def run(self) -> Outcome:
         best = self.old_plan()
@@ -78,7 +76,7 @@ class _Repair:
         if self.options.new_trees:
             self.pool(made_anew)
         with self.budget.clock.phase("bound"):
-            self.bound()
+            self.generate_trees()
         best = self.graft_trees(self.choose(best, self.fresh()))
         if self.exact_fits(best):
             best = self.solve_patterns(best)
@@ -91,11 +89,24 @@ class _Repair:
         return self.outcome(fill_bottleneck(self.wan, best))
 
     def old_plan(self) -> RatedTrees | None:
-        """Measure the surviving trees; return them with the best rates if all may be kept."""
-        best, reports, metrics = measure_survivors(self.wan, self.left, self.solver, self.budget)
-        self.reports += reports
-        self.metrics |= {"old_trees": len(self.options.previous), **metrics}
-        many = best is not None and self.options.trees is not None and len(best.rates) > self.options.trees
+        """Measure the surviving trees with the old split of the data and at the best rates.
+
+        Return them with the best rates if all may be kept.
+        """
+        left, options = self.left, self.options
+        best, shared_rate, rate = None, Fraction(0), Fraction(0)
+        if len(left.trees):
+            shares = fill_bottleneck(self.wan, RatedTrees(left.trees, tuple(map(Fraction, left.units))))
+            best, report = best_rates(self.wan, left.trees, self.solver, self.budget)
+            self.reports.append(report)
+            shared_rate, rate = shares.total, (best or shares).total
+        self.metrics |= {
+            "old_trees": len(options.previous),
+            "surviving_trees": len(left.trees),
+            "old_shares_rate_Bps": float(shared_rate * self.wan.unit_Bps),
+            "old_plan_rate_Bps": float(rate * self.wan.unit_Bps),
+        }
+        many = best is not None and options.trees is not None and len(best.rates) > options.trees
         return None if self.floor or many else best
 
     def resolve_trees(self) -> Ints:
@@ -107,13 +118,15 @@ class _Repair:
         anew = MtreeOptions.model_validate(
             {name: getattr(chosen, name) for name in ("trees", "height", "min_rate", "starts")}
         )
-        done = solve.run(self.problem.instance, self.solver, self.budget, anew)
+        done = run_mtree(self.problem.instance, self.solver, self.budget, anew)
         self.reports += done.reports
         rate, bound = done.metrics.get("allreduce_rate_Bps", 0.0), done.metrics.get("exact_bound_Bps")
         self.metrics |= {"new_plan_rate_Bps": rate, "new_plan_bound_Bps": bound}
         low = low_enough(wan, self.problem.limit, self.old)
         if bound is not None and len(low) == len(self.old):  # then no repaired plan is better than a new one
-            self.tighten(Fraction(bound) / wan.unit_Bps * Fraction(1 + 1e-12), done.certificate)
+            proof = done.certificate
+            prover = (proof.solver, proof.version) if isinstance(proof, SolverBound) else EXACT_ARITHMETIC
+            self.tighten(Fraction(bound) / wan.unit_Bps * Fraction(1 + 1e-12), prover)
         if not isinstance(done.answer, TreePacking):
             return np.empty((0, wan.nodes - 1), dtype=np.int64)
         return survivors(wan, describe_trees(wan, done.answer)).trees
@@ -131,21 +144,53 @@ class _Repair:
             grown = run_many_starts(wan, limit, self.options.starts, self.min_capacity, most, self.budget).choices
             first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
         rows = distinct(np.concatenate(first))
-        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.min_capacity][: _NEW // 2])
+        self.new += list(rows[bottlenecks(wan, rows) >= self.min_capacity][: _NEW // 2])
 
-    def bound(self) -> None:
-        repair_column_generation(
-            self.wan,
-            self.old,
-            self.every if self.every is not None and len(self.every) else None,
-            self.problem.height_limit,
-            self.options.new_trees,
-            self.min_capacity,
-            self.relaxed,
-            self.solver,
-            self.budget,
-        )
-        self.reports += self.relaxed.reports
+    def generate_trees(self) -> None:
+        """Add new trees to the linear relaxation until none prices out; its prices prove a bound.
+
+        For prices ``w_e, p >= 0`` old trees, which pay no p, and at most m new ones carry together at most
+        ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the new ones have ``sum r_T / c_T <= m``.
+        """
+        wan, most, every = self.wan, self.options.new_trees, self.every
+        if not len(self.old) and not self.new:
+            return
+        rows = np.array(self.new, dtype=np.int64).reshape(-1, wan.nodes - 1)
+        model = restricted_master.build(CandidateTrees(wan, rows, most or None))  # without new trees no p
+        for tree in self.old.tolist():
+            model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[c] for c in wan.carriers(tree)) >= 1)
+        low = None if self.limit is None else Arborescences(wan, self.limit, self.min_capacity)
+        known = {tuple(tree) for tree in rows.tolist()}
+        while self.rounds < _PRICINGS and not self.budget.is_exhausted:
+            result = self.solver.solve(model, self.budget, SolverOptions())
+            self.rounds += 1
+            self.reports.append(result)
+            if not result.has_solution:
+                break
+            carrier, price = restricted_master.prices(model, wan)
+            link, prices = wan.per_link(carrier), Prices.of(wan, carrier, price)
+            costs, cheap = [prices.cost(tree, 1) - prices.tree for tree in self.old], list[Ints]()
+            if most and every is not None and len(every):
+                thresholds = bottlenecks(wan, every)
+                costs.append(cheapest_of(wan, prices, every, thresholds))
+                cost = prices.link[every].sum(axis=1) + prices.tree / thresholds
+                cheap = list(every[np.argsort(cost, kind="stable")[:_PRICED]])
+            elif most:
+                found = sorted(priced_trees(wan, self.limit, prices, self.min_capacity), key=lambda one: one.cost)
+                costs.append(found[0].cost if low is None else low.least(prices))
+                cheap = [one.tree for one in found[:_PRICED]]
+            if (proved := prices.bound(most, min(costs))) is not None:
+                self.bound = min(self.bound, proved)
+            added = 0
+            for tree in cheap:
+                threshold = int(wan.capacity[tree].min())
+                if float(link[tree].sum()) + price / threshold < 1 - CLOSE and tuple(tree.tolist()) not in known:
+                    known.add(tuple(tree.tolist()))
+                    self.new.append(tree)
+                    restricted_master.add_tree(model, wan, tree.tolist(), threshold)
+                    added += 1
+            if not added:
+                break
 
     def choose(self, best: RatedTrees | None, fresh: Ints) -> RatedTrees | None:
         """Solve the MILP over old and new trees; if these are all allowed trees, it proves a bound."""
@@ -159,13 +204,13 @@ class _Repair:
         self.reports.append(result)
         complete = self.every is not None and len(fresh) == len(self.drop_old_trees(self.every))
         if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
-            self.keep_solver_bound(result)
+            self.take_solver_bound(result)
         return found if best is None or (found is not None and found.total > best.total) else best
 
     def graft_trees(self, best: RatedTrees | None) -> RatedTrees | None:
         """Graft the trees of the best plan and of the old one, and choose again, while this improves."""
         for _ in range(_ROUNDS if self.options.new_trees else 0):
-            if self.budget.is_exhausted or (best is not None and best.total >= self.relaxed.bound):
+            if self.budget.is_exhausted or (best is not None and best.total >= self.bound):
                 break
             stumps = [*self.left.stumps, *self.left.trees]
             rows = grafts(self.wan, self.problem.limit, self.min_capacity, best, stumps)
@@ -176,21 +221,11 @@ class _Repair:
             best = found
         return best
 
-    def keep_solver_bound(self, result: SolverResult) -> None:
-        if (bound := bound_of(result, self.wan)) is not None:
-            self.tighten(bound, SolverBound(result.solver, result.version))
-
-    def tighten(self, bound: Fraction, certificate: Certificate | None) -> None:
-        if bound < self.relaxed.bound:
-            self.relaxed.bound, self.prover = bound, EXACT_ARITHMETIC
-            if isinstance(certificate, SolverBound):
-                self.prover = certificate.solver, certificate.version
-
     def exact_fits(self, best: RatedTrees | None) -> bool:
         """Check whether a gap is left that a small enough exact model could close."""
         options, wan = self.options, self.wan
         small = self.every is not None and len(wan.room) * 2**options.new_trees <= PATTERNS
-        is_open = best is None or best.total < self.relaxed.bound * (1 - Fraction(GAP))
+        is_open = best is None or best.total < self.bound * (1 - Fraction(GAP))
         return is_open and small and options.exact and options.new_trees > 0 and not self.floor
 
     def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
@@ -198,15 +233,10 @@ class _Repair:
         if found is None or self.budget.is_exhausted:
             return best
         self.budget.progress(f"{new} new trees exactly")
-        with self.budget.clock.phase("build"):
-            bound = float(self.relaxed.bound)
-            model = patterns.build(
-                TreePatterns(self.wan, self.problem.height_limit, new, found[0], bound, 0, self.old, most)
-            )
-        trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
-        self.reports.append(result)
-        self.keep_solver_bound(result)
-        return best if trees is None or not len(trees) else self.choose(best, self.drop_old_trees(distinct(trees)))
+        patterns = TreePatterns(self.wan, self.limit, new, found[0], float(self.bound), 0, self.old, most)
+        trees, result = self.pattern_trees(patterns)
+        self.take_solver_bound(result)
+        return self.choose(best, self.drop_old_trees(trees)) if len(trees) else best
 
     def fresh(self) -> Ints:
         """Return the new trees for the MILP: all of them if they are few."""
@@ -214,7 +244,7 @@ class _Repair:
             return self.old[:0]
         if self.every is not None and len(self.every) <= 2 * _NEW:
             return self.drop_old_trees(self.every)
-        rows = np.array(self.relaxed.trees, dtype=np.int64).reshape(-1, self.wan.nodes - 1)
+        rows = np.array(self.new, dtype=np.int64).reshape(-1, self.wan.nodes - 1)
         # The last ones to be asked for are the best at the final prices.
         return self.drop_old_trees(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
 
@@ -235,31 +265,9 @@ class _Repair:
             for tree, low in zip(best.trees.tolist(), lowest, strict=True)
         ]
         self.metrics |= {"kept_trees": sum(kept), "new_trees": len(kept) - sum(kept)}
-        rounds = len(self.relaxed.reports)
         scope = f"the old trees and at most {self.options.new_trees} new ones"
-        found = SearchResult(
-            best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics, scope=scope
-        )
+        found = SearchResult(best, self.bound, self.prover, tuple(self.reports), self.rounds, self.metrics, scope=scope)
         return outcome(self.problem, found, self.budget, self.options, roots=roots)
-
-
-def measure_survivors(
-    wan: Wan, left: SurvivingTrees, solver: Solver, budget: Budget
-) -> tuple[RatedTrees | None, list[SolverResult], dict[str, float]]:
-    """Measure the surviving trees with the old split of the data and at the best rates.
-
-    Return the trees at the best rates, None if there are none; the solver's reports; the metrics.
-    """
-    if not len(left.trees):
-        return None, [], {"surviving_trees": 0, "old_shares_rate_Bps": 0.0, "old_plan_rate_Bps": 0.0}
-    shares = fill_bottleneck(wan, RatedTrees(left.trees, tuple(Fraction(units) for units in left.units)))
-    best, report = best_rates(wan, left.trees, solver, budget)
-    metrics = {
-        "surviving_trees": len(left.trees),
-        "old_shares_rate_Bps": float(shares.total * wan.unit_Bps),
-        "old_plan_rate_Bps": float((best or shares).total * wan.unit_Bps),
-    }
-    return best, [report], metrics
 
 
 _SHARES = (1.0, 0.8, 0.5, 0.0)  #: What is left of the rates of others while a tree is grafted.
@@ -292,12 +300,8 @@ def _graft_at_share(
         room[wan.carriers(tree)] += share * float(rate)
         free = np.minimum(room[wan.first], room[wan.second])
         for kept in _KEPT:
-            grown = spanning_tree(wan, _order(tree, usable, free, kept * float(free.max())))
+            # The tree's links with enough room, then all others by falling room.
+            first = np.isin(usable, tree) & (free[usable] >= kept * float(free.max()))
+            grown = spanning_tree(wan, usable[np.lexsort((-free[usable], ~first))].tolist())
             if grown is not None:
                 yield grown
-
-
-def _order(tree: Ints, usable: Ints, free: Floats, least: float) -> list[int]:
-    """Order links: the tree's with enough room, then all others by falling room."""
-    first = np.isin(usable, tree) & (free[usable] >= least)
-    return [int(e) for e in usable[np.lexsort((-free[usable], ~first))]]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from pydantic import Field
 
+from ...algorithms.graphs.network import components
 from ...algorithms.trees.network import Wan
 from ...core.errors import InputError, Unsupported, show_value
 from ...core.fields import Strict
@@ -26,24 +27,11 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True)
-class LinkChange:
-    """Change of all links between two sites, in both directions."""
+def read_change(text: str, topology: Topology) -> tuple[set[str], Callable[[Fraction], Fraction]]:
+    """Parse a change of all links between two sites: return the sites, and the new bandwidth of a link by its old one.
 
-    one: str
-    other: str
-    factor: Fraction = Fraction(1)  #: Share of the bandwidth that is kept.
-    rate_Bps: Fraction | None = None  #: The bandwidth instead; a negative one is subtracted.
-
-    def of(self, rate_Bps: Fraction) -> Fraction:
-        """Return the new bandwidth of a link from its old one; 0 if it has failed."""
-        if self.rate_Bps is None:
-            return rate_Bps * self.factor
-        return max(Fraction(0), self.rate_Bps + (rate_Bps if self.rate_Bps < 0 else 0))
-
-
-def read_change(text: str, topology: Topology) -> LinkChange:
-    """Parse a change of a network."""
+    A bandwidth of 0 is that of a link that has failed.
+    """
     pair, equals, value = text.rpartition("=")
     if not equals:
         raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}")
@@ -53,15 +41,14 @@ def read_change(text: str, topology: Topology) -> LinkChange:
     found = [ends for ends in cuts if ends in joined or ends[::-1] in joined]
     if len(found) != 1:
         raise InputError(f"{show_value(pair)} names no two sites with a link; {_EXPECTED}")
-    one, other = found[0]
     value = value.strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
-        return LinkChange(one, other, factor=Fraction(value))
+        return set(found[0]), lambda old: old * Fraction(value)
     try:
         rate = parse(value.removeprefix("-"), UnitKind.RATE)
     except InputError:
         raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}") from None
-    return LinkChange(one, other, rate_Bps=-rate if value.startswith("-") else rate)
+    return set(found[0]), lambda old: max(Fraction(0), old - rate) if value.startswith("-") else rate
 
 
 def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
@@ -79,12 +66,12 @@ def _changed_rates(topology: Topology, changes: Sequence[str]) -> list[Fraction]
     bandwidth = [link.bandwidth_Bps for link in topology.links]
     for index, text in enumerate(changes):
         try:
-            change = read_change(text, topology)
+            sites, change = read_change(text, topology)
         except InputError as error:
             raise error.at(source="-O", place=f"changes[{index}]") from None
         for place, link in enumerate(topology.links):
-            if {link.source, link.target} == {change.one, change.other}:
-                bandwidth[place] = change.of(bandwidth[place])
+            if {link.source, link.target} == sites:
+                bandwidth[place] = change(bandwidth[place])
     return bandwidth
 
 
@@ -177,7 +164,7 @@ def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
             if name not in site:
                 raise InputError(f"unknown site {name!r}", source="-O", place=place)
         ends = [(site[link[0]], site[link[1]]) for link in tree.links]
-        if len(ends) != wan.nodes - 1 or not _spans(wan.nodes, ends):
+        if len(ends) != wan.nodes - 1 or components(wan.nodes, *np.array(ends, dtype=np.int64).T).any():
             raise InputError("is no spanning tree of the network's sites", source="-O", place=place)
         pairs = [_pair(wan.topology, between, link) for link in tree.links]
         left = sorted(link_of[frozenset(pair)] for pair in pairs if pair is not None)
@@ -187,11 +174,3 @@ def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
             stumps.append(np.array(left, dtype=np.int64))
     rows = np.array([row for row, *_ in kept], dtype=np.int64).reshape(len(kept), wan.nodes - 1)
     return SurvivingTrees(rows, tuple(units for _, units, _ in kept), tuple(root for *_, root in kept), tuple(stumps))
-
-
-def _spans(nodes: int, ends: Sequence[tuple[int, int]]) -> bool:
-    group = list(range(nodes))
-    for a, b in ends:
-        one, other = group[a], group[b]
-        group = [one if label == other else label for label in group]
-    return len(set(group)) == 1

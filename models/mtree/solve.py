@@ -13,7 +13,7 @@ and A grow with H.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -31,10 +31,11 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .answer import bound_of, outcome, pattern_trees, select, trees_of
+from .answer import outcome, pattern_rates, select, trees_of
 from .column_generation import GAP as CLOSED
 from .column_generation import ColumnTask, TreeRelaxation, column_generation
-from .formulations import patterns
+from .formulations.patterns import build as build_patterns
+from .formulations.selection import model_unit
 from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions
 from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem, wan_problem
@@ -47,6 +48,7 @@ _SEARCHED = 64
 
 _WORTH = 1e-2  #: A bound on few trees is worth the search if it can be better by more than this part.
 _PATTERNS = 1300  #: The exact model of K trees has at most so many binary variables for patterns.
+_NODES = 2000  #: Nodes of the search of a model of patterns, so that every run ends, and ends alike on every machine.
 _PATIENCE = 2  #: So many heights in a row that are not faster end the search.
 _MORE_STARTS = 10  #: Starts of algorithm 1 for K trees, for each one for any number.
 
@@ -79,25 +81,43 @@ def prove_bound(instance: Instance, options: MtreeOptions) -> Fraction | None:
     return problem.seconds(problem.ceiling.rate)
 
 
-@dataclass(eq=False)
-class _TreeSearch:
-    """State of a search."""
+class Search:
+    """Search for trees: its problem, the best bound so far, and the solver's reports."""
 
-    problem: TreeProblem
-    solver: Solver
-    budget: Budget
-    options: MtreeOptions
-    reports: list[SolverResult] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        problem = self.problem
-        self.wan, self.floor, self.min_capacity, self.limit = (
-            problem.wan,
-            problem.floor,
-            problem.min_capacity,
-            problem.height_limit,
-        )
+    def __init__(self, problem: TreeProblem, solver: Solver, budget: Budget) -> None:
+        self.problem, self.solver, self.budget = problem, solver, budget
+        self.wan, self.floor, self.min_capacity = problem.wan, problem.floor, problem.min_capacity
+        self.limit = problem.height_limit
         self.bound, self.prover = problem.strength.rate, EXACT_ARITHMETIC
+        self.reports: list[SolverResult] = []
+
+    def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
+        """Keep a better bound."""
+        if bound < self.bound:
+            self.bound, self.prover = bound, prover
+
+    def take_solver_bound(self, report: SolverResult) -> None:
+        """Keep the solver's bound on the total rate, loosened by 1e-8 for its tolerances."""
+        if report.bound is not None:
+            bound = Fraction(report.bound) * Fraction(model_unit(self.wan)) * Fraction(1 + 1e-8)
+            self.tighten(bound, (report.solver, report.version))
+
+    def pattern_trees(self, patterns: TreePatterns) -> tuple[Ints, SolverResult]:
+        """Solve a model of patterns; return its trees, whose rates are to be recomputed, and the report."""
+        with self.budget.clock.phase("build"):
+            model = build_patterns(patterns)
+        report = self.solver.solve(model, self.budget, SolverOptions(rel_gap=1e-7, node_limit=_NODES))
+        self.reports.append(report)
+        trees = pattern_rates(model, patterns).trees if report.has_solution else np.empty((0, self.wan.nodes - 1), int)
+        return distinct(trees), report
+
+
+class _TreeSearch(Search):
+    """Search for the best allowed trees, and a bound on them."""
+
+    def __init__(self, problem: TreeProblem, solver: Solver, budget: Budget, options: MtreeOptions) -> None:
+        super().__init__(problem, solver, budget)
+        self.options = options
         self.best: RatedTrees | None = None
         # Without prices of links, K trees carry at most K times what the widest does.
         self.prices = [Prices(problem.wan, np.zeros(len(problem.wan.room), dtype=np.int64), 1)]
@@ -170,8 +190,7 @@ class _TreeSearch:
         if self.most is not None and self.widest is not None:
             disjoint = None if self.disjoint is None else self.disjoint.most
             bound = whole_rate(self.wan, self.most, self.widest, bound, disjoint)
-        if bound < self.bound:
-            self.bound, self.prover = bound, prover
+        super().tighten(bound, prover)
 
     def one_tree(self) -> Ints:
         with self.budget.clock.phase("one tree"):
@@ -324,10 +343,6 @@ class _TreeSearch:
         self.take(rated)
         return report
 
-    def take_solver_bound(self, report: SolverResult) -> None:
-        if (bound := bound_of(report, self.wan)) is not None:
-            self.tighten(bound, (report.solver, report.version))
-
     def solve_patterns(self, widest: Ints) -> None:
         """Solve small models of link patterns for increasing numbers of trees, until one meets the bound."""
         most = self.most or 1
@@ -337,13 +352,9 @@ class _TreeSearch:
             if not fits or self.is_done or self.budget.is_exhausted:
                 return
             self.budget.progress(f"{count} trees exactly")
-            with self.budget.clock.phase("build"):
-                bound = float(self.bound)
-                model = patterns.build(TreePatterns(self.wan, self.limit, count, rate, bound, self.floor))
-            trees, report = pattern_trees(model, self.wan, self.solver, self.budget)
-            self.reports.append(report)
-            if trees is not None:
-                self.choose(distinct(trees), self.options.nodes)
+            bound = float(self.bound)
+            trees, report = self.pattern_trees(TreePatterns(self.wan, self.limit, count, rate, bound, self.floor))
+            self.choose(trees, self.options.nodes)
             if count == most:
                 self.take_solver_bound(report)
             self.report_progress(f"{count} trees")

@@ -19,7 +19,7 @@ from ...core.instance import Instance
 from ...core.limits import require_buildable
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.timing import Semantics, Timing
-from ...core.topology import NodeKind, Topology
+from ...core.topology import NodeKind
 from .rounds import Send, fewest_rounds
 
 
@@ -60,14 +60,9 @@ def _fits(problem: GroupProblem) -> Refusal | None:
     )
 
 
-def group_problem(instance: Instance) -> GroupProblem:
-    """Return the collective of a supported instance."""
-    return group_problems(instance)[0]
-
-
 def pose(instance: Instance, options: Any) -> Instance:
     """Return the instance on a grid with one round per epoch (``Method.pose``)."""
-    found = round_links_of(group_problem(instance))
+    found = round_links_of(group_problems(instance)[0])
     assert found is not None  # noqa: S101 (it is supported)
     return instance.with_changes(timing=Timing(Semantics.CIRCUIT, found.round_s))
 
@@ -91,6 +86,16 @@ class RoundLinks:
 def round_links_of(problem: GroupProblem) -> RoundLinks | None:
     """Find the links with the shortest rounds: a full mesh or one switch; None without either."""
     topology, size = problem.topology, chunk_bytes(problem)
+
+    def link_s(link: int) -> Fraction:
+        return topology.links[link].latency_s + size / topology.links[link].bandwidth_Bps
+
+    def round_s(links: Mapping[tuple[int | None, int | None], int]) -> Fraction:
+        # The longest latencies to and from the switch, and a chunk at the lowest bandwidth.
+        latencies = [(source is None, topology.links[link].latency_s) for (source, _), link in links.items()]
+        up, down = (max((s for from_switch, s in latencies if from_switch == side), default=0) for side in (0, 1))
+        return up + down + size / min(topology.links[link].bandwidth_Bps for link in links.values())
+
     rank = {node: position for position, node in enumerate(problem.nodes.tolist())}
     hubs = [index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH]
     links: dict[int | None, dict[tuple[int | None, int | None], int]] = {hub: {} for hub in (None, *hubs)}
@@ -99,30 +104,16 @@ def round_links_of(problem: GroupProblem) -> RoundLinks | None:
         ends = rank.get(tail), rank.get(head)
         if hub in links and ends != (None, None):
             other = links[hub].get(ends)
-            if other is None or _link_s(topology, number, size) < _link_s(topology, other, size):
+            if other is None or link_s(number) < link_s(other):
                 links[hub][ends] = number
-    found = [
-        RoundLinks(_round_s(topology, some, size), some)
-        for hub, some in links.items()
-        if len(some) == (problem.n * (problem.n - 1) if hub is None else 2 * problem.n)
-    ]
-    return min(found, key=lambda way: way.round_s, default=None)
-
-
-def _link_s(topology: Topology, link: int, size: Fraction) -> Fraction:
-    return topology.links[link].latency_s + size / topology.links[link].bandwidth_Bps
-
-
-def _round_s(topology: Topology, links: Mapping[tuple[int | None, int | None], int], size: Fraction) -> Fraction:
-    """Compute a round: longest latencies to and from the switch, and a chunk at the lowest bandwidth."""
-    latencies = [(source is None, topology.links[link].latency_s) for (source, _), link in links.items()]
-    up, down = (max((s for from_switch, s in latencies if from_switch == side), default=0) for side in (False, True))
-    return up + down + size / min(topology.links[link].bandwidth_Bps for link in links.values())
+    pairs = problem.n * (problem.n - 1)
+    complete = [some for hub, some in links.items() if len(some) == (pairs if hub is None else 2 * problem.n)]
+    return min((RoundLinks(round_s(some), some) for some in complete), key=lambda way: way.round_s, default=None)
 
 
 def index(instance: Instance, options: Any) -> LateRounds:
     """Return ranks, chunks and rounds (``Formulation.index``)."""
-    problem = group_problem(instance)
+    problem = group_problems(instance)[0]
     chunks = (problem.n - 1) * problem.demand.chunks
     rounds = options.rounds or fewest_rounds(problem.n, chunks)
     require_buildable(chunks * problem.n**2 * rounds, f"{rounds} rounds")

@@ -35,7 +35,7 @@ def build(wan: Wan, limit: HeightLimit, price: Floats) -> Any:
     return m
 
 
-def build_of(index: LinkPrices) -> Any:
+def build_of_prices(index: LinkPrices) -> Any:
     """Build model ``mtree-layers`` of prices (``Formulation.build``)."""
     return build(index.problem.wan, index.problem.limit, index.price)
 

@@ -19,25 +19,20 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import bottlenecks
-from ....core.schedule import Floats, Ints
-from ..index_sets import PosedPool
+from ....core.schedule import Floats
+from ..index_sets import CandidateTrees
 from .selection import model_unit
 
 
-def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> Any:
-    """Build the model with some trees, each with ``c_T`` or a smaller threshold at which it is used."""
+def build(pool: CandidateTrees) -> Any:
+    """Build the model with the trees of a pool."""
     m = pyo.ConcreteModel("mtree-cover")
-    variables(m, wan, most_trees)
+    variables(m, pool.wan, pool.most_trees)
     tree_cost(m)
-    for tree, threshold in zip(trees.tolist(), bottleneck.tolist(), strict=True):
-        add_tree(m, wan, tree, threshold)
-    objective(m, wan, most_trees)
+    for tree, bottleneck in zip(pool.trees.tolist(), bottlenecks(pool.wan, pool.trees).tolist(), strict=True):
+        add_tree(m, pool.wan, tree, bottleneck)
+    objective(m, pool.wan, pool.most_trees)
     return m
-
-
-def build_of_pool(pool: PosedPool) -> Any:
-    """Build model ``mtree-cover`` of a pool (``Formulation.build``)."""
-    return build(pool.problem.wan, pool.trees, bottlenecks(pool.problem.wan, pool.trees), pool.most_trees)
 
 
 def variables(m: Any, wan: Wan, most_trees: int | None) -> None:
@@ -54,7 +49,7 @@ def tree_cost(m: Any) -> None:
 
 
 def add_tree(m: Any, wan: Wan, tree: list[int], threshold: int) -> Any:
-    """Add the constraint of a tree and return it."""
+    """Add the constraint of a tree with ``c_T``, or a smaller threshold at which it is used, and return it."""
     cost = pyo.quicksum(m.price[c] for c in wan.carriers(tree))
     if hasattr(m, "tree_price"):
         cost += model_unit(wan) / threshold * m.tree_price

@@ -1,12 +1,4 @@
-"""MILP (1) of MTree: at most K trees of a pool with rates; two models with its constraints.
-
-===================  ==================  =========================================================
-model                function            what it chooses
-===================  ==================  =========================================================
-``mtree-selection``  ``build``           MILP (1): trees of a pool, and their rates
-``wan-rates``        ``build_rates``     rates of given trees (linear program)
-``mtree-repair``     ``build``           rates of old trees, and at most m new ones beside them
-===================  ==================  =========================================================
+"""MILP (1) of MTree: at most K trees of a pool and their rates, as a choice, beside old trees, and as a linear program.
 
 M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest capacity of its links, since no rate can
 be larger. Constraints of one row are declared with ``@m.Constraint``, those of all trees or links with ``@rows``.

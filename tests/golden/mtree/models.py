@@ -20,7 +20,7 @@ PATTERN = ["flow_on_links", "flow_balance", "tree_size", "one_pattern", "tree_on
 
 MODELS = {
     "selection_{}": (lambda: selection.build(CandidateTrees(WAN, TREES, 2, 1)), SELECTION),
-    "cover_{}": (lambda: restricted_master.build(WAN, TREES, np.array([2, 1, 1]), 2), ["tree_cost"]),
+    "cover_{}": (lambda: restricted_master.build(CandidateTrees(WAN, TREES, 2)), ["tree_cost"]),
     "layers_{}": (
         lambda: pricing.build(WAN, WAN.hops(2), PRICE),
         ["one_root", "layer_entered", "first_layer", "next_layer"],
