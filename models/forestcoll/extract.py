@@ -126,13 +126,10 @@ def relay_paths(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> d
     net = pairs.network
     found = defaultdict[Pair, list[Path]](list)
     for a, amounts in relay.items():
-        links = list(amounts)
-        ends = [net.head[e] if pairs.is_end[net.head[e]] else None for e in links]
-        tail = [*(net.tail[e] for e in links), *(b for b in ends if b is not None)]
-        head = [*(net.head[e] for e in links), *(net.nodes for b in ends if b is not None)]
-        delivered = [amounts[e] for e, b in zip(links, ends, strict=True) if b is not None]
-        capacity = [*amounts.values(), *delivered]
-        flow = flow_on_arcs(net.nodes + 1, (tail, head, capacity), a, net.nodes)
+        links, arrivals = list(amounts), [e for e in amounts if pairs.is_end[net.head[e]]]
+        arcs = [(net.tail[e], net.head[e], amounts[e]) for e in links]
+        arcs += [(net.head[e], net.nodes, amounts[e]) for e in arrivals]
+        flow = flow_on_arcs(net.nodes + 1, arcs, a, net.nodes)
         left = {e: amount for e, amount in zip(links, flow[: len(links)], strict=True) if amount}
         while path := _path(pairs, left, a):
             amount = min(left[e] for e in path)
@@ -162,15 +159,13 @@ def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
     return []
 
 
-def flow_on_arcs(
-    nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]], source: int, sink: int
-) -> list[int]:
-    """Compute a maximum flow on arcs (tails, heads, capacities); parallel arcs are filled in order."""
+def flow_on_arcs(nodes: int, arcs: Sequence[tuple[int, int, int]], source: int, sink: int) -> list[int]:
+    """Compute a maximum flow on arcs (tail, head, capacity); parallel arcs are filled in order."""
     graph = graph_of(nodes, arcs)
     flow = max_flow(graph, source, sink).on_edge.tolist()
     left = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
     taken: list[int] = []
-    for a, b, c in zip(*arcs, strict=True):
+    for a, b, c in arcs:
         taken.append(min(left.get((a, b), 0), c))
         if taken[-1]:
             left[a, b] -= taken[-1]
@@ -181,15 +176,13 @@ def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) ->
     """Return the largest multiple of the weights that each rank can receive over arcs (tail, head, capacity)."""
     if not any(weight):
         return Fraction(0)
-    tail, head, capacity = zip(*arcs, strict=True) if arcs else ((), (), ())
-    graph = graph_of(len(weight), (tail, head, capacity))
     try:
-        return 1 / worst_cut(graph, np.array(weight), np.arange(len(weight))).ratio
+        return 1 / worst_cut(graph_of(len(weight), arcs), np.array(weight), np.arange(len(weight))).ratio
     except Unreachable:
         return Fraction(0)
 
 
-def graph_of(nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> Network:
-    """Return the network of arcs (tails, heads, capacities); parallel ones are joined."""
-    tail, head = (np.array(ends, dtype=np.int64) for ends in arcs[:2])
-    return Network.from_parallel_edges(nodes, tail, head, exact_array(arcs[2]))
+def graph_of(nodes: int, arcs: Sequence[tuple[int, int, int]]) -> Network:
+    """Return the network of arcs (tail, head, capacity); parallel ones are joined."""
+    tail, head = np.array([(a, b) for a, b, _ in arcs], dtype=np.int64).reshape(-1, 2).T
+    return Network.from_parallel_edges(nodes, tail, head, exact_array(c for *_, c in arcs))

@@ -180,8 +180,7 @@ def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> Tre
     packings: list[TreePacking] = []
     for paths in _split_paths(plan):
         edges = sorted(paths)
-        capacity = [sum(copies for _, copies in paths[edge]) for edge in edges]
-        graph = graph_of(len(plan.root), ([a for a, _ in edges], [b for _, b in edges], capacity))
+        graph = graph_of(len(plan.root), [(*edge, sum(copies for _, copies in paths[edge])) for edge in edges])
         with budget.clock.phase("pack"):
             pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
             forest = Packer(graph, demand, pool).pack(stop=lambda: budget.is_exhausted)

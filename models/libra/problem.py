@@ -9,8 +9,8 @@ collectives are two, for T(B) is exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
@@ -21,7 +21,7 @@ from ...core.design import Comparison, Design, LinearConstraint, Objective, Part
 from ...core.errors import InputError
 from ...core.fabric import Block, Fabric, network_price
 from ...core.instance import Instance
-from ...core.workload import Communication, Layer, Span, TrainingLoop, Workload
+from ...core.workload import Communication, Span, TrainingLoop
 
 #: A communication of the instance: workload, layer, phase (0 forward, 1 input gradient, 2 weight gradient), position.
 Member = tuple[int, int, int, int]
@@ -185,39 +185,54 @@ def pose_problem(instance: Instance, options: object = None) -> DesignProblem:
     return problem
 
 
+_Vectors = list[tuple[tuple[Fraction, ...], tuple[Member, ...]]]
+
+
 def time_model(instance: Instance) -> TimeModel:
-    """Build the time model of an instance."""
+    """Build the time model of an instance; equal layers of an overlapping loop are one stage of a larger weight."""
     workloads = instance.training()
     if not workloads:
         raise InputError("missing, but a bandwidth design needs a workload", place="workloads")
     partial = instance.design.partial_use if instance.design else PartialUse.FULL
-    collector = _Collector()
-    for w, workload in enumerate(workloads):
-        for index, layer in enumerate(workload.layers):
-            vectors = _layer_traffic(instance, workload, layer, partial, (w, index))
-            collector.add_layer(workload, layer, vectors, (w, index))
-    return collector.finish()
+    constant_s, serial = Fraction(0), _Vectors()
+    stages: dict[tuple[object, object, Fraction], tuple[Fraction, list[list[Term]], tuple[tuple[int, int], ...]]] = {}
+    layers_of = (
+        ((w, i), workload, layer) for w, workload in enumerate(workloads) for i, layer in enumerate(workload.layers)
+    )
+    for where, workload, layer in layers_of:
+        weight, phases = workload.weight * layer.repeat, (layer.forward, layer.input_gradient, layer.weight_gradient)
+        forward, tp, dp = (
+            [
+                (vector, ((*where, p, c),))
+                for c, communication in enumerate(phase.communication)
+                if any(vector := traffic(communication, workload.groups[communication.group], instance.fabric, partial))
+            ]
+            for p, phase in enumerate(phases)
+        )
+        overlaps = workload.loop is TrainingLoop.TP_DP_OVERLAP and bool(tp)
+        constant_s += weight * sum(phase.compute_s for phase in phases[: 2 if overlaps else 3])
+        in_turn = forward if overlaps else forward + tp + dp
+        serial += [(tuple(weight * v for v in vector), members) for vector, members in in_turn]
+        if overlaps:
+            branches = [_merge_terms(tp), _merge_terms(dp)]
+            tp_key, dp_key = (tuple(term.traffic for term in branch) for branch in branches)
+            key = (tp_key, dp_key, layer.weight_gradient.compute_s)
+            known, same, layers = stages.get(key, (Fraction(0), [[], []], ()))
+            for branch, other in zip(branches, same, strict=True):
+                for k, term in enumerate(other):
+                    branch[k] = Term(term.traffic, term.members + branch[k].members)
+            stages[key] = (known + weight, branches, (*layers, where))
+    terms = _merge_terms(serial)
+    alone, overlapped = tuple(range(len(terms))), list[Overlap]()
+    for (_, _, compute_s), (weight, (tp_terms, dp_terms), layers) in stages.items():
+        first, split = len(terms), len(terms) + len(tp_terms)
+        terms += tp_terms + dp_terms
+        ends = tuple(range(first, split)), tuple(range(split, len(terms)))
+        overlapped.append(Overlap(weight, *ends, compute_s, layers))
+    return TimeModel(constant_s, tuple(terms), alone, tuple(overlapped))
 
 
-_Vectors = list[tuple[tuple[Fraction, ...], Member]]
-
-
-def _layer_traffic(
-    instance: Instance, workload: Workload, layer: Layer, partial: PartialUse, where: tuple[int, int]
-) -> list[_Vectors]:
-    """Compute the nonzero traffic of every communication of a layer, phase by phase."""
-    phases: list[_Vectors] = []
-    for p, phase in enumerate((layer.forward, layer.input_gradient, layer.weight_gradient)):
-        vectors: _Vectors = []
-        for c, communication in enumerate(phase.communication):
-            vector = traffic(communication, workload.groups[communication.group], instance.fabric, partial)
-            if any(vector):
-                vectors.append((vector, (*where, p, c)))
-        phases.append(vectors)
-    return phases
-
-
-def _merge_terms(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
+def _merge_terms(vectors: Sequence[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
     """Sum the vectors of the same direction, in the order of first appearance."""
     sums: dict[tuple[Fraction, ...], tuple[Fraction, tuple[Member, ...]]] = {}
     for vector, members in vectors:
@@ -226,62 +241,6 @@ def _merge_terms(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...
         known_size, known_members = sums.get(direction, (Fraction(0), ()))
         sums[direction] = (known_size + size, known_members + members)
     return [Term(tuple(v * size for v in direction), members) for direction, (size, members) in sums.items()]
-
-
-@dataclass
-class _Collector:
-    """Accumulator of layers; equal layers of an overlapping loop become one stage of a larger weight."""
-
-    constant_s: Fraction = Fraction(0)
-    serial: list[tuple[tuple[Fraction, ...], tuple[Member, ...]]] = field(default_factory=list)
-    stages: dict[object, tuple[Fraction, list[Term], list[Term], Fraction, tuple[tuple[int, int], ...]]] = field(
-        default_factory=dict
-    )
-
-    def add_layer(self, workload: Workload, layer: Layer, phases: list[_Vectors], where: tuple[int, int]) -> None:
-        """Add one layer, times its repetitions, in the loop of its workload."""
-        weight = workload.weight * layer.repeat
-        forward, tp, dp = phases
-        self.constant_s += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
-        self._add_serial(forward, weight)
-        compute = layer.weight_gradient.compute_s
-        if workload.loop is TrainingLoop.TP_DP_OVERLAP and tp:
-            self._add_stage(tp, dp, compute, weight, where)
-        else:
-            self.constant_s += weight * compute
-            self._add_serial(tp, weight)
-            self._add_serial(dp, weight)
-
-    def _add_serial(self, vectors: _Vectors, weight: Fraction) -> None:
-        self.serial.extend((tuple(weight * v for v in vector), (member,)) for vector, member in vectors)
-
-    def _add_stage(
-        self, tp: _Vectors, dp: _Vectors, compute: Fraction, weight: Fraction, where: tuple[int, int]
-    ) -> None:
-        tp_terms, dp_terms = (_merge_terms((v, (m,)) for v, m in branch) for branch in (tp, dp))
-        key = (tuple(t.traffic for t in tp_terms), tuple(t.traffic for t in dp_terms), compute)
-        layers: tuple[tuple[int, int], ...] = ()
-        if key in self.stages:
-            known_weight, known_tp, known_dp, _, layers = self.stages[key]
-            weight += known_weight
-            tp_terms, dp_terms = (
-                [Term(a.traffic, a.members + b.members) for a, b in zip(*branches, strict=True)]
-                for branches in ((known_tp, tp_terms), (known_dp, dp_terms))
-            )
-        self.stages[key] = (weight, tp_terms, dp_terms, compute, (*layers, where))
-
-    def finish(self) -> TimeModel:
-        terms = _merge_terms(self.serial)
-        serial = tuple(range(len(terms)))
-        overlaps: list[Overlap] = []
-        for weight, tp, dp, compute, layers in self.stages.values():
-            first = len(terms)
-            terms += tp + dp
-            split = first + len(tp)
-            overlaps.append(
-                Overlap(weight, tuple(range(first, split)), tuple(range(split, len(terms))), compute, layers)
-            )
-        return TimeModel(self.constant_s, tuple(terms), serial, tuple(overlaps))
 
 
 def traffic(communication: Communication, span: Span, fabric: Fabric, partial_use: PartialUse) -> tuple[Fraction, ...]:

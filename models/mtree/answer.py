@@ -174,27 +174,26 @@ def outcome(
     """Build the outcome of a run; trees have the roots that make them lowest unless others are given."""
     options = options or ChunkOptions.model_validate({})
     # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
-    proof = proof_of(problem, found, trees_only=options.split == "rate" or not problem.floor)
-    bound_s = problem.seconds(proof.rate)
+    proved_rate, certificate, scope = proof_of(problem, found, trees_only=options.split == "rate" or not problem.floor)
+    bound_s = problem.seconds(proved_rate)
     size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
     common: dict[str, Any] = {
-        "bound": float(bound_s), "certificate": proof.certificate, "reports": found.reports, "size": size,
+        "bound": float(bound_s), "certificate": certificate, "reports": found.reports, "size": size,
         "iterations": found.rounds,
     }  # fmt: skip
     metrics = {
         "exact_bound_Bps": float(found.bound * problem.wan.unit_Bps),
         "strength_Bps": float(problem.ceiling.rate * problem.wan.unit_Bps),
-        "bound_holds_for": proof.holds_for,
+        "bound_holds_for": scope,
         **(found.metrics or {}),
     }
     if found.rated is None or not found.rated.rates:
         return Outcome(Status.LIMIT, message=message or "no trees were found in time", metrics=metrics, **common)
     rated = fill_bottleneck(problem.wan, found.rated)
+    chosen = np.array(roots or (), dtype=np.int64)
     if roots is None:
         rated = in_order(rated)
-    chosen = (
-        heights_of(problem.wan, problem.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
-    )
+        chosen = heights_of(problem.wan, problem.limit, rated.trees)[0]
     trees, rated, chosen, flow_s = split_data(problem.instance, problem.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= flow_s * (1 - Fraction(gap))

@@ -29,80 +29,62 @@ GAP = 1e-8  #: Relative distance of value and dual bound at which column generat
 
 
 @dataclass(eq=False)
-class TreeRelaxation:
+class ColumnGeneration:
     """Linear relaxation over trees, as far as it is solved: best rates and dual bound."""
 
-    rated: RatedTrees | None  #: Trees with exact rates; with a price of trees they may be more than K.
-    bound: Fraction  #: Units that no trees carry together.
-    pool: Ints
+    wan: Wan
+    limit: HeightLimit | None  #: Height of the trees; None is any.
+    most_trees: int | None  #: K, as ``sum_T r_T / c_T <= K``; None is no limit.
+    floor: int  #: Smallest capacity of a tree's links, in units.
+    bound: Fraction  #: Units that no trees carry together: a known bound, then the best one.
+    pool: Ints  #: Trees to begin with, then all that have been generated.
+    solver: Solver
+    budget: Budget
+    complete: bool = False  #: True if the pool has all trees, so that none is to be added.
+    exact: bool = True  #: Find the cheapest low tree by a model where the heuristic finds no more.
+    gap: float = GAP  #: Relative gap of value and bound at which to stop.
+    rated: RatedTrees | None = None  #: Trees with exact rates; with a price of trees they may be more than K.
     rounds: int = 0
     #: True if the bound rests on trust in a solver; else prices and exact arithmetic prove it.
     from_solver: bool = False
     prices: Prices | None = None  #: Prices that prove the best bound by prices.
     reports: list[SolverResult] = field(default_factory=list)
 
-
-@dataclass(frozen=True, eq=False)
-class ColumnTask:
-    """Input of column generation."""
-
-    wan: Wan
-    limit: HeightLimit | None  #: Height of the trees; None is any.
-    most_trees: int | None  #: K, as ``sum_T r_T / c_T <= K``; None is no limit.
-    floor: int  #: Smallest capacity of a tree's links, in units.
-    ceiling: Fraction  #: A known bound, in units.
-    complete: bool = False  #: True if the pool has all trees, so that none is to be added.
-    exact: bool = True  #: Find the cheapest low tree by a model where the heuristic finds no more.
-    gap: float = GAP  #: Relative gap of value and bound at which to stop.
-
-
-def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> TreeRelaxation:
-    """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends."""
-    return _ColumnGeneration(task, pool, solver, budget).run()
-
-
-class _ColumnGeneration:
-    """State of column generation."""
-
-    def __init__(self, task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> None:
-        self.task, self.solver, self.budget = task, solver, budget
-        self.trees: list[Ints] = list(pool)
-        self.thresholds: list[int] = bottlenecks(task.wan, pool).tolist()
-        self.known = {(tuple(t.tolist()), c) for t, c in zip(pool, self.thresholds, strict=True)}
-        with budget.clock.phase("build"):
-            self.model = restricted_master.build(CandidateTrees(task.wan, pool, task.most_trees))
-        self.compiled: CompiledModel = resolving(solver).compile(self.model, budget, SolverOptions())
+    def __post_init__(self) -> None:
+        self.trees: list[Ints] = list(self.pool)
+        self.thresholds: list[int] = bottlenecks(self.wan, self.pool).tolist()
+        self.known = {(tuple(t.tolist()), c) for t, c in zip(self.pool, self.thresholds, strict=True)}
+        with self.budget.clock.phase("build"):
+            self.model = restricted_master.build(CandidateTrees(self.wan, self.pool, self.most_trees))
+        self.compiled: CompiledModel = resolving(self.solver).compile(self.model, self.budget, SolverOptions())
         self.rates: list[float] = []
-        self.relaxation = TreeRelaxation(None, task.ceiling, pool)
-        self.centre: tuple[Prices, Fraction] | None = None
-        low = task.limit is not None and not task.complete
-        self.low = Arborescences(task.wan, task.limit, task.floor) if low and task.limit is not None else None
+        self.best_priced: Fraction | None = None  #: Bound of :attr:`prices`.
+        any_height = self.limit is None or self.complete
+        self.low = None if any_height or self.limit is None else Arborescences(self.wan, self.limit, self.floor)
 
-    def run(self) -> TreeRelaxation:
+    def run(self) -> ColumnGeneration:
+        """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends."""
         result = self.solve_master()
         while (
             result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.is_exhausted
         ):
-            value = result.objective * model_unit(self.task.wan)
-            if value >= float(self.relaxation.bound) * (1 - self.task.gap):
+            value = result.objective * model_unit(self.wan)
+            if value >= float(self.bound) * (1 - self.gap):
                 break
             found = self.price()
-            if (
-                self.task.complete
-                or value >= float(self.relaxation.bound) * (1 - self.task.gap)
-                or not self.add_columns(found)
-            ):
+            if self.complete or value >= float(self.bound) * (1 - self.gap) or not self.add_columns(found):
                 break
             result = self.solve_master()
         if self.rates:
             self.read()
-        return self.relaxation
+        return self
 
     def solve_master(self) -> SolverResult:
+        """Solve the restricted master; keep its rates, since the next solve may be the one that is interrupted."""
         result = self.compiled.solve(self.budget)
-        self.relaxation.rounds += 1
-        self.relaxation.reports.append(result)
-        if result.termination is Termination.OPTIMAL:  # kept, since the next time may be the one that is interrupted
+        self.rounds += 1
+        self.reports.append(result)
+        if result.termination is Termination.OPTIMAL:
             self.rates = [max(0.0, self.compiled.dual(row)) for row in self.model.tree_cost.values()]
         return result
 
@@ -111,73 +93,72 @@ class _ColumnGeneration:
         rates: dict[tuple[int, ...], float] = {}
         for tree, dual in zip(self.trees, self.rates, strict=False):
             key = tuple(tree.tolist())
-            rates[key] = rates.get(key, 0.0) + dual * model_unit(self.task.wan)
+            rates[key] = rates.get(key, 0.0) + dual * model_unit(self.wan)
         rows = np.array(list(rates), dtype=np.int64)
-        self.relaxation.pool = rows
-        self.relaxation.rated = exact_rates(self.task.wan, rows, list(rates.values()))
+        self.pool = rows
+        self.rated = exact_rates(self.wan, rows, list(rates.values()))
 
     def price(self) -> list[PricedTree]:
         """Solve the pricing problem with smoothed prices first: return trees that price out, improve the bound."""
-        wan, task = self.task.wan, self.task
+        wan = self.wan
         carrier, tree = restricted_master.prices(self.model, wan)
         link, now = wan.per_link(carrier), Prices.of(wan, carrier, tree)
-        if task.complete:
+        if self.complete:
             trees = np.array(self.trees)
             self.improve_bound(now, cheapest_of(wan, now, trees, np.array(self.thresholds)))
             return []
-        tried = [now] if self.centre is None else [_between(self.centre[0], now), now]
+        tried = [now] if self.prices is None else [_between(self.prices, now), now]
         for prices in tried:
-            found = priced_trees(wan, task.limit, prices, task.floor)
+            found = priced_trees(wan, self.limit, prices, self.floor)
             if self.low is not None:
                 self.improve_bound(prices, self.low.least(prices))
             elif found:
                 self.improve_bound(prices, min(one.cost for one in found))
-            fresh = [one for one in found if self.cost(one, link, tree) < 1 - CLOSE and not self.has(one)]
+            fresh = [one for one in found if self.cost(one, link, tree) < 1 - CLOSE and not self._has(one)]
             if fresh:
                 return sorted(fresh, key=lambda one: self.cost(one, link, tree))[:_ADDED]
-        asked = task.limit is not None and task.exact and task.most_trees is None
+        asked = self.limit is not None and self.exact and self.most_trees is None
         return self.price_exactly(now) if asked else []
 
     def price_exactly(self, prices: Prices) -> list[PricedTree]:
         """Find the cheapest low tree by a model; the solver's bound on its cost bounds the rates."""
-        task, wan = self.task, self.task.wan
-        if task.limit is None or self.budget.is_exhausted:
+        wan = self.wan
+        if self.limit is None or self.budget.is_exhausted:
             return []
         self.budget.progress("the heuristic finds no cheaper tree: asking the solver")
         whole = float(prices.link.max())
-        costs = np.where(wan.capacity >= task.floor, prices.link / whole, wan.nodes)
+        costs = np.where(wan.capacity >= self.floor, prices.link / whole, wan.nodes)
         options = SolverOptions(rel_gap=1e-7, node_limit=_NODES)
-        tree, result = cheapest_low_tree(wan, task.limit, costs, self.solver, self.budget, options)
-        self.relaxation.reports.append(result)
+        tree, result = cheapest_low_tree(wan, self.limit, costs, self.solver, self.budget, options)
+        self.reports.append(result)
         if result.bound is not None and result.bound > 0:
             # Less a little, since the solver's tolerances are no proof.
             least = Fraction(result.bound * (1 - 1e-7)) * Fraction(whole)
             if self.improve_bound(prices, least):
-                self.relaxation.from_solver = True
+                self.from_solver = True
         if tree is None:
             return []
         one = PricedTree(tree, int(wan.capacity[tree].min()), prices.cost(tree, 1))
         carrier, price = restricted_master.prices(self.model, wan)
-        return [one] if self.cost(one, wan.per_link(carrier), price) < 1 - CLOSE and not self.has(one) else []
+        return [one] if self.cost(one, wan.per_link(carrier), price) < 1 - CLOSE and not self._has(one) else []
 
     def improve_bound(self, prices: Prices, cheapest: Fraction) -> bool:
         """Keep the bound of these prices if it is the best so far."""
-        bound = prices.bound(self.task.most_trees, cheapest)
+        bound = prices.bound(self.most_trees, cheapest)
         if bound is None:
             return False
-        if self.centre is None or bound < self.centre[1]:
-            self.centre = prices, bound
-            self.relaxation.prices = prices
-        if bound >= self.relaxation.bound:
+        if self.best_priced is None or bound < self.best_priced:
+            self.best_priced, self.prices = bound, prices
+        if bound >= self.bound:
             return False
-        self.relaxation.bound, self.relaxation.from_solver = bound, False
+        self.bound, self.from_solver = bound, False
         return True
 
     def cost(self, one: PricedTree, link: np.ndarray, tree: float) -> float:
         """Compute the cost of a tree at the linear program's own prices."""
         return float(link[one.tree].sum()) + tree / one.threshold
 
-    def has(self, one: PricedTree) -> bool:
+    def _has(self, one: PricedTree) -> bool:
         return (tuple(one.tree.tolist()), one.threshold) in self.known
 
     def add_columns(self, found: list[PricedTree]) -> bool:
@@ -186,7 +167,7 @@ class _ColumnGeneration:
             self.known.add((tuple(one.tree.tolist()), one.threshold))
             self.trees.append(one.tree)
             self.thresholds.append(one.threshold)
-            row = restricted_master.add_tree(self.model, self.task.wan, one.tree.tolist(), one.threshold)
+            row = restricted_master.add_tree(self.model, self.wan, one.tree.tolist(), one.threshold)
             self.compiled.add_constraint(row)
         return bool(found)
 

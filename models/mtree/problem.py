@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from operator import itemgetter
 from typing import Any
 
 from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength, whole_rate
@@ -143,35 +144,28 @@ class SearchResult:
     scope: str = ""  #: Trees for which the bound holds; by default those of the given number, height and rate.
 
 
-@dataclass(frozen=True)
-class ProvedBound:
-    """Bound with its certificate and scope."""
-
-    rate: Fraction  #: Upper bound on the rate in units.
-    certificate: Certificate
-    holds_for: str  #: Schedules for which the bound holds.
+Proof = tuple[
+    Fraction, Certificate, str
+]  #: Bound on the rate in units, its certificate, and the schedules it holds for.
 
 
-def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
+def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> Proof:
     """Choose the bound to claim: for any schedule if as sharp, else one that is recomputed, else a trusted one.
 
     A bound on the allowed trees is claimed only if the answer is restricted to them (``trees_only``).
     """
-    best = ProvedBound(problem.ceiling.rate, problem.ceiling.certificate, ANY_SCHEDULE)
-    if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):
+    best: Proof = problem.ceiling.rate, problem.ceiling.certificate, ANY_SCHEDULE
+    if not trees_only or not problem.wan.balanced or found.bound >= best[0] * (1 - Fraction(GAP) / 10):
         return best
     recomputed = [proof for prices in found.prices if (proof := _bound_by_prices(problem, found, prices)) is not None]
-    sharpest = min(recomputed, key=lambda proof: proof.rate, default=best)
-    if sharpest.rate * (1 - Fraction(GAP) / 10) <= found.bound:
+    sharpest = min(recomputed, key=itemgetter(0), default=best)
+    if sharpest[0] * (1 - Fraction(GAP) / 10) <= found.bound:
         return sharpest
-    return ProvedBound(
-        found.bound,
-        SolverBound(*found.prover),
-        f"{_describe_scope(problem, found)}, each with the same links both ways",
-    )
+    scope = f"{_describe_scope(problem, found)}, each with the same links both ways"
+    return found.bound, SolverBound(*found.prover), scope
 
 
-def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
+def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Proof | None:
     """Return the bound on allowed trees that link prices prove; None if they prove none."""
     wan, limit = problem.wan, problem.height_limit
     links = problem.instance.topology.links
@@ -215,7 +209,7 @@ def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) 
         problem.floor * wan.unit_Bps,
         link_sets,
     )
-    return ProvedBound(rate, certificate, _describe_scope(problem, found))
+    return rate, certificate, _describe_scope(problem, found)
 
 
 def _describe_scope(problem: TreeProblem, found: SearchResult) -> str:

@@ -33,7 +33,7 @@ from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .answer import outcome, pattern_rates, select, trees_of
 from .column_generation import GAP as CLOSED
-from .column_generation import ColumnTask, TreeRelaxation, column_generation
+from .column_generation import ColumnGeneration
 from .formulations.patterns import build as build_patterns
 from .formulations.selection import model_unit
 from .index_sets import CandidateTrees, TreePatterns
@@ -269,7 +269,7 @@ class _TreeSearch(Search):
         self.choose(np.sort(few, axis=1), self.options.nodes)
         self.report_progress(f"{most} trees searched")
 
-    def relaxation(self, trees: Ints) -> TreeRelaxation:
+    def relaxation(self, trees: Ints) -> ColumnGeneration:
         """Solve the linear program over trees for a bound and candidate trees.
 
         Unless all trees are known, few low trees are bounded twice: by trees of any height, which is exact, and by low
@@ -289,12 +289,16 @@ class _TreeSearch(Search):
             self.take(relaxation.rated)
         return relaxation
 
-    def solve_relaxation(self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float) -> TreeRelaxation:
+    def solve_relaxation(
+        self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float
+    ) -> ColumnGeneration:
         """Solve the linear program over trees of a height, with a price of trees if K is given."""
         exact = self.options.exact and self.most is None
-        task = ColumnTask(self.wan, limit, most, self.min_capacity, self.bound, self.complete, exact, gap)
+        limits = self.wan, limit, most, self.min_capacity, self.bound
         with self.budget.clock.phase("generate"):
-            relaxation = column_generation(task, trees, self.solver, self.budget)
+            relaxation = ColumnGeneration(
+                *limits, trees, self.solver, self.budget, complete=self.complete, exact=exact, gap=gap
+            ).run()
         self.rounds += relaxation.rounds
         self.reports += relaxation.reports
         self.prices += [] if relaxation.prices is None else [relaxation.prices]
@@ -304,7 +308,7 @@ class _TreeSearch(Search):
         self.report_progress(f"{'any number of' if most is None else 'few'} trees")
         return relaxation
 
-    def choose_few(self, relaxation: TreeRelaxation, choices: TreePool) -> None:
+    def choose_few(self, relaxation: ColumnGeneration, choices: TreePool) -> None:
         """Choose K trees by MILP (1): of all trees if these are few, which is exact.
 
         Else of the fastest of the linear program; then of the best, the fastest, and those of other starts.
@@ -325,7 +329,7 @@ class _TreeSearch(Search):
         self.choose(trees[bottlenecks(self.wan, trees) >= self.min_capacity], self.options.nodes)
         self.report_progress(f"{self.most} trees of the pool")
 
-    def fastest(self, relaxation: TreeRelaxation) -> Ints:
+    def fastest(self, relaxation: ColumnGeneration) -> Ints:
         """Return the low enough trees of the linear program, by falling rate."""
         if relaxation.rated is None:
             return np.empty((0, self.wan.nodes - 1), dtype=np.int64)

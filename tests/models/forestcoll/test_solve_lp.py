@@ -232,7 +232,7 @@ def test_exact_flows_are_those_of_networkx(topology, data):
     for a, b, c in zip(net.tail, net.head, net.bandwidths, strict=True):
         graph.add_edge(a, b, capacity=c + graph.edges.get((a, b), {}).get("capacity", 0))
     source, sink = data.draw(st.permutations(range(net.nodes)))[:2]
-    arcs = net.tail, net.head, net.bandwidths
+    arcs = list(zip(net.tail, net.head, net.bandwidths, strict=True))
     flow = flow_on_arcs(net.nodes, arcs, source, sink)
     value = sum(f * ((a == source) - (b == source)) for a, b, f in zip(net.tail, net.head, flow, strict=True))
     assert value == networkx.maximum_flow_value(graph, source, sink)

@@ -20,7 +20,7 @@ def test_an_interruption_keeps_the_rates(monkeypatch):
     fit."""
     wan = to_wan(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
     limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
-    cheap = column_generation._ColumnGeneration.price
+    cheap = column_generation.ColumnGeneration.price
 
     def interrupt_generation(generation):
         found = cheap(generation)
@@ -29,10 +29,10 @@ def test_an_interruption_keeps_the_rates(monkeypatch):
             budget.stop.set()
         return found
 
-    monkeypatch.setattr(column_generation._ColumnGeneration, "price", interrupt_generation)
+    monkeypatch.setattr(column_generation.ColumnGeneration, "price", interrupt_generation)
     _, widest = widest_tree(wan, limit)
-    task = column_generation.ColumnTask(wan, limit, None, 0, strength(wan).rate, exact=False)
-    relaxation = column_generation.column_generation(task, widest[None, :], solvers.get("highs"), budget)
+    limits = wan, limit, None, 0, strength(wan).rate, widest[None, :]
+    relaxation = column_generation.ColumnGeneration(*limits, solvers.get("highs"), budget, exact=False).run()
     assert len(rounds) == 3
     assert relaxation.reports[-1].termination is not Termination.OPTIMAL
     assert len(relaxation.rated.rates) > 1

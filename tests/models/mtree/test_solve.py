@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from cwb.core.budget import Budget
 from cwb.harness import Request, run
-from cwb.models.mtree import answer
 from cwb.models.mtree import solve as mtree
 from cwb.models.mtree.problem import TreeProblem, tree_problem
 from mtree_networks import all_trees, best_few, best_of_rates, best_rate, height, instance, random_edges, small, solve
@@ -128,10 +127,16 @@ def test_a_program_over_all_trees_is_a_proof(options):
 def test_the_models_of_patterns_have_a_limit_in_steps(monkeypatch):
     """Every search of a model of the method has a limit of nodes, so that a run ends without any limit of time."""
     asked = []
-    options = answer.SolverOptions
+    options = mtree.SolverOptions
+
+    def take_options(**given):
+        if "rel_gap" in given:
+            asked.append(given["node_limit"])
+        return options(**given)
+
     monkeypatch.setattr(mtree, "_SELECTED", 0)
-    monkeypatch.setattr(answer, "NODES", 1)
-    monkeypatch.setattr(answer, "SolverOptions", lambda **given: asked.append(given["node_limit"]) or options(**given))
+    monkeypatch.setattr(mtree, "_NODES", 1)
+    monkeypatch.setattr(mtree, "SolverOptions", take_options)
     record = run_mtree(4, scale_links(K4, 10), trees=3, height=2)
     assert record.verified
     assert asked
