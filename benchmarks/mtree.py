@@ -26,7 +26,7 @@ from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions, SolverResult, Termination
 from cwb.harness import Request, run
 from cwb.models.mtree.answer import select
-from cwb.models.mtree.index_sets import CandidateTrees
+from cwb.models.mtree.problem import CandidateTrees
 
 #: Heights and numbers of trees that are asked of each family.
 TreeProblem = tuple[int | str, int | None]

@@ -28,9 +28,8 @@ from cwb.harness import Request, run
 from cwb.heuristics.wan.gost import run_ith
 from cwb.heuristics.wan.method import GostOptions
 from cwb.models.mtree.answer import best_rates, measures_of_chunks, select
-from cwb.models.mtree.index_sets import CandidateTrees
 from cwb.models.mtree.method import ChunkOptions
-from cwb.models.mtree.problem import TreeProblem, tree_problem
+from cwb.models.mtree.problem import CandidateTrees, TreeProblem, tree_problem
 from cwb.schedules.simulate import simulate
 
 #: Nodes of the search of MILP (1) over the trees of `gost`, which need not end on the larger networks.

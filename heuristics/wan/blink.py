@@ -26,8 +26,7 @@ from ...core.solver import Solver, SolverOptions, SolverResult
 from ...core.trees import TreePacking
 from ...models.mtree.answer import best_rates, select
 from ...models.mtree.formulations.selection import carrier_users, sets
-from ...models.mtree.index_sets import CandidateTrees
-from ...models.mtree.problem import WanProblem, wan_problem
+from ...models.mtree.problem import CandidateTrees, WanProblem, wan_problem
 from .answer import bound_fields, tree_outcome
 from .method import BlinkWanOptions
 

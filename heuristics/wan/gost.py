@@ -18,9 +18,8 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
-from ...models.mtree.answer import outcome, select
-from ...models.mtree.index_sets import CandidateTrees
-from ...models.mtree.problem import EXACT_ARITHMETIC, SearchResult, TreeProblem, tree_problem
+from ...models.mtree.answer import EXACT_ARITHMETIC, SearchResult, outcome, select
+from ...models.mtree.problem import CandidateTrees, TreeProblem, tree_problem
 from .method import GostOptions
 
 

@@ -21,11 +21,4 @@ y_{v,e,t}        pieces of v's shard that link e carries                        
 W_{u,t}          load of the busiest link into u                                                             piece
 T_L, T_B         number of steps, the diameter; d/N sum_t max_u U_{u,t}                                      1, M/B
 ===============  ==========================================================================================  ==========
-
-===============  ===========================================================================================
-``problem``      supported networks, and the links that can carry each shard: the sets of all formulations
-``formulation``  LP (1), program (13) and LP (14) in Pyomo
-``solve``        ``bfb`` by theorem 19 (:mod:`cwb.algorithms.breadth_first`); the others by linear programs
-``extract``      pieces, schedules and outcomes from solutions
-===============  ===========================================================================================
 """

@@ -237,8 +237,3 @@ def schedule_of(model: Any, choices: Choices) -> StepSchedule:
         pieces = min(needed, MOST_PIECES)
     split = ShardParts(choices, parts, pieces, Fraction(0)).split(pieces)
     return all_gather(split, choices.shard_bytes * choices.graph.nodes, choices.instance_sha256)
-
-
-def prove_bound(instance: Instance, options: Any) -> Fraction:
-    """Return the bound by latencies and the links of single ranks (``Method.proved``)."""
-    return best_bound(instance)[0]

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, supports_groups
 from ...core.collective import Collective
 from ...core.errors import Refusal
@@ -94,7 +95,11 @@ METRICS = {
 
 
 _method = partial(
-    Method, kind=Kind.HEURISTIC, paper=PAPER, answer_type=StepSchedule, proved=f"{__package__}.extract:prove_bound"
+    Method,
+    kind=Kind.HEURISTIC,
+    paper=PAPER,
+    answer_type=StepSchedule,
+    proved=lambda instance, options: best_bound(instance)[0],
 )
 
 BFB = _method(

@@ -33,66 +33,35 @@ _NO_SHARE = 1e-9  #: Shares below this are none.
 _FEASIBLE = 1e-10  #: A limit may be missed by this part of its largest term, as by a linear program.
 
 
-@dataclass(frozen=True)
 class Coefficients:
     """Coefficients of a problem in its units: those of the Pyomo model, as arrays."""
 
-    problem: DesignProblem
-
-    @cached_property
-    def traffic(self) -> _Floats:
-        """``[term, dimension]``: time of a term if the dimension has one unit of bandwidth."""
-        terms, dimensions = len(self.problem.time.terms), self.problem.dimensions
-        return np.array(
-            [[traffic_coefficient(self.problem, k + 1, d + 1) for d in range(dimensions)] for k in range(terms)]
-        ).reshape(terms, dimensions)
-
-    @cached_property
-    def prices(self) -> _Floats:
-        """Cost of one unit of bandwidth in every dimension."""
-        problem = self.problem
-        prices = problem.prices_usd_per_Bps or (0,) * problem.dimensions
-        return np.array(list(map(float, prices))) * self.units / problem.cost_unit_usd
-
-    @cached_property
-    def units(self) -> _Floats:
-        """Unit of every dimension's bandwidth, in bytes per second."""
-        return np.array(self.problem.bandwidth_units_Bps)
-
-    @cached_property
-    def row_scales(self) -> _Floats:
-        """Divisor of every constraint."""
-        return np.array([constraint_row_scale(self.problem, i) for i in range(len(self.problem.constraints))])
-
-    @cached_property
-    def rows(self) -> _Floats:
-        """Scaled constraint coefficients, ``[constraint, dimension]``."""
-        given = [[float(a) for a in c.coefficients] for c in self.problem.constraints]
-        return np.array(given).reshape(-1, self.problem.dimensions) * self.units / self.row_scales[:, None]
-
-    @cached_property
-    def limits(self) -> _Floats:
-        """Right-hand side of every constraint."""
-        return np.array([float(c.limit) for c in self.problem.constraints]) / self.row_scales
-
-    @cached_property
-    def branches(self) -> tuple[_Floats, _Floats]:
-        """``[overlap, term]``: 1 where the term is in the TP branch, and where it is in the DP branch."""
-        overlaps, terms = self.problem.time.overlaps, len(self.problem.time.terms)
-        tp, dp = np.zeros((2, len(overlaps), terms))
-        for o, overlap in enumerate(overlaps):
+    def __init__(self, problem: DesignProblem) -> None:
+        self.problem, time, constraints = problem, problem.time, problem.constraints
+        terms, dimensions = len(time.terms), problem.dimensions
+        prices = problem.prices_usd_per_Bps or (0,) * dimensions
+        scaled = [[traffic_coefficient(problem, k + 1, d + 1) for d in range(dimensions)] for k in range(terms)]
+        rows = np.array([[float(a) for a in c.coefficients] for c in constraints]).reshape(-1, dimensions)
+        #: ``[term, dimension]``: time of a term if the dimension has one unit of bandwidth.
+        self.traffic: _Floats = np.array(scaled).reshape(terms, dimensions)
+        #: Unit of every dimension's bandwidth, in bytes per second.
+        self.units: _Floats = np.array(problem.bandwidth_units_Bps)
+        #: Cost of one unit of bandwidth in every dimension.
+        self.prices: _Floats = np.array(list(map(float, prices))) * self.units / problem.cost_unit_usd
+        #: Divisor of every constraint; their coefficients, ``[constraint, dimension]``, and right-hand sides.
+        self.row_scales: _Floats = np.array([constraint_row_scale(problem, i) for i in range(len(constraints))])
+        self.rows: _Floats = rows * self.units / self.row_scales[:, None]
+        self.limits: _Floats = np.array([float(c.limit) for c in constraints]) / self.row_scales
+        #: ``[overlap, term]``: 1 where the term is in the TP branch, and where it is in the DP branch.
+        tp, dp = np.zeros((2, len(time.overlaps), terms))
+        self.branches: tuple[_Floats, _Floats] = tp, dp
+        for o, overlap in enumerate(time.overlaps):
             tp[o, list(overlap.tp)] = dp[o, list(overlap.dp)] = 1.0
-        return tp, dp
-
-    @cached_property
-    def overlap_weights(self) -> _Floats:
-        """Multiplicity of every overlapped stage."""
-        return np.array([float(o.weight) for o in self.problem.time.overlaps])
-
-    @cached_property
-    def overlapped_compute(self) -> _Floats:
-        """Computation of every DP branch."""
-        return np.array([float(o.dp_compute_s) for o in self.problem.time.overlaps]) / self.problem.time_unit_s
+        #: Multiplicity of every overlapped stage, and computation of its DP branch.
+        self.overlap_weights: _Floats = np.array([float(o.weight) for o in time.overlaps])
+        self.overlapped_compute: _Floats = (
+            np.array([float(o.dp_compute_s) for o in time.overlaps]) / problem.time_unit_s
+        )
 
     def term_weights(self, tp_shares: _Floats) -> _Floats:
         """Return the weight of every term when the branches of overlaps are averaged."""

@@ -133,7 +133,7 @@ class Relaxation:
         variables = (self.model.time, self.model.cost)
         objective = [(v, w / scale) for v, w in zip(variables, in_units, strict=True) if w]
         if self._near is not None:
-            self._sharpen(best, time_weight, cost_weight, *self._near)
+            self._sharpen(best, (time_weight, cost_weight), *self._near)
         for _ in range(_MAX_ROUNDS if best.gap > gap else 0):
             result = self._solve(objective)
             if result.termination is not Termination.OPTIMAL:
@@ -147,7 +147,7 @@ class Relaxation:
             if best.value == inf:
                 self._improve(best, plan, time_weight, cost_weight)
             if best.gap > gap:
-                self._sharpen(best, time_weight, cost_weight, plan, multipliers)
+                self._sharpen(best, (time_weight, cost_weight), plan, multipliers)
             tell(f"round {self.rounds}: {best.value:.10g}, bound {best.bound:.10g}, gap {best.gap:.1e}")
             if best.gap <= gap or self.budget.is_exhausted:
                 break
@@ -157,17 +157,12 @@ class Relaxation:
         return best
 
     def _sharpen(
-        self,
-        best: Minimum,
-        time_weight: float,
-        cost_weight: float,
-        plan_Bps: tuple[float, ...],
-        multipliers: Multipliers,
+        self, best: Minimum, weights: tuple[float, float], plan_Bps: tuple[float, ...], multipliers: Multipliers
     ) -> None:
         """Try Newton's method from a plan and multipliers, and keep improvements."""
-        if self.scale_free or not time_weight:
+        if self.scale_free or not weights[0]:
             return
-        found = sharpen(self.coefficients, plan_Bps, multipliers, time_weight, cost_weight)
+        found = sharpen(self.coefficients, plan_Bps, multipliers, *weights)
         if found is None:
             return
         plan, multipliers = found
@@ -175,7 +170,7 @@ class Relaxation:
         if plan is None:
             best.update(plan_Bps, inf, line)
             return
-        best.update(plan, self._value(plan, time_weight, cost_weight), line)
+        best.update(plan, self._value(plan, *weights), line)
         if best.gap <= _NEAR:
             self._near = plan, multipliers
 

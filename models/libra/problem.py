@@ -9,12 +9,11 @@ collectives are two, for T(B) is exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
-from typing import Any
 
 from ...core.collective import Collective
 from ...core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
@@ -159,11 +158,6 @@ class DesignProblem:
 def in_units(problem: DesignProblem, objective: float) -> float:
     """Convert the model's objective to seconds, or seconds times dollars (``Formulation.value``)."""
     return objective * problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
-
-
-def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
-    """Name the design's constraints as their author wrote them (``Formulation.labels``)."""
-    return {"c": lambda number: problem.constraints[number - 1].label}
 
 
 def pose_problem(instance: Instance, options: object = None) -> DesignProblem:

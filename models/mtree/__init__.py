@@ -20,12 +20,12 @@ w_e, p  prices of a link and of a tree
 ======  ==========================================================  ============================
 
 =====================  ====================================================================
-``problem``            the network, the limits on trees, and bounds with certificate and scope
+``problem``            the network, limits on trees, and index sets of the models
 ``formulations``       every Pyomo model: MILP (1) is ``formulations/selection``
 ``method``             the methods ``mtree`` and ``mtree-repair``, and their options
 ``solve``              ``mtree``: the ladder from one tree to column generation and MILPs
 ``column_generation``  restricted master and pricing problem in turn, and the dual bound
-``answer``             trees with exact rates from solved models, and the outcome of a run
+``answer``             trees with exact rates, proved bounds, and the outcome of a run
 ``repair``             ``mtree-repair``: links that fail or slow down
 ``repair_input``       changes of links, and the trees of an older plan
 =====================  ====================================================================

@@ -20,7 +20,7 @@ from ...core.solver import CompiledModel, Solver, SolverOptions, SolverResult, T
 from .answer import cheapest_low_tree
 from .formulations import restricted_master
 from .formulations.selection import model_unit
-from .index_sets import CandidateTrees
+from .problem import CandidateTrees
 
 _ADDED = 40  #: Trees added in a round, cheapest first.
 CLOSE = 1e-9  #: A tree is too cheap if it costs less than 1 by more than this.

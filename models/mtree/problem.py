@@ -1,39 +1,33 @@
-"""Problem of MTree, and proved bounds with their certificate and scope: any schedule, or the allowed trees.
+"""Problem of MTree: the network, limits on trees, and index sets and parameters of the declared models.
 
-The verifier recomputes two kinds: cuts and partitions of the network of sites (:mod:`cwb.algorithms.trees.bounds`),
-which bound any schedule, and prices of links (:class:`~cwb.core.bounds.TreePrices`), which bound trees. All other
-bounds are trusted as stated by a solver or the method.
-
-The network of sites has the capacity of the slower direction of every link. So bounds on trees are claimed only if both
-directions of every link are equal; otherwise only the first kind is.
+Pools of trees, numbers of trees, prices of links, and trees of an older plan are index sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength, whole_rate
-from ...algorithms.trees.disjoint import DisjointRates
+import numpy as np
+
+from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength
+from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.network import HeightLimit, Wan, to_wan
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
-from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
-from ...algorithms.trees.trees import RatedTrees
-from ...core.bounds import Certificate, SolverBound, TreePrices
+from ...algorithms.trees.trees import bottlenecks, low_enough
 from ...core.budget import Budget
+from ...core.errors import InputError, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.solver import SolverResult
+from ...core.schedule import Floats, Ints
+from .repair_input import pairs_of, survivors
 
-#: Prover of bounds that are computed here in exact arithmetic, and that the verifier does not recompute.
-EXACT_ARITHMETIC = ("mtree", "exact arithmetic")
-
-GAP = 1e-6  #: Relative gap at which an answer is called optimal, unless the budget says otherwise.
-ANY_SCHEDULE = "any schedule"  #: Scope of a bound by a cut or a partition.
+if TYPE_CHECKING:
+    from .method import MtreeOptions, RepairOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,98 +121,153 @@ def tree_problem(
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Result of a search: the best trees, and bounds on all allowed trees."""
+class CandidateTrees:
+    """Pool of trees to choose from."""
 
-    rated: RatedTrees | None
-    #: Upper bound in units on the summed rate of allowed trees that use both directions of their links alike; at most
-    #: the strength.
-    bound: Fraction
-    prover: tuple[str, str]  #: Name and version of what proves a bound below the strength.
-    reports: tuple[SolverResult, ...] = ()
-    rounds: int = 0
-    metrics: dict[str, Any] | None = None
-    trees: int | None = None  #: K, the largest number of trees; None is no limit.
-    prices: tuple[Prices, ...] = ()  #: Candidate prices for a proof of the bound.
-    disjoint: DisjointRates | None = None  #: Rates of K trees without a common link, if computed.
-    scope: str = ""  #: Trees for which the bound holds; by default those of the given number, height and rate.
+    wan: Wan
+    trees: Ints  #: Shape (trees, sites - 1): links of every tree; those of an older plan come first.
+    most_trees: int | None = None  #: K; None is no limit.
+    floor: Fraction | int = 0  #: Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree.
+    old: int = 0  #: Number of trees of an older plan.
+    new_trees: int | None = None  #: m, the largest number of other trees; None is no limit.
 
 
-Proof = tuple[
-    Fraction, Certificate, str
-]  #: Bound on the rate in units, its certificate, and the schedules it holds for.
+@dataclass(frozen=True, eq=False)
+class PosedPool(CandidateTrees):
+    """Pool of trees that respect the limits of an instance."""
+
+    problem: TreeProblem = field(kw_only=True)
+    complete: bool = True  #: True if the pool has all such trees.
 
 
-def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> Proof:
-    """Choose the bound to claim: for any schedule if as sharp, else one that is recomputed, else a trusted one.
+@dataclass(frozen=True, eq=False)
+class TreePatterns:
+    """Number of arbitrary trees, and trees of an older plan beside them."""
 
-    A bound on the allowed trees is claimed only if the answer is restricted to them (``trees_only``).
+    wan: Wan
+    limit: HeightLimit | None  #: Height of the arbitrary trees; None is any.
+    count: int  #: Number of arbitrary trees: K, or m beside old ones.
+    widest: int  #: Upper bound on the rate of one arbitrary tree, in units.
+    ceiling: float  #: Upper bound on the sum of all rates, in units.
+    floor: Fraction | int = 0  #: Smallest rate of an arbitrary tree that is used, in units.
+    old: Ints | None = None  #: Links of the old trees; None if there is no older plan.
+    most_trees: int | None = None  #: K beside old trees; None is no limit.
+
+
+@dataclass(frozen=True, eq=False)
+class PosedPatterns(TreePatterns):
+    """Number of arbitrary trees for an instance."""
+
+    problem: TreeProblem = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPrices:
+    """Prices of links for the cheapest tree."""
+
+    problem: TreeProblem
+    price: Floats  #: Shape (links,): nonnegative price of every link.
+
+
+def pose_trees(instance: Instance, height: Any, min_rate: Any = None, **given: Any) -> TreeProblem:
+    """Return the problem of an instance and limits; ``given`` goes to :func:`~.problem.tree_problem`."""
+    problem = tree_problem(instance, height, min_rate, Budget(), **given)
+    if isinstance(problem, Outcome):
+        raise Unsupported(problem.message)
+    return problem
+
+
+def filter_trees(problem: TreeProblem, trees: Ints) -> Ints:
+    """Return the trees that respect height and rate limits."""
+    trees = trees[bottlenecks(problem.wan, trees) >= problem.min_capacity]
+    return trees if problem.any_height else low_enough(problem.wan, problem.limit, trees)
+
+
+def all_trees(problem: TreeProblem) -> Ints:
+    """List all spanning trees that respect height and rate limits, unless they are too many."""
+    trees = every_tree(problem.wan)
+    if trees is None:
+        raise Unsupported("the network has too many spanning trees to enumerate")
+    return filter_trees(problem, trees)
+
+
+def complete_pool(instance: Instance, options: MtreeOptions) -> PosedPool:
+    """Return all trees, for MILP (1) (``Formulation.index``)."""
+    problem = pose_trees(instance, options.height, options.min_rate)
+    return PosedPool(problem.wan, all_trees(problem), options.trees, problem.floor, problem=problem)
+
+
+def stated_pool(instance: Instance, options: Any) -> PosedPool:
+    """Return all trees, or those that random starts of algorithm 1 grow (``Formulation.index``)."""
+    problem, most = pose_trees(instance, options.height), options.trees
+    if options.pool == "every":
+        return PosedPool(problem.wan, all_trees(problem), most, problem=problem)
+    grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.min_capacity, None, Budget()).trees
+    trees = filter_trees(problem, grown)
+    if not len(trees):
+        raise Unsupported("no start of algorithm 1 found a tree within the height")
+    return PosedPool(problem.wan, trees, most, problem=problem, complete=False)
+
+
+def tree_count(instance: Instance, options: MtreeOptions) -> PosedPatterns:
+    """Return K and an upper bound on each tree's rate (``Formulation.index``)."""
+    assert options.trees is not None  # noqa: S101 (the formulation has a number by default)
+    return _patterns(pose_trees(instance, options.height, options.min_rate), options.trees)
+
+
+def link_prices(instance: Instance, options: Any) -> LinkPrices:
+    """Return the given prices, by default 1 (``Formulation.index``).
+
+    Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.
     """
-    best: Proof = problem.ceiling.rate, problem.ceiling.certificate, ANY_SCHEDULE
-    if not trees_only or not problem.wan.balanced or found.bound >= best[0] * (1 - Fraction(GAP) / 10):
-        return best
-    recomputed = [proof for prices in found.prices if (proof := _bound_by_prices(problem, found, prices)) is not None]
-    sharpest = min(recomputed, key=itemgetter(0), default=best)
-    if sharpest[0] * (1 - Fraction(GAP) / 10) <= found.bound:
-        return sharpest
-    scope = f"{_describe_scope(problem, found)}, each with the same links both ways"
-    return found.bound, SolverBound(*found.prover), scope
+    problem = pose_trees(instance, options.height, allow_no_tree=True)
+    prices = options.prices or [1.0] * len(problem.wan)
+    if len(prices) != len(problem.wan):
+        text = f"{len(prices)} prices for {len(problem.wan)} links between sites; expected one for each"
+        raise InputError(text, source="-O", place="prices")
+    return LinkPrices(problem, np.array(prices, dtype=np.float64))
 
 
-def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Proof | None:
-    """Return the bound on allowed trees that link prices prove; None if they prove none."""
-    wan, limit = problem.wan, problem.height_limit
-    links = problem.instance.topology.links
-    if (
-        limit is not None
-        and limit.unit == "ns"
-        and any(
-            links[a].latency_s != links[b].latency_s for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True)
-        )
-    ):
-        return None  # heights count the slower direction of a link here, but each direction for the verifier
-    if limit is None:
-        cheapest = min(tree.cost for tree in cheapest_trees(wan, prices, problem.min_capacity))
-    else:
-        cheapest = Arborescences(wan, limit, problem.min_capacity).least(prices)
-    rate = prices.bound_with_floor(found.trees, problem.floor, cheapest)
-    if rate is None:
-        return None
-    widest = widest_tree(wan, problem.limit)
-    link_sets: tuple[tuple[int, ...], ...] = ()
-    if found.trees is not None and widest is not None:
-        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)  # sharper, since capacities are integers
-        if found.disjoint is not None:
-            disjoint_rate = whole_rate(wan, found.trees, widest[0], proved, found.disjoint.most)
-            if disjoint_rate < rate:
-                rate = disjoint_rate
-                link_sets = tuple(
-                    tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
-                    for links in found.disjoint.proof(disjoint_rate)
-                )
-    price_of = [0] * len(links)  # both directions of a link have its price
-    for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
-        for link in pair:
-            price_of[link] = price
-    certificate = TreePrices(
-        tuple(price_of),
-        2 * prices.tree * wan.unit_Bps,
-        found.trees,
-        None if limit is None else limit.most,
-        "ns" if limit is not None and limit.unit == "ns" else "links",
-        problem.floor * wan.unit_Bps,
-        link_sets,
-    )
-    return rate, certificate, _describe_scope(problem, found)
+def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
+    """Name sites and the links between them (``Formulation.labels``)."""
+    wan, topology = index.problem.wan, index.problem.instance.topology
+    ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
+    return network_labels(topology, v=range(wan.nodes), e=ends)
 
 
-def _describe_scope(problem: TreeProblem, found: SearchResult) -> str:
-    """Describe the trees for which a bound holds."""
-    if found.scope:
-        return found.scope
-    text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
-    if not problem.any_height:
-        text += f" of a height of at most {problem.limit.format_height(problem.limit.most)}"
-    if problem.floor:
-        text += f" with rates of at least {float(problem.floor * problem.wan.unit_Bps) * 8e-6:.6g} Mb/s"
-    return text
+def old_and_all(instance: Instance, options: RepairOptions) -> PosedPool:
+    """Return surviving old trees, and all others if new ones are allowed (``Formulation.index``)."""
+    problem, old = _old(instance, options)
+    known = {tuple(tree) for tree in old.tolist()}
+    every = all_trees(problem) if options.new_trees else old[:0]
+    fresh = every[[tuple(tree) not in known for tree in every.tolist()]]
+    if not len(old) + len(fresh):
+        raise Unsupported("none of the old trees can be used, and no new one is allowed")
+    trees, most = np.concatenate([old, fresh]), options.trees
+    return PosedPool(problem.wan, trees, most, problem.floor, len(old), options.new_trees, problem=problem)
+
+
+def old_and_patterns(instance: Instance, options: RepairOptions) -> PosedPatterns:
+    """Return surviving old trees, and the number of new ones (``Formulation.index``)."""
+    problem, old = _old(instance, options)
+    return _patterns(problem, options.new_trees, old, options.trees)
+
+
+def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]:
+    if not options.previous:
+        raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
+    # Old trees are as high as they are.
+    kept = pairs_of(instance.topology, options.previous)
+    problem = pose_trees(instance, options.height if options.new_trees else None, options.min_rate, kept=kept)
+    old = survivors(problem.wan, options.previous).trees
+    return problem, old[bottlenecks(problem.wan, old) >= problem.min_capacity]
+
+
+def _patterns(
+    problem: TreeProblem, count: int, old: Ints | None = None, most_trees: int | None = None
+) -> PosedPatterns:
+    widest = widest_tree(problem.wan, problem.limit)
+    if widest is None:
+        raise Unsupported("no tree is within the height")
+    limit, ceiling = problem.height_limit, float(problem.strength.rate)
+    return PosedPatterns(problem.wan, limit, count, widest[0], ceiling, problem.floor, old, most_trees, problem=problem)

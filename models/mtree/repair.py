@@ -27,12 +27,11 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, Termination
 from ...core.trees import TreePacking
-from .answer import best_rates, outcome, select
+from .answer import EXACT_ARITHMETIC, GAP, SearchResult, best_rates, outcome, select
 from .column_generation import CLOSE, priced_trees
 from .formulations import restricted_master
-from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions, RepairOptions
-from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem
+from .problem import CandidateTrees, TreePatterns, TreeProblem, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
 from .solve import Search
 from .solve import run as run_mtree

@@ -31,14 +31,13 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .answer import outcome, pattern_rates, select, trees_of
+from .answer import EXACT_ARITHMETIC, GAP, SearchResult, outcome, pattern_rates, select, trees_of
 from .column_generation import GAP as CLOSED
 from .column_generation import ColumnGeneration
 from .formulations.patterns import build as build_patterns
 from .formulations.selection import model_unit
-from .index_sets import CandidateTrees, TreePatterns
 from .method import MtreeOptions
-from .problem import EXACT_ARITHMETIC, GAP, SearchResult, TreeProblem, tree_problem, wan_problem
+from .problem import CandidateTrees, TreePatterns, TreeProblem, tree_problem, wan_problem
 
 _SELECTED = 60  #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 
@@ -266,7 +265,7 @@ class _TreeSearch(Search):
             few = large_neighbourhood_search(
                 self.wan, self.problem.limit, start, most, self.min_capacity, moves, state, self.budget
             )
-        self.choose(np.sort(few, axis=1), self.options.nodes)
+        self.choose(np.sort(few, axis=1))
         self.report_progress(f"{most} trees searched")
 
     def relaxation(self, trees: Ints) -> ColumnGeneration:
@@ -316,17 +315,17 @@ class _TreeSearch(Search):
         if self.is_done:
             return
         if self.complete and len(relaxation.pool) <= _SELECTED:
-            report = self.choose(relaxation.pool, self.options.nodes)
+            report = self.choose(relaxation.pool)
             if report is not None:
                 self.take_solver_bound(report)
             self.report_progress(f"{self.most} of all trees")
             if self.is_done:
                 return
         fastest = self.fastest(relaxation)
-        self.choose(fastest[: self.most], self.options.nodes)
+        self.choose(fastest[: self.most])
         rows = [np.sort(self.best.trees, axis=1)] if self.best is not None else []
         trees = distinct(np.concatenate([*rows, fastest[: _SELECTED // 3], *choices.choices]))[:_SELECTED]
-        self.choose(trees[bottlenecks(self.wan, trees) >= self.min_capacity], self.options.nodes)
+        self.choose(trees[bottlenecks(self.wan, trees) >= self.min_capacity])
         self.report_progress(f"{self.most} trees of the pool")
 
     def fastest(self, relaxation: ColumnGeneration) -> Ints:
@@ -336,11 +335,11 @@ class _TreeSearch(Search):
         order = np.argsort([-float(rate) for rate in relaxation.rated.rates], kind="stable")
         return low_enough(self.wan, self.problem.limit, relaxation.rated.trees[order])
 
-    def choose(self, trees: Ints, nodes: int) -> SolverResult | None:
+    def choose(self, trees: Ints) -> SolverResult | None:
         """Solve MILP (1) over some trees; return the solver's report, None without a solve."""
         if self.budget.is_exhausted or not len(trees):
             return None
-        options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
+        options = SolverOptions(node_limit=self.options.nodes, use_start=self.best is not None)
         pool = CandidateTrees(self.wan, trees, self.most, self.floor)
         rated, report = select(pool, self.solver, self.budget, options, self.best)
         self.reports.append(report)
@@ -358,7 +357,7 @@ class _TreeSearch(Search):
             self.budget.progress(f"{count} trees exactly")
             bound = float(self.bound)
             trees, report = self.pattern_trees(TreePatterns(self.wan, self.limit, count, rate, bound, self.floor))
-            self.choose(trees, self.options.nodes)
+            self.choose(trees)
             if count == most:
                 self.take_solver_bound(report)
             self.report_progress(f"{count} trees")

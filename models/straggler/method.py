@@ -94,7 +94,7 @@ def bound_of(problem: GroupProblem) -> Bound:
 
 def attempt(problem: GroupProblem, seed: int, below: int | None, budget: Budget) -> list[list[Send]] | None:
     """Choose rounds with one seed; None if they are not fewer than ``below``, or the budget ends."""
-    spread = ChunkSpread.of(problem.n, problem.demand.chunks, seed)
+    spread = ChunkSpread(problem.n, problem.demand.chunks, seed)
     rounds: list[list[Send]] = []
     while not spread.is_done:
         if budget.is_exhausted or (below is not None and len(rounds) + 1 >= below):

@@ -11,7 +11,6 @@ receivers of a round are assignments of least cost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,28 +36,18 @@ def fewest_rounds(ranks: int, chunks: int) -> int:
     return chunks - 1 + (ranks - 1).bit_length()
 
 
-@dataclass
 class ChunkSpread:
-    """State of the chunks at the ranks while rounds are chosen."""
+    """State of the chunks at the ranks while rounds are chosen; at first nothing is exchanged."""
 
-    chunks: int  #: Chunks of each rank but the late one.
-    full: Bools  #: Shape (chunks in all, ranks): true where a rank has the chunk's full sum.
-    has: Ints  #: Shape (chunks in all,): number of ranks with the full sum.
-    age: Ints  #: Shape (chunks in all,): rounds since it was exchanged; -1 before.
-    random: np.random.Generator
-    passed: int = 0
-
-    @classmethod
-    def of(cls, ranks: int, chunks: int, seed: int) -> ChunkSpread:
-        """Return the state in which nothing is exchanged."""
+    def __init__(self, ranks: int, chunks: int, seed: int) -> None:
+        self.ranks = ranks  #: Number of ranks, the late one included.
+        self.chunks = chunks  #: Chunks of each rank but the late one.
         count = (ranks - 1) * chunks
-        full, has = np.zeros((count, ranks), dtype=np.bool_), np.zeros(count, dtype=np.int64)
-        return cls(chunks, full, has, np.full(count, -1, dtype=np.int64), np.random.default_rng(seed))
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks, the late one included."""
-        return int(self.full.shape[1])
+        self.full: Bools = np.zeros((count, ranks), dtype=np.bool_)  #: True where a rank has the chunk's full sum.
+        self.has: Ints = np.zeros(count, dtype=np.int64)  #: Number of ranks with the full sum of each chunk.
+        self.age: Ints = np.full(count, -1, dtype=np.int64)  #: Rounds since each chunk was exchanged; -1 before.
+        self.random = np.random.default_rng(seed)
+        self.passed = 0
 
     @property
     def waiting(self) -> Bools:

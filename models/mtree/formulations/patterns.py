@@ -19,7 +19,7 @@ from ....algorithms.trees.trees import bottlenecks
 from ....core.limits import require_buildable
 from ....core.rows import Lists
 from ....core.schedule import Ints
-from ..index_sets import TreePatterns
+from ..problem import TreePatterns
 from .pricing import Uses, spanning
 from .selection import model_unit
 

@@ -18,7 +18,7 @@ from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.one_tree import shortest_paths
 from ....core.limits import require_buildable
 from ....core.schedule import Floats
-from ..index_sets import LinkPrices
+from ..problem import LinkPrices
 
 Arc = tuple[int, int]
 Uses = Callable[[int, int], Any]

@@ -20,7 +20,7 @@ import pyomo.environ as pyo
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import bottlenecks
 from ....core.schedule import Floats
-from ..index_sets import CandidateTrees
+from ..problem import CandidateTrees
 from .selection import model_unit
 
 

@@ -14,7 +14,7 @@ from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
 from ....core.limits import require_buildable
 from ....core.rows import Lists, Table, rows
-from ..index_sets import CandidateTrees
+from ..problem import CandidateTrees
 
 
 def model_unit(wan: Wan) -> float:

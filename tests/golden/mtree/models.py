@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from cwb.algorithms.trees.network import to_wan
 from cwb.models.mtree.formulations import patterns, pricing, restricted_master, selection
-from cwb.models.mtree.index_sets import CandidateTrees, TreePatterns
+from cwb.models.mtree.problem import CandidateTrees, TreePatterns
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees, the first of which is old.

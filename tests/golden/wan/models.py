@@ -6,7 +6,7 @@ import numpy as np
 from cwb.algorithms.trees.network import to_wan
 from cwb.heuristics.wan import blink
 from cwb.models.mtree.formulations import selection
-from cwb.models.mtree.index_sets import CandidateTrees
+from cwb.models.mtree.problem import CandidateTrees
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees.

@@ -48,7 +48,7 @@ def test_the_bound_is_met(ranks):
 @given(st.integers(2, 9), st.integers(1, 3), st.integers(0, 99))
 def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
     """In every round a rank sends at most one chunk and receives at most one, of those it had before."""
-    spread = ChunkSpread.of(ranks, chunks, seed)
+    spread = ChunkSpread(ranks, chunks, seed)
     homes = [1 + c // chunks for c in range(chunks * (ranks - 1))]
     while not spread.is_done:
         had = spread.full.copy()
