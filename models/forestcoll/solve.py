@@ -187,13 +187,19 @@ def prove_bound(instance: Instance, options: ForestOptions) -> Fraction:
 def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
     """Return the most loaded link's time, summed over both halves of an all-reduce."""
     links = instance.topology.links
-    load = [0] * len(links)
+    load = sum_units(packing, np.arange(len(links)), len(links))
+    return max(units / link.bandwidth_Bps for units, link in zip(load, links, strict=True)) * packing.unit_bytes
+
+
+def sum_units(packing: TreePacking, place: Ints, places: int) -> list[int]:
+    """Sum the units on links by place, over both halves of an all-reduce."""
+    load = [0] * places
     for part in packing.passes:
         units = part.units[part.path_tree]
-        exact: Exact = np.zeros(len(links), np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
-        np.add.at(exact, part.path_links, units)
+        exact: Exact = np.zeros(places, np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
+        np.add.at(exact, place[part.path_links], units)
         load = [before + more for before, more in zip(load, exact.tolist(), strict=True)]
-    return max(units / link.bandwidth_Bps for units, link in zip(load, links, strict=True)) * packing.unit_bytes
+    return load
 
 
 def is_symmetric(instance: Instance) -> bool:
@@ -320,12 +326,7 @@ def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
     """Return the time of the most loaded link."""
     symmetry = problem.symmetry
     assert symmetry is not None  # noqa: S101 (the answer comes from it)
-    load = [0] * len(symmetry.size)
-    for part in answer.trees.passes:
-        units = part.units[part.path_tree]
-        orbit = symmetry.orbit[part.path_links]
-        for index in range(len(load)):
-            load[index] += sum(units[orbit == index].tolist())
+    load = sum_units(answer.trees, symmetry.orbit, len(symmetry.size))
     first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
     rates = (problem.topology.links[link].bandwidth_Bps for link in first)
     seconds: list[Fraction] = [

@@ -34,12 +34,29 @@ class Multipliers:
 
 
 @dataclass(frozen=True)
+class Corner:
+    """Corner of the polygon that supporting lines bound for (time, cost)."""
+
+    time_s: float
+    cost_usd: float
+
+    @property
+    def product(self) -> float:
+        """Time multiplied by cost; infinite for a corner at infinity."""
+        return self.time_s * self.cost_usd
+
+
+@dataclass(frozen=True)
 class Line:
     """Line ``time_weight * T + cost_weight * C >= value`` for all plans, attained at ``minimizer_Bps``."""
 
     value: float
     multipliers: Multipliers
     minimizer_Bps: tuple[float, ...]
+
+    def at(self, corner: Corner) -> float:
+        """Return the left side at a corner."""
+        return self.multipliers.time_weight * corner.time_s + self.multipliers.cost_weight * corner.cost_usd
 
 
 def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_free: bool = False) -> Line:
@@ -149,27 +166,14 @@ def certificate_line(problem: DesignProblem, line: Line) -> SupportingLine:
     )
 
 
-@dataclass(frozen=True)
-class Corner:
-    """Corner of the polygon that supporting lines bound for (time, cost)."""
-
-    time_s: float
-    cost_usd: float
-
-    @property
-    def product(self) -> float:
-        """Time multiplied by cost; infinite for a corner at infinity."""
-        return self.time_s * self.cost_usd
-
-
 def envelope(lines: Sequence[Line]) -> list[Line]:
     """Return the lines that bound the polygon (``a T + b C >= v``), from the fastest network's on."""
     hull: list[Line] = []
     for line in sorted(lines, key=lambda line: (-_slope(line), -_offset(line))):
         if hull and _slope(hull[-1]) == _slope(line):
             continue  # parallel, and no higher than the one before
-        while len(hull) > 1 and _is_behind(hull[-2], hull[-1], line):
-            hull.pop()
+        while len(hull) > 1 and hull[-1].at(_cross(hull[-2], line)) >= hull[-1].value:
+            hull.pop()  # nowhere the highest: its neighbours exceed it at their intersection
         hull.append(line)
     return hull
 
@@ -197,10 +201,3 @@ def _cross(a: Line, b: Line) -> Corner:
         (a.value * q.cost_weight - p.cost_weight * b.value) / determinant,
         (p.time_weight * b.value - a.value * q.time_weight) / determinant,
     )
-
-
-def _is_behind(a: Line, b: Line, c: Line) -> bool:
-    """Check whether line b is nowhere the highest: a and c exceed it at their intersection."""
-    corner = _cross(a, c)
-    m = b.multipliers
-    return m.time_weight * corner.time_s + m.cost_weight * corner.cost_usd >= b.value

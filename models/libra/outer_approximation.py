@@ -29,7 +29,7 @@ from ...core.bounds import LagrangianCertificate
 from ...core.budget import Budget, Progress, ignore
 from ...core.design import Comparison
 from ...core.solver import CompiledModel, ResolvingSolver, SolverOptions, SolverResult, Termination
-from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
+from .bounds import Line, Multipliers, certificate_line, corners, envelope, supporting_line
 from .formulation import build, constraint_row_scale, plan_of, traffic_coefficient
 from .newton import Coefficients, sharpen
 from .problem import DesignProblem
@@ -370,7 +370,9 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
             frontier.lines.append(minimum.line)
         if minimum.stopped is not None or (len(frontier.lines) == known and not weights):
             break  # stopped from outside, or no further line to be had
-        if corner is not None and relaxation.tangents == tangents and not _cuts(minimum.line, corner):
+        line = minimum.line
+        cuts = line is not None and corner is not None and line.value > line.at(corner) * (1 + 1e-12)
+        if corner is not None and relaxation.tangents == tangents and not cuts:
             break  # the next round would be this one again
         relaxation.budget.progress(
             f"time x cost {frontier.value:.8g}, bound {frontier.bound:.8g}, {len(frontier.lines)} lines"
@@ -378,14 +380,6 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
     products = [corner.product for corner in corners(frontier.lines)]  # also of lines since the bound was last taken
     frontier.bound = max(frontier.bound, min(products, default=0.0) * (1 - _ROUNDING))
     return frontier
-
-
-def _cuts(line: Line | None, corner: Corner) -> bool:
-    """Check whether a line cuts a corner off by more than a rounding error."""
-    if line is None:
-        return False
-    m = line.multipliers
-    return line.value > (m.time_weight * corner.time_s + m.cost_weight * corner.cost_usd) * (1 + 1e-12)
 
 
 def solve_scale_free(relaxation: Relaxation, gap: float) -> Frontier:
@@ -409,9 +403,7 @@ def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float
     for constraint in problem.constraints:
         load = sum(float(a) * b for a, b in zip(constraint.coefficients, plan_Bps, strict=True))
         if load == 0 and constraint.limit:
-            if constraint.comparison is Comparison.EQUAL or (
-                (constraint.comparison is Comparison.AT_LEAST) == (constraint.limit > 0)
-            ):
+            if constraint.comparison.excess(-constraint.limit) > 0:
                 return None  # no multiple of nothing reaches the limit
             continue
         if constraint.limit == 0:

@@ -113,10 +113,8 @@ def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: B
         relaxation.start(largest)
         minimum = relaxation.minimize(1.0, 0.0, aim, budget.progress)
         plan = relaxation.cheapest_as_fast(minimum) or minimum.plan_Bps
-        if minimum.line is None:
-            return finish(problem, relaxation, plan, None, LagrangianCertificate(()), gap)
-        certificate = LagrangianCertificate((certificate_line(problem, minimum.line),))
-        return finish(problem, relaxation, plan, minimum.line.value, certificate, gap)
+        lines = () if minimum.line is None else (certificate_line(problem, minimum.line),)
+        return finish(problem, relaxation, plan, minimum.bound, LagrangianCertificate(lines), gap)
     if scale_free:
         free = Relaxation(problem, solver, budget, scale_free=True)
         free.start(largest)
@@ -141,7 +139,7 @@ def finish(
     problem: DesignProblem,
     relaxation: Relaxation,
     plan_Bps: tuple[float, ...] | None,
-    bound: float | None,
+    bound: float,
     certificate: LagrangianCertificate,
     gap: float,
 ) -> Outcome:
@@ -156,7 +154,7 @@ def finish(
     if plan_Bps is None:
         return Outcome(Status.LIMIT, **common)
     value = problem.value(plan_Bps)
-    if bound is None or bound == -inf:
+    if bound == -inf:
         return Outcome(Status.FEASIBLE, BandwidthPlan(plan_Bps), value, **common)
     status = Status.OPTIMAL if value - bound <= gap * value else Status.FEASIBLE
     return Outcome(status, BandwidthPlan(plan_Bps), value, min(bound, value), certificate, **common)

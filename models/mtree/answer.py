@@ -71,9 +71,7 @@ def select(
         if start is not None:
             selection.set_start(model, pool, start)
     result = solver.solve(model, budget, options)
-    if not result.has_solution:
-        return None, result
-    return read_rates(model, pool), result
+    return read_rates(model, pool) if result.has_solution else None, result
 
 
 def read_rates(model: Any, pool: CandidateTrees) -> RatedTrees:
@@ -117,10 +115,8 @@ def best_rates(wan: Wan, trees: Ints, solver: Solver, budget: Budget) -> tuple[R
     with budget.clock.phase("build"):
         model = selection.build_rates(pool)
     result = solver.solve(model, budget, SolverOptions())
-    if not result.has_solution:
-        return None, result
-    rated = read_rates(model, pool)
-    return rated if rated.total else None, result
+    rated = read_rates(model, pool) if result.has_solution else None
+    return rated if rated is not None and rated.total else None, result
 
 
 def cheapest_low_tree(

@@ -161,18 +161,8 @@ class _TreeSearch(Search):
         return self.result()
 
     def result(self) -> SearchResult:
-        metrics = {"pool": self.pool_size}
-        return SearchResult(
-            self.best,
-            self.bound,
-            self.prover,
-            tuple(self.reports),
-            self.rounds,
-            metrics,
-            self.options.trees,
-            tuple(self.prices),
-            self.disjoint,
-        )
+        found = self.best, self.bound, self.prover, tuple(self.reports), self.rounds, {"pool": self.pool_size}
+        return SearchResult(*found, self.options.trees, tuple(self.prices), self.disjoint)
 
     def take(self, rated: RatedTrees | None) -> None:
         """Keep trees that are faster, or fewer."""
