@@ -21,17 +21,5 @@ U       copies of trees on a link for each unit of its bandwidth, 1/y in the pap
 T       time, ``(M / N) U / k``                                                        seconds
 ======  =============================================================================  ===========================
 
-==============================  ================================================================================
-``problem``                     the problem: out-trees, in the transposed network for reductions
-``formulations/max_flow``       the linear programs that define 1/x*, section 4.2
-``formulations/lp6_allreduce``  linear program (6), the best all-reduce by trees
-``bounds``                      1/x*, U and k exactly, by Newton's method on violated cuts; exact bounds on an
-                                all-reduce: cuts and partitions
-``solve``                       ``forestcoll``, without a solver; the engine is in ``algorithms/forests``
-``solve_lp``                    ``forestcoll-lp``: 1/x* and U by linear programs, proved by cuts
-``solve_allreduce``             ``forestcoll-allreduce``: the two halves in turn, or the forest of (6)
-``extract``                     exact capacities, paths and rates out of a solved (6)
-==============================  ================================================================================
-
 Blink, with all data through one root, uses the same engine: ``heuristics/blink.py``.
 """

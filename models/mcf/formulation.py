@@ -27,7 +27,7 @@ def build(instance: Instance) -> Any:
     """Build the model of all pairs that exchange data: flows, capacities, deliveries, maximum rate."""
     topology, sources = instance.topology, len(set(pairs_of(instance)[0].tolist()))
     require_buildable(sources * len(topology.links), f"flows of {sources:,} ranks", 4e-6)
-    weights = weights_of(instance)
+    weights, _ = weights_of(instance)
     m = pyo.ConcreteModel("mcf")
     sets(m, topology, dict.fromkeys(source for source, _ in weights))
     variables(m)

@@ -32,23 +32,13 @@ from ...core.schedule import Floats, Ints
 from ...core.topology import Topology
 
 
-def largest_exchange(instance: Instance) -> Fraction:
-    """Return the most bytes that one rank has for another: the unit of the weights."""
-    return max(_exchanges(instance).values())
-
-
-def weights_of(instance: Instance) -> dict[tuple[int, int], float]:
-    """Return ``w_{s,u}``, bytes between nodes over the largest of them; 1 in an all-to-all."""
-    exchanges = _exchanges(instance)
-    unit = max(exchanges.values(), default=Fraction(1))
-    return {pair: float(size / unit) for pair, size in exchanges.items()}
-
-
-def _exchanges(instance: Instance) -> dict[tuple[int, int], Fraction]:
+def weights_of(instance: Instance) -> tuple[dict[tuple[int, int], float], Fraction]:
+    """Return ``w_{s,u}``, bytes between nodes over the largest of them (1 in an all-to-all), and the largest itself."""
     nodes, found = instance.topology.rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
     for source, target, size in zip(*pairs_of(instance), strict=True):
         found[nodes[int(source)], nodes[int(target)]] += size
-    return dict(found)
+    unit = max(found.values(), default=Fraction(1))
+    return {pair: float(size / unit) for pair, size in found.items()}, unit
 
 
 def bandwidth_unit(topology: Topology) -> Fraction:
@@ -92,12 +82,12 @@ def _weights(instance: Instance, points: int) -> tuple[Ints, Floats, Fraction]:
         weights[:, nodes] = 1.0
         weights[np.arange(len(nodes)), nodes] = 0.0
         return nodes, weights, group.part_bytes
-    by_pair = weights_of(instance)
+    by_pair, unit = weights_of(instance)
     row_of = {source: row for row, source in enumerate(dict.fromkeys(source for source, _ in by_pair))}
     weights = np.zeros((len(row_of), points))
     for (source, target), weight in by_pair.items():
         weights[row_of[source], target] = weight
-    return np.array(list(row_of), dtype=np.int64), weights, largest_exchange(instance)
+    return np.array(list(row_of), dtype=np.int64), weights, unit
 
 
 @dataclass(frozen=True, eq=False)

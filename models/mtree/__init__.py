@@ -19,17 +19,6 @@ N       ``sum b_e / (n - 1)``                                       as b_e
 w_e, p  prices of a link and of a tree
 ======  ==========================================================  ============================
 
-=====================  ====================================================================
-``problem``            the network, limits on trees, and index sets of the models
-``formulations``       every Pyomo model: MILP (1) is ``formulations/selection``
-``method``             the methods ``mtree`` and ``mtree-repair``, and their options
-``solve``              ``mtree``: the ladder from one tree to column generation and MILPs
-``column_generation``  restricted master and pricing problem in turn, and the dual bound
-``answer``             trees with exact rates, proved bounds, and the outcome of a run
-``repair``             ``mtree-repair``: links that fail or slow down
-``repair_input``       changes of links, and the trees of an older plan
-=====================  ====================================================================
-
 Trees, heights, pricing by Kruskal's algorithm, algorithms 1 and 2 and large neighbourhood search are in
 :mod:`cwb.algorithms.trees`; the paper's own heuristic is ``heuristics/wan/gost.py``.
 """

@@ -59,10 +59,8 @@ def supports(instance: Instance) -> Refusal | None:
     if not isinstance(instance.network, Fabric):
         return Refusal("network", "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs")
     if instance.demand is None or instance.also:
-        text = (
-            "it schedules one collective at a time" if instance.also else "the instance has no collective to schedule"
-        )
-        return Refusal("collective", text)
+        several = "it schedules one collective at a time"
+        return Refusal("collective", several if instance.also else "the instance has no collective to schedule")
     if instance.demand.collective not in COLLECTIVES:
         defined = ", ".join(kind.name for kind in COLLECTIVES)
         return Refusal("collective", f"it does not define {instance.demand.collective.name}, but {defined}")
