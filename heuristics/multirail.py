@@ -25,7 +25,7 @@ from ..core.outcome import Outcome, Status
 from ..core.solver import Solver
 from ..core.topology import Topology
 from ..models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
-from ..models.multirail.problem import demand_of, loads_s, stage_s, wired_fabric_of
+from ..models.multirail.problem import loads_s, stage_s, wired_fabric_of
 from . import heuristic
 
 _MAX_SENDS = 5_000_000  #: Sends up to which orders on a mesh are timed by them.
@@ -36,13 +36,13 @@ def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     _refuse_many(instance)
     order = tuple(range(len(wired_fabric_of(instance).dimensions)))
-    return Outcome(Status.FEASIBLE, ChunkOrders((order,) * demand_of(instance).chunks, options.queue))
+    return Outcome(Status.FEASIBLE, ChunkOrders((order,) * instance.demands[0].chunks, options.queue))
 
 
 def run_themis(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
     """Order the chunks greedily (``Method.run``)."""
     _refuse_many(instance)
-    orders = greedy_orders(wired_fabric_of(instance), demand_of(instance))
+    orders = greedy_orders(wired_fabric_of(instance), instance.demands[0])
     return Outcome(Status.FEASIBLE, ChunkOrders(orders, options.queue))
 
 
@@ -50,7 +50,7 @@ def _refuse_many(instance: Instance) -> None:
     """Reject a mesh on which the orders would be too many sends, by which alone their time is told."""
     if not isinstance(instance.network, Topology):
         return
-    fabric, demand = wired_fabric_of(instance), demand_of(instance)
+    fabric, demand = wired_fabric_of(instance), instance.demands[0]
     halves = 2 if max(fabric.sizes) > 3 else 1
     sends = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
     if sends > _MAX_SENDS:

@@ -26,7 +26,6 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
-from ...core.topology import Topology
 from .bounds import smallest_room
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
 from .method import BoundOptions, SinkOptions
@@ -169,8 +168,7 @@ def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottl
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOptions) -> Outcome:
     """Find 1/x* and prove it by a cut (``Method.run``)."""
-    assert instance.demand is not None and isinstance(instance.network, Topology)  # noqa: S101 (see supports_bound)
-    kind, network = instance.demand.collective, from_all_ranks(instance.network)
+    kind, network = instance.demands[0].collective, from_all_ranks(instance.topology)
     # A reduce-scatter is an all-gather in which time and links run backwards.
     stages = [network.transpose()] * kind.sums + [network] * kind.copies
     find = search if options.method == "search" else concurrent
@@ -199,9 +197,8 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
     Only for a single stage is it the time that the stages take: an all-reduce may be faster than its two stages in
     turn.
     """
-    topology, group = instance.topology, instance.demand
+    topology, kind = instance.topology, instance.demands[0].collective
     everything = frozenset(range(len(topology.nodes)))
-    kind = group.collective if group else None
     # What leaves a set where links are turned around enters it where they are not.
     backwards = [kind is not Collective.ALL_GATHER, False][: len(optima)]
     found: list[Bound] = [

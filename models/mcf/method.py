@@ -13,7 +13,6 @@ from ...core.formulation import Formulation, NoOptions
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
-from ...core.topology import Topology
 
 
 class ClassOptions(Strict):
@@ -39,11 +38,10 @@ def _fits(problem: GroupProblem) -> Refusal | None:
 
 def supports_schedule(instance: Instance) -> Refusal | None:
     """Refuse networks with switches as well as those of :func:`supports`."""
-    if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
-        return reason
-    if len(instance.network.rank_nodes) < len(instance.network.nodes):
+    reason = supports(instance)
+    if reason is None and len(instance.topology.rank_nodes) < len(instance.topology.nodes):
         return Refusal("network", "the network has switches; expected links between ranks alone")
-    return None
+    return reason
 
 
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"

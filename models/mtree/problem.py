@@ -209,9 +209,8 @@ def stated_pool(instance: Instance, options: Any) -> PosedPool:
     return PosedPool(problem.wan, trees, most, problem=problem, complete=False)
 
 
-def tree_count(instance: Instance, options: MtreeOptions) -> PosedPatterns:
+def tree_count(instance: Instance, options: Any) -> PosedPatterns:
     """Return K and an upper bound on each tree's rate (``Formulation.index``)."""
-    assert options.trees is not None  # noqa: S101 (the formulation has a number by default)
     return _patterns(pose_trees(instance, options.height, options.min_rate), options.trees)
 
 

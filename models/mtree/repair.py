@@ -31,7 +31,7 @@ from .answer import EXACT_ARITHMETIC, GAP, SearchResult, best_rates, outcome, se
 from .column_generation import CLOSE, priced_trees
 from .formulations import restricted_master
 from .method import MtreeOptions, RepairOptions
-from .problem import CandidateTrees, TreePatterns, TreeProblem, tree_problem
+from .problem import CandidateTrees, TreePatterns, TreeProblem, filter_trees, tree_problem
 from .repair_input import SurvivingTrees, describe_trees, pairs_of, survivors
 from .solve import Search
 from .solve import run as run_mtree
@@ -135,9 +135,7 @@ class _Repair(Search):
         wan, limit = self.wan, self.problem.limit
         with self.budget.clock.phase("pool"):
             every = every_tree(wan)
-            if every is not None:
-                every = low_enough(wan, limit, every)
-                self.every = every[bottlenecks(wan, every) >= self.min_capacity]
+            self.every = None if every is None else filter_trees(self.problem, every)
             widest = widest_tree(wan, limit)
             most = self.options.new_trees
             grown = run_many_starts(wan, limit, self.options.starts, self.min_capacity, most, self.budget).choices

@@ -37,7 +37,7 @@ from .column_generation import ColumnGeneration
 from .formulations.patterns import build as build_patterns
 from .formulations.selection import model_unit
 from .method import MtreeOptions
-from .problem import CandidateTrees, TreePatterns, TreeProblem, tree_problem, wan_problem
+from .problem import CandidateTrees, TreePatterns, TreeProblem, filter_trees, tree_problem, wan_problem
 
 _SELECTED = 60  #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 
@@ -239,8 +239,7 @@ class _TreeSearch(Search):
             choices = run_many_starts(self.wan, self.problem.limit, starts, self.min_capacity, self.most, self.budget)
             every = every_tree(self.wan)
             trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
-            trees = distinct(low_enough(self.wan, self.problem.limit, trees))
-            trees = trees[bottlenecks(self.wan, trees) >= self.min_capacity]
+            trees = filter_trees(self.problem, distinct(trees))
         self.complete = every is not None
         self.pool_size = len(trees)
         self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")

@@ -18,7 +18,6 @@ from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.network_views import NetworkView, fabric_of, rings_of, to_wired_fabric
 from ...core.topology import Topology
-from .problem import demand_of
 
 THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"
 
@@ -93,7 +92,7 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
     A fabric without bandwidths, and options without them, gets those of
     :func:`~cwb.core.network_views.to_wired_fabric`.
     """
-    demand = demand_of(instance)
+    demand = instance.demands[0]
     instance = instance.with_changes(demand=replace(demand, chunks=options.chunks or demand.chunks))
     if isinstance(instance.network, Topology):
         if options.bandwidth is not None or options.latency is not None:

@@ -26,7 +26,7 @@ class OrderProblem:
 
 def pose_problem(instance: Instance, options: object = None) -> OrderProblem:
     """Compute the coefficients of a posed instance (``Formulation.index``)."""
-    fabric, demand = wired_fabric_of(instance), demand_of(instance)
+    fabric, demand = wired_fabric_of(instance), instance.demands[0]
     dimensions = range(len(fabric.dimensions))
     orders = tuple(permutations(dimensions))
     once = [demand.collective.passes * latency_s(fabric, d) for d in dimensions]
@@ -59,12 +59,6 @@ def loads_s(fabric: WiredFabric, demand: Demand, order: Sequence[int], size_byte
         loads[d] = demand.collective.passes * stage_s(fabric, d, size_bytes)
         size_bytes /= fabric.sizes[d]
     return loads
-
-
-def demand_of(instance: Instance) -> Demand:
-    """Return the demand of an instance that :func:`.method.supports` accepts."""
-    assert instance.demand is not None  # noqa: S101
-    return instance.demand
 
 
 def wired_fabric_of(instance: Instance) -> WiredFabric:

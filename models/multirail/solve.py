@@ -20,7 +20,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult
 from .method import ThemisOptions
-from .problem import OrderProblem, demand_of, pose_problem
+from .problem import OrderProblem, pose_problem
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
@@ -42,7 +42,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptio
         )
     bound, certificate = bound_s(problem, result, weights)
     shares = [max(0.0, pyo.value(model.share[o])) for o in model.O]
-    answer = ChunkOrders(deal(problem.orders, shares, demand_of(instance).chunks), options.queue)
+    answer = ChunkOrders(deal(problem.orders, shares, instance.demands[0].chunks), options.queue)
     return Outcome(
         Status.FEASIBLE,
         answer,
