@@ -20,7 +20,7 @@ from ...core.design import Comparison, Design, LinearConstraint, Objective, Part
 from ...core.errors import InputError
 from ...core.fabric import Block, Fabric, network_price
 from ...core.instance import Instance
-from ...core.workload import Communication, Span, TrainingLoop
+from ...core.workload import Communication, Layer, Span, TrainingLoop, Workload
 
 #: A communication of the instance: workload, layer, phase (0 forward, 1 input gradient, 2 weight gradient), position.
 Member = tuple[int, int, int, int]
@@ -187,35 +187,25 @@ def time_model(instance: Instance) -> TimeModel:
     workloads = instance.training()
     if not workloads:
         raise InputError("missing, but a bandwidth design needs a workload", place="workloads")
-    partial = instance.design.partial_use if instance.design else PartialUse.FULL
     constant_s, serial = Fraction(0), _Vectors()
     stages: dict[tuple[object, object, Fraction], tuple[Fraction, list[list[Term]], tuple[tuple[int, int], ...]]] = {}
-    layers_of = (
-        ((w, i), workload, layer) for w, workload in enumerate(workloads) for i, layer in enumerate(workload.layers)
-    )
-    for where, workload, layer in layers_of:
-        weight, phases = workload.weight * layer.repeat, (layer.forward, layer.input_gradient, layer.weight_gradient)
-        forward, tp, dp = (
-            [
-                (vector, ((*where, p, c),))
-                for c, communication in enumerate(phase.communication)
-                if any(vector := traffic(communication, workload.groups[communication.group], instance.fabric, partial))
-            ]
-            for p, phase in enumerate(phases)
-        )
-        overlaps = workload.loop is TrainingLoop.TP_DP_OVERLAP and bool(tp)
-        constant_s += weight * sum(phase.compute_s for phase in phases[: 2 if overlaps else 3])
-        in_turn = forward if overlaps else forward + tp + dp
-        serial += [(tuple(weight * v for v in vector), members) for vector, members in in_turn]
-        if overlaps:
-            branches = [_merge_terms(tp), _merge_terms(dp)]
-            tp_key, dp_key = (tuple(term.traffic for term in branch) for branch in branches)
-            key = (tp_key, dp_key, layer.weight_gradient.compute_s)
-            known, same, layers = stages.get(key, (Fraction(0), [[], []], ()))
-            for branch, other in zip(branches, same, strict=True):
-                for k, term in enumerate(other):
-                    branch[k] = Term(term.traffic, term.members + branch[k].members)
-            stages[key] = (known + weight, branches, (*layers, where))
+    for w, workload in enumerate(workloads):
+        for index, layer in enumerate(workload.layers):
+            weight, last_s = workload.weight * layer.repeat, layer.weight_gradient.compute_s
+            forward, tp, dp = _layer_traffic(instance, workload, layer, (w, index))
+            overlaps = workload.loop is TrainingLoop.TP_DP_OVERLAP and bool(tp)
+            constant_s += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
+            constant_s += 0 if overlaps else weight * last_s
+            in_turn = forward if overlaps else forward + tp + dp
+            serial += [(tuple(weight * v for v in vector), members) for vector, members in in_turn]
+            if overlaps:
+                branches = [_merge_terms(tp), _merge_terms(dp)]
+                tp_key, dp_key = (tuple(term.traffic for term in branch) for branch in branches)
+                known, same, layers = stages.get((tp_key, dp_key, last_s), (Fraction(0), [[], []], ()))
+                for branch, other in zip(branches, same, strict=True):
+                    for k, term in enumerate(other):
+                        branch[k] = Term(term.traffic, term.members + branch[k].members)
+                stages[tp_key, dp_key, last_s] = known + weight, branches, (*layers, (w, index))
     terms = _merge_terms(serial)
     alone, overlapped = tuple(range(len(terms))), list[Overlap]()
     for (_, _, compute_s), (weight, (tp_terms, dp_terms), layers) in stages.items():
@@ -226,7 +216,19 @@ def time_model(instance: Instance) -> TimeModel:
     return TimeModel(constant_s, tuple(terms), alone, tuple(overlapped))
 
 
-def _merge_terms(vectors: Sequence[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
+def _layer_traffic(instance: Instance, workload: Workload, layer: Layer, where: tuple[int, int]) -> list[_Vectors]:
+    """Compute the nonzero traffic of every communication of a layer, phase by phase."""
+    partial = instance.design.partial_use if instance.design else PartialUse.FULL
+    phases: list[_Vectors] = [[], [], []]
+    for p, phase in enumerate((layer.forward, layer.input_gradient, layer.weight_gradient)):
+        for c, communication in enumerate(phase.communication):
+            vector = traffic(communication, workload.groups[communication.group], instance.fabric, partial)
+            if any(vector):
+                phases[p].append((vector, ((*where, p, c),)))
+    return phases
+
+
+def _merge_terms(vectors: _Vectors) -> list[Term]:
     """Sum the vectors of the same direction, in the order of first appearance."""
     sums: dict[tuple[Fraction, ...], tuple[Fraction, tuple[Member, ...]]] = {}
     for vector, members in vectors:

@@ -112,7 +112,7 @@ UNEVEN = [("a", "b", 10**12 + 39), ("b", "c", 10**12 + 61), ("c", "a", 10**12 + 
 UNSUPPORTED = {
     "a single rank": ({"nodes": [NODES[0], NODES[3]], "links": LINKS[:1]}, [], "at least two ranks"),
     "a group of one": ({"ranks": [1]}, [], "at least two ranks"),
-    "all to all": ({"kind": "all_to_all"}, [], "do not support all_to_all"),
+    "all to all": ({"kind": "all_to_all"}, [], "does not define all_to_all"),
     "a huge number of trees": ({}, ["-O", "k=1000000000"], "k = 1,000,000,000 trees from 3 roots are too many"),
     "beyond 64 bits": ({}, ["-O", f"k={2**70}"], f"k = {2**70:,} trees from 3 roots are too many"),
     "one-way and whole": ({"links": one_way_ring()}, ["-O", "k=1"], "2 come into 's' and 1 leave it"),
