@@ -16,9 +16,8 @@ from .core import collective
 
 if TYPE_CHECKING:
     from .api.plots import plot, view
-    from .api.repair import repair
     from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
-    from .api.schedules import run, simulate, verify
+    from .api.schedules import repair, run, simulate, verify
     from .api.tables import links, records, sends, to_networkx
     from .core.collective import Collective
     from .core.formulation import Formulation
@@ -124,9 +123,8 @@ _PLACES = {
     name: module
     for module, names in {
         "api.plots": "plot view",
-        "api.repair": "repair",
         "api.runs": "Run compare explain formulation register sensitivity solve train",
-        "api.schedules": "run simulate verify",
+        "api.schedules": "repair run simulate verify",
         "api.tables": "links records sends to_networkx",
         "core.collective": "Collective",
         "core.formulation": "Formulation",

@@ -58,6 +58,7 @@ class Plot:
         return self._draw("svg").decode()
 
 
+@verb
 def plot_of_answer(
     record: RunRecord,
     problem: Instance,
@@ -68,7 +69,7 @@ def plot_of_answer(
 ) -> Plot:
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
     from ..core.answers import BandwidthPlan, ChunkOrders
-    from ..core.trace import mode_named
+    from ..core.trace import SimulationMode
     from ..reports.plots import PLOTS, get
     from ..schedules.files import ScheduleFile, Written
     from ..schedules.multirail import to_sends
@@ -79,7 +80,7 @@ def plot_of_answer(
     known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if chosen not in known:
         raise InputError(f"there is no {chosen!r} of it{one_of(chosen, known)}", source="kind")
-    simulated = None if mode is None else mode_named(mode)
+    simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
 
     def draw(form: str) -> bytes:
         if chosen in PLOTS or not isinstance(answer, Written):
@@ -121,11 +122,6 @@ def plot(
         JSON file with longitude and latitude of sites, for the kind ``map``.
     output : str or Path, optional
         File for the plot, .svg, .pdf or .png; for a schedule also .html.
-
-    Raises
-    ------
-    InputError
-        If there is no such plot, or an option does not apply to it.
     """
     target = None if output is None else Path(output)
     trees = (tree,) if isinstance(tree, int) else tuple(tree)
@@ -168,11 +164,6 @@ def view(file: str | Path, *, mode: str | None = None, output: str | Path | None
         Model of time on links, by default that of completion times.
     output : str or Path, optional
         The .html page, by default beside the file.
-
-    Raises
-    ------
-    InputError
-        If the file is no schedule, or the page cannot be written.
     """
     path = Path(output or path_beside(str(file), ".html") or f"{file}.html")
     if path.suffix.lower() != ".html":

@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.budget import Budget, ignore
 from ..core.errors import InputError
-from ..core.option_names import RETRIES, check_name, keyword_names
+from ..core.option_names import RETRIES, check_name, verb
 from ..core.record import RunRecord
+from ..core.solver import Capability, Termination
 from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from ..schedules.files import ScheduleFile
     from ..solvers.base import Adapter
     from ..solvers.matrix import MatrixModel
-    from .model_values import SolvedModel
     from .plots import Plot
 
 
@@ -41,10 +42,10 @@ class Run(RunRecord):
     """
 
     _finished: FinishedRun | None = None
-    _solved: SolvedModel | None = None
+    _solved: tuple[Any, MatrixModel] | None = None  #: Pyomo model and its arrays, which alone would not keep it.
 
     @classmethod
-    def of(cls, finished: FinishedRun, solved: SolvedModel | None = None) -> Run:
+    def of(cls, finished: FinishedRun, solved: tuple[Any, MatrixModel] | None = None) -> Run:
         """Return the record of a run with its instance, answer, certificate and model."""
         made = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
         object.__setattr__(made, "_finished", finished)
@@ -84,17 +85,15 @@ class Run(RunRecord):
 
     @cached_property
     def _model_values(self) -> dict[str, DataFrame]:
-        from ..core.budget import Budget
         from ..harness import registry
         from ..harness.clock import WallClock
-        from .model_values import model_frames
 
         if self._solved is None or "model_objective" not in self.metrics or self.solver is None:
             text = f"there is no solved formulation, {self.status}; expected a run of one of 'cwb list formulations'"
             raise InputError(text, source="model_values")
         limit_s = self.limits.get("time_limit_s")
         budget = Budget(limit_s, self.threads, self.seed, clock=WallClock(limit_s))
-        return model_frames(self._solved, registry.solver(self.solver), budget)
+        return _model_frames(*self._solved, registry.solver(self.solver), budget)
 
     def model_values(self) -> dict[str, DataFrame]:
         """Return the solution of a formulation, one table for each variable and constraint by its name.
@@ -121,6 +120,49 @@ class Run(RunRecord):
         return plot_of_answer(self, self.problem, self.schedule, self.proved_by, kind, mode)
 
 
+def _model_frames(model: Any, matrix: MatrixModel, solver: Adapter, budget: Budget) -> dict[str, DataFrame]:
+    """Return the values of variables and constraints of a solved model; see :meth:`Run.model_values`."""
+    import numpy as np
+
+    x = np.array([column.value for column in matrix.columns], dtype=float)
+    constants = np.array(matrix.body_constants())
+    variables = {"value": x, "lower": matrix.lower, "upper": matrix.upper}
+    sides = {"lower": matrix.row_lower + constants, "upper": matrix.row_upper + constants}
+    rows = {"value": matrix.activity(x) + constants, **sides}
+    is_linear = not matrix.is_mixed_integer and matrix.Q is None and not matrix.quadratic_rows
+    if is_linear and Capability.DUALS in solver.capabilities:
+        compiled = solver.compile(model, budget)
+        if compiled.solve(budget).termination is Termination.OPTIMAL:
+            rows["dual"] = np.array([compiled.dual(row) for row in matrix.rows])
+    return _frames(matrix.columns, variables) | _frames(matrix.rows, rows)
+
+
+def _frames(parts: Sequence[Any], values: dict[str, Any]) -> dict[str, DataFrame]:
+    """Return a table for each component, with a row for each of its parts, without a -0.0."""
+    import pandas as pd
+
+    from ..solvers.conflict import index_names
+
+    places: dict[Any, list[int]] = {}
+    for place, part in enumerate(parts):
+        places.setdefault(part.parent_component().name, []).append(place)
+    frames = {}
+    for name, here in places.items():
+        index = None
+        if parts[here[0]].index() is not None:
+            keys = [key if isinstance(key, tuple) else (key,) for key in (parts[place].index() for place in here)]
+            component = parts[here[0]].parent_component()
+            names: list[str] | list[None] = index_names(component, len(keys[0])) or [None] * len(keys[0])
+            index = (
+                pd.MultiIndex.from_tuples(keys, names=names)
+                if len(names) > 1
+                else pd.Index([key for (key,) in keys], name=names[0])
+            )
+        frames[name] = pd.DataFrame({column: array[here] + 0.0 for column, array in values.items()}, index=index)
+    return frames
+
+
+@verb
 def solve(
     instance: Spec,
     model: str | Method | Formulation,
@@ -180,13 +222,8 @@ def solve(
     -------
     Run
         The record, with status, objective, bound and metrics, and the answer as ``schedule``.
-
-    Raises
-    ------
-    InputError
-        If a name or an option is wrong.
     """
-    from ..core.budget import Start, ignore
+    from ..core.budget import Start
     from ..harness import Request, registry, run
     from ..harness.request import LastModel, Listener
     from ..studies.solve import finish_run, start_of
@@ -194,56 +231,54 @@ def solve(
     if not isinstance(model, str):
         register(model)
         model = model.name
-    with keyword_names():
-        chunks = None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
-        own_names = registry.get(model).options.model_fields
-        if chunks is not None and "chunks" in own_names:
-            options, chunks = {**options, "chunks": chunks}, None
-        if start is not None and "start" in own_names:
-            options, start = {**options, "start": start}, None
-        asked = load(instance, collective=collective, size=size, chunks=chunks)
-        seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
-        time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
-        own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
-        if isinstance(start, Run):
-            begin: Start | None = Start(start.problem, start.schedule)
-        else:
-            begin = None if start is None else start_of(start)
-        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin)
-        kept = None if write_model is None else LastModel(Path(write_model))
-        shown = progress or ignore
-        solved: list[SolvedModel] = []
-        declared = registry.get(model).formulation is not None
+    chunks = None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
+    own_names = registry.get(model).options.model_fields
+    if chunks is not None and "chunks" in own_names:
+        options, chunks = {**options, "chunks": chunks}, None
+    if start is not None and "start" in own_names:
+        options, start = {**options, "start": start}, None
+    asked = load(instance, collective=collective, size=size, chunks=chunks)
+    seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
+    time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
+    own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
+    if isinstance(start, Run):
+        begin: Start | None = Start(start.problem, start.schedule)
+    else:
+        begin = None if start is None else start_of(start)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin)
+    kept = None if write_model is None else LastModel(Path(write_model))
+    shown = progress or ignore
+    solved: list[tuple[Any, MatrixModel]] = []
+    declared = registry.get(model).formulation is not None
 
-        def keep(matrix: Callable[[], MatrixModel]) -> None:
-            if kept is not None:
-                kept(matrix)
-            if declared:
-                from .model_values import SolvedModel
-
-                arrays = matrix()
-                solved[:] = [SolvedModel(arrays.columns[0].model(), arrays)]
-
-        done = run(asked, request, listener=Listener(shown, on_model=keep))
+    def keep(matrix: Callable[[], MatrixModel]) -> None:
         if kept is not None:
-            kept.write()
-        record, found = finish_run(
-            done,
-            request,
-            lambda: asked,
-            output=None if output is None else Path(output),
-            append=None if append is None else Path(append),
-            explain=explain,
-            sensitivity=sensitivity,
-            picture=None if picture is None else Path(picture),
-            progress=shown,
-            notice=shown,
-        )
-        if found.error is not None and progress is None:
-            warnings.warn(f"a study failed: {found.error!r}", stacklevel=2)
-        return Run.of(replace(done, record=record), solved[0] if solved else None)
+            kept(matrix)
+        if declared:
+            arrays = matrix()
+            solved[:] = [(arrays.columns[0].model(), arrays)]
+
+    done = run(asked, request, listener=Listener(shown, on_model=keep))
+    if kept is not None:
+        kept.write()
+    record, found = finish_run(
+        done,
+        request,
+        lambda: asked,
+        output=None if output is None else Path(output),
+        append=None if append is None else Path(append),
+        explain=explain,
+        sensitivity=sensitivity,
+        picture=None if picture is None else Path(picture),
+        progress=shown,
+        notice=shown,
+    )
+    if found.error is not None and progress is None:
+        warnings.warn(f"a study failed: {found.error!r}", stacklevel=3)
+    return Run.of(replace(done, record=record), solved[0] if solved else None)
 
 
+@verb
 def train(
     spec: Spec,
     *,
@@ -270,28 +305,25 @@ def train(
 
     Raises
     ------
-    InputError
-        If an option, the workload, a group or a method is wrong.
     Unsupported
         If a method does not support a collective.
     """
-    from ..core.budget import ignore
     from ..core.fields import run_validation
     from ..core.training import TrainingOptions
     from ..studies.training import draw_timeline, measures, request_of
     from ..studies.training import train as simulated
 
-    with keyword_names():
-        known = TrainingOptions.model_fields
-        asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
-        chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
-        request = request_of(asked, chunks, seed, seconds_or_none(time_limit_s, "time_limit_s"))
-        made = simulated(load(spec), request, progress or ignore)
-        if timeline is not None:
-            draw_timeline(Path(timeline), made)
-        return measures(made)
+    known = TrainingOptions.model_fields
+    asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
+    chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
+    request = request_of(asked, chunks, seed, seconds_or_none(time_limit_s, "time_limit_s"))
+    made = simulated(load(spec), request, progress or ignore)
+    if timeline is not None:
+        draw_timeline(Path(timeline), made)
+    return measures(made)
 
 
+@verb
 def explain(
     instance: Spec,
     model: str,
@@ -310,18 +342,13 @@ def explain(
         Name of a formulation, or of a method that has one.
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
-
-    Raises
-    ------
-    InputError
-        If a name is wrong.
     """
     from ..studies.explain import explain as explained
 
-    with keyword_names():
-        return explained(*_study(instance, model, collective, size, solver, time_limit_s, options))
+    return explained(*_study(instance, model, collective, size, solver, time_limit_s, options))
 
 
+@verb
 def sensitivity(
     instance: Spec,
     model: str,
@@ -343,15 +370,12 @@ def sensitivity(
 
     Raises
     ------
-    InputError
-        If a name is wrong.
     Unsupported
         If the method proves no time for the instance, or there is no bandwidth to change.
     """
     from ..studies.sensitivity import sensitivity as found
 
-    with keyword_names():
-        return found(*_study(instance, model, collective, size, solver, time_limit_s, options))
+    return found(*_study(instance, model, collective, size, solver, time_limit_s, options))
 
 
 def _study(
@@ -369,6 +393,7 @@ def _study(
     return asked, Request(model, solver, options, time_limit_s=seconds_or_none(time_limit_s, "time_limit_s"))
 
 
+@verb
 def compare(
     suite: str | Path | None = None,
     output: str | Path = "results",
@@ -416,25 +441,19 @@ def compare(
 
     Raises
     ------
-    InputError
-        If the suite or an option is wrong, or records cannot be written.
     KeyboardInterrupt
         After Ctrl-C; records up to then are written.
     """
-    from ..core.budget import ignore
     from ..harness.suite import Settings, run_suite
     from ..studies.grid import GridOptions, limits_of, suite_of
 
-    with keyword_names():
-        limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
-        again = (retry,) if isinstance(retry, str) else tuple(retry)
-        settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs)
-        asked = GridOptions(models, instances, collectives, sizes, solvers, options or {})
-        with asked.locate_option_errors():
-            chosen = (
-                suite if suite is not None and not asked.given_options else suite_of(suite, asked, progress or ignore)
-            )
-        return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
+    limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
+    again = (retry,) if isinstance(retry, str) else tuple(retry)
+    settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs)
+    asked = GridOptions(models, instances, collectives, sizes, solvers, options or {})
+    with asked.locate_option_errors():
+        chosen = suite if suite is not None and not asked.given_options else suite_of(suite, asked, progress or ignore)
+    return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
 
 
 def formulation(name: str) -> Formulation:

@@ -1,18 +1,18 @@
-"""Answers of runs and files: verified, simulated, and executed on real processes."""
+"""Answers of runs and files: verified, simulated, executed on real processes, and repaired."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.budget import ignore
+from ..core.budget import Progress, ignore
 from ..core.errors import InputError, locate_errors, show_value
-from ..core.option_names import check_name, verb
+from ..core.option_names import SIMULATION_MODES, WrongUse, check_name, verb
 from ..core.trace import Trace
-from ..studies.inputs import Spec, load, seconds_or_none, whole
+from ..studies.inputs import Spec, edits_of, load, seconds_or_none, whole
 from .runs import Run
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..core.outcome import Verdict
     from ..schedules.files import ScheduleFile
     from ..studies.execution import Execution
+    from ..studies.repair import RepairedSchedule
 
 
 def verify(
@@ -127,21 +128,16 @@ def simulate(
     -------
     Simulation
         The trace; ``to_json()`` has bandwidths, a bound and the busiest links.
-
-    Raises
-    ------
-    InputError
-        If there is no such mode, the answer is no schedule, or an option does not apply to it.
     """
     from ..core.pipelining import LatencyModel
-    from ..core.trace import Routing, mode_named, routing_named
+    from ..core.trace import Routing, SimulationMode, routing_named
     from ..studies.simulate import SimulationOptions, describe_simulation, simulate_file, write_trace
 
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
     held = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
     asked = SimulationOptions(
-        None if mode is None else mode_named(mode),
+        None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode")),
         barrier,
         pieces,
         held,
@@ -225,8 +221,6 @@ def run(
 
     Raises
     ------
-    InputError
-        If the file cannot be read, or an option does not apply to it.
     Unsupported
         If the answer has no sends, or too many, or no network can be emulated here.
     OutOfTime
@@ -276,3 +270,90 @@ def run(
     if output is not None:
         write_whole(Path(output), f"{json.dumps(result.to_json(), allow_nan=False)}\n".encode())
     return result
+
+
+@verb
+def repair(
+    plan: str | Path,
+    *,
+    change: str | Sequence[str] = (),
+    solver: str = "highs",
+    options: Mapping[str, Any] | None = None,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    without_link: str | Sequence[str] = (),
+    without_node: str | Sequence[str] = (),
+    without_rank: str | Sequence[str] = (),
+    link: str | Sequence[str] = (),
+    progress: Progress = ignore,
+    notice: Progress = ignore,
+) -> Run | RepairedSchedule:
+    """Repair a plan or a schedule after changes of its network, as ``cwb repair`` does.
+
+    Parameters
+    ----------
+    plan : str or Path
+        File of a plan of mtree, or of any schedule.
+    change : str or sequence of str
+        New bandwidths between two sites of a plan, such as ``"3-7=0"``.
+    solver, seed, options, time_limit_s : optional
+        Solver, seed, options and limit of mtree-repair, such as ``{"new_trees": 2}``.
+    output : str or Path, optional
+        File for the new plan or schedule.
+    without_link, without_node, without_rank, link : str or sequence of str
+        Changes of the network of a schedule, as in :func:`load`.
+    notice : callable
+        Called with a remark on anything that the output file leaves out.
+
+    Returns
+    -------
+    Run or RepairedSchedule
+        For a plan the run of mtree-repair; for a schedule the repaired one, with its times and a bound.
+
+    Raises
+    ------
+    Unsupported
+        If the form of the schedule has no paths that could be changed.
+    """
+    from ..algorithms.trees.network import to_wan
+    from ..core.trees import TreePacking
+    from ..harness import Request
+    from ..harness import run as run_method
+    from ..harness.clock import WallClock
+    from ..harness.interrupt import command_limits
+    from ..instances.edits import edit_instance
+    from ..models.mtree.repair_input import describe_trees
+    from ..schedules.files import read_schedule, write_schedule
+    from ..studies.repair import repair_schedule
+    from ..studies.solve import write_answer
+
+    path, clock = Path(plan), WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
+    target = None if output is None else Path(output)
+    changes = [change] if isinstance(change, str) else list(change)
+    if edits := edits_of(None, without_link, without_node, without_rank, link):
+        if changes or options:
+            raise WrongUse("-c and -O apply to plans of mtree only; expected them without changes of links and nodes")
+        with command_limits(clock), locate_errors(source=str(path)):
+            file = read_schedule(path)
+            repaired = repair_schedule(file.instance, file.answer, edit_instance(file.instance, edits), file.pieces)
+        if target is not None:
+            bound_s, certificate = repaired.of_objective or (None, None)
+            extra = {**file.extra, "bound_s": None if bound_s is None else float(bound_s)}
+            write_schedule(target, repaired.instance, repaired.answer, certificate, extra, file.pieces)
+        return repaired
+    with command_limits(clock):
+        file = read_schedule(path)
+        if not isinstance(file.answer, TreePacking):
+            raise InputError("it has no trees; expected a plan of mtree", source=str(path))
+        with locate_errors(source=str(path)):
+            previous = describe_trees(to_wan(file.instance), file.answer, changes)
+    for name in {"previous", "changes"} & {*(options or ())}:
+        raise InputError("is set by PLAN and --change", source="-O", place=name)
+    all_options = {**(options or {}), "previous": [tree.model_dump() for tree in previous], "changes": changes}
+    request = Request("mtree-repair", solver, all_options, whole(seed, "seed", 0, 2**31 - 1), 1, clock.limit_s)
+    with locate_errors(source=str(path)):
+        result = run_method(file.instance, request, progress, clock=clock)
+    if target is not None and result.instance is not None and result.answer is not None:
+        write_answer(target, result.instance, result, notice)
+    return Run.of(result)

@@ -30,8 +30,8 @@ import numpy as np
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
-from cwb.core.rank_costs import RankCosts
 from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
+from cwb.core.timing import RankCosts
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate

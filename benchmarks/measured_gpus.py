@@ -151,7 +151,7 @@ def _from_bandwidth(cell: Mapping[str, str], size: int, gpus: int) -> float:
 def gh200(boxes: int) -> cwb.Instance:
     """Return nodes of four GH200, six NVLinks of 25 GB/s between two, a Slingshot NIC of 200 Gb/s each."""
     from cwb.core.topology import Link, Node, Topology
-    from cwb.instances.generators.boxes import bufferless, gpu
+    from cwb.instances.generators.building import bufferless, gpu
 
     pairs = [(gpu(b, i), gpu(b, j), 150) for b in range(boxes) for i in range(4) for j in range(4) if i != j]
     for b in range(boxes):

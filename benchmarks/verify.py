@@ -25,8 +25,7 @@ from cwb.core.answers import Answer
 from cwb.core.collective import Collective, Demand
 from cwb.core.fabric import expand, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.ragged import offsets
-from cwb.core.schedule import Chunks, Sends, StepSchedule
+from cwb.core.schedule import Chunks, Sends, StepSchedule, offsets
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules import verdict_of

@@ -68,8 +68,8 @@ def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str],
     share of the data still delivered by the old schedule, the new time, the nodes to update, and a bound on every
     schedule of the changed network.
     """
-    from ..api.repair import repair as mend
     from ..api.runs import Run
+    from ..api.schedules import repair as mend
     from ..studies.solve import shown_answer
     from .display import show_record
 

@@ -240,8 +240,7 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
 @contextmanager
 def loading_progress_on_stderr() -> Iterator[None]:
     """Show on stderr the progress of loading an instance, if it is slow and nothing else is shown."""
-    from ..core.budget import Budget
-    from ..core.limits import limited_by
+    from ..core.budget import Budget, limited_by
 
     with progress_on_stderr(quiet=False) as progress, limited_by(Budget(progress=progress)):
         yield

@@ -95,7 +95,7 @@ def options_table(options: type[BaseModel]) -> RenderableType:
     """Tabulate options with their defaults."""
     from rich.table import Table
 
-    from ..core.option_descriptions import default_in_words
+    from ..core.fields import default_in_words
 
     table = Table("option", "default", "what it does", title="options (-O NAME=VALUE)", title_justify="left")
     for name, field in options.model_fields.items():

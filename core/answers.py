@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .display import DisplayMixin
+from .display import AnswerMixin
 from .equal_steps import StreamedSteps, TranslatedTrees
 from .instance import plain
 from .schedule import Schedule, StepSchedule
@@ -16,15 +16,14 @@ from .trees import TreeOrbits, TreePacking
 
 
 @dataclass(frozen=True)
-class BandwidthPlan:
+class BandwidthPlan(AnswerMixin, name="bandwidth-plan"):
     """Bandwidth per NPU in each dimension of a fabric."""
 
     bandwidth_Bps: tuple[float, ...]  #: Bytes per second, innermost dimension first; 0 for unused dimensions.
     parallelism: tuple[int, int] | None = None  #: TP and DP degree of the transformers, if the method has chosen them.
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain data for a record."""
-        return {"answer": "bandwidth-plan", **plain(self)}
+    def _size(self) -> dict[str, Any]:
+        return dict(plain(self))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> BandwidthPlan:
@@ -34,7 +33,7 @@ class BandwidthPlan:
 
 
 @dataclass(frozen=True, repr=False)
-class ChunkOrders(DisplayMixin):
+class ChunkOrders(AnswerMixin, name="chunk-orders"):
     """Order in which every chunk visits the dimensions of a fabric."""
 
     #: Per chunk, the dimensions of its reduce-scatter, counted from 0; its all-gather uses the reverse order.
@@ -42,9 +41,8 @@ class ChunkOrders(DisplayMixin):
     #: Policy by which a dimension picks its next chunk: ``fifo`` (first come) or ``scf`` (smallest chunk).
     queue: Literal["fifo", "scf"]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain data for a record."""
-        return {"answer": "chunk-orders", **plain(self)}
+    def _size(self) -> dict[str, Any]:
+        return dict(plain(self))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ChunkOrders:
@@ -56,32 +54,27 @@ class ChunkOrders(DisplayMixin):
 
 
 @dataclass(frozen=True, repr=False)
-class Placement(DisplayMixin):
+class Placement(AnswerMixin, name="placement"):
     """Experts whose replicas the slots of every GPU hold."""
 
     #: Experts in the slots of every layer and GPU, in increasing order.
     experts: tuple[tuple[tuple[int, ...], ...], ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record."""
-        return {"answer": "placement", **self._facts()}
-
-    def _facts(self) -> Mapping[str, object]:
+    def _size(self) -> dict[str, Any]:
         slots = sum(len(gpu) for layer in self.experts for gpu in layer)
         return {"layers": len(self.experts), "gpus": len(self.experts[0]) if self.experts else 0, "slots": slots}
 
 
 @dataclass(frozen=True)
-class BoundOnly:
+class BoundOnly(AnswerMixin, name="bound-only"):
     """Lower bound on the time of the collective, without a schedule.
 
     The value that the verifier recomputes from the certificate is both objective and bound. A bound that only a
     solver attests cannot be verified.
     """
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain data for a record."""
-        return {"answer": "bound-only"}
+    def _size(self) -> dict[str, Any]:
+        return {}
 
 
 Answer = (

@@ -8,7 +8,7 @@ with an entry for every row (:class:`Number`). The loop over ``leaving[u]`` runs
 Anything that such arrays cannot express raises :class:`NotVectorizable` or another exception: conditions on an index,
 ranges, lengths, strings, plain dictionaries, numbers out of range. The rule is then called row by row. Code that
 counts the elements of a loop goes unnoticed, so rows of every length are compared with the rule
-(:meth:`Reading.sample_rows`).
+(:meth:`RuleEvaluation.sample_rows`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from .ragged import ranges
+from .schedule import ranges
 
 _LARGEST_WHOLE = 2.0**53
 _MOST_LENGTHS = 8
@@ -400,7 +400,17 @@ class LoopItems:
     __bool__ = __len__ = __contains__ = __getitem__ = refuse
 
 
-class Lists(dict[Any, Any]):
+class _ByIndex(dict[Any, Any]):
+    """Dictionary that also takes an index of all rows at once."""
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except (TypeError, NotVectorizable):
+            return _look_up(self, key)
+
+
+class Lists(_ByIndex):
     """Lists by index, such as the links that leave each node; a missing index has an empty list.
 
     Like ``defaultdict(list)``, but usable in rules that are read by arrays.
@@ -411,14 +421,8 @@ class Lists(dict[Any, Any]):
         self[key] = found
         return found
 
-    def __getitem__(self, key: Any) -> Any:
-        try:
-            return super().__getitem__(key)
-        except (TypeError, NotVectorizable):
-            return _look_up(self, key)
 
-
-class Table(dict[Any, float]):
+class Table(_ByIndex):
     """Numbers by index, such as link bandwidths, for rules that are read by arrays."""
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -427,12 +431,6 @@ class Table(dict[Any, float]):
             return super().get(key, default)
         except (TypeError, NotVectorizable):
             return _look_up(self, key, default)
-
-    def __getitem__(self, key: Any) -> Any:
-        try:
-            return super().__getitem__(key)
-        except (TypeError, NotVectorizable):
-            return _look_up(self, key)
 
 
 def _look_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
@@ -443,13 +441,9 @@ def _look_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
         raise TypeError(f"an index is expected, not {key!r}")
     if not data:
         none = np.zeros(0, dtype=np.int64)
-        return (
-            LoopItems(reading, none, none)
-            if isinstance(data, Lists)
-            else default
-            if default is not None
-            else refuse(data)
-        )
+        if isinstance(data, Lists):
+            return LoopItems(reading, none, none)
+        return refuse(data) if default is None else default
     places, ends, values = reading.table(data)
     found = places.find(reading.columns(key), reading.scope.size)
     if not isinstance(data, Lists):

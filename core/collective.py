@@ -1,12 +1,12 @@
-"""Collectives, each declared once, and demands for them: operation, size and ranks."""
+"""Collectives, each declared once, and demands for them: operation, size, ranks, and the data that they move."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from .errors import InputError, one_of, show_value
@@ -211,40 +211,39 @@ def _others_share(n: int) -> Fraction:
     return Fraction(n - 1, n)
 
 
-Collective.ALL_GATHER = Collective(
+_all_alike = partial(Collective, alike=True)
+
+Collective.ALL_GATHER = _all_alike(
     "all_gather",
     lambda n: Pieces(_each_and_all(n), range(n), [n] * n),
     summary="every rank has the parts of all",
     size="output buffer of a rank",
     parts=lambda n: n,
-    alike=True,
     busbw=_others_share,
     reverse="reduce_scatter",
 )
-Collective.REDUCE_SCATTER = Collective(
+Collective.REDUCE_SCATTER = _all_alike(
     "reduce_scatter",
     lambda n: Pieces(_each_and_all(n), [n] * n, range(n)),
     summary="every rank has its part of the sum of all buffers",
     size="input buffer of a rank",
     parts=lambda n: n,
     sums=True,
-    alike=True,
     busbw=_others_share,
     reverse="all_gather",
 )
-Collective.ALL_REDUCE = Collective(
+Collective.ALL_REDUCE = _all_alike(
     "all_reduce",
     lambda n: Pieces(_each_and_all(n), [n], [n]),
     summary="every rank has the sum of all buffers",
     size="buffer of a rank",
     sums=True,
-    alike=True,
     busbw=lambda n: 2 * _others_share(n),
     reverse="all_reduce",
 )
 # What is left of an all_reduce once all ranks but the first have reduced and scattered their data: each of them has one
 # part of their sum, and the first rank, which is late, has its own contribution to all parts.
-Collective.LATE_ALL_REDUCE = Collective(
+Collective.LATE_ALL_REDUCE = _all_alike(
     "late_all_reduce",
     lambda n: Pieces((*((0, rank) for rank in range(1, n)), tuple(range(n))), range(n - 1), [n - 1] * (n - 1)),
     summary="every rank has the sum of all buffers, of which all but the first had one part of theirs",
@@ -252,64 +251,57 @@ Collective.LATE_ALL_REDUCE = Collective(
     parts=lambda n: n - 1,
     sums=True,
     rooted=True,
-    alike=True,
 )
-Collective.ALL_TO_ALL = Collective(
+Collective.ALL_TO_ALL = _all_alike(
     "all_to_all",
     _pairs,
     summary="every rank has the part that each other one had for it",
     size="input buffer of a rank",
     parts=lambda n: n,
-    alike=True,
     busbw=_others_share,
     reverse="all_to_all",
 )
-Collective.BROADCAST = Collective(
+Collective.BROADCAST = _all_alike(
     "broadcast",
     lambda n: Pieces(_each_and_all(n), [0], [n]),
     summary="every rank has the buffer of the first",
     size="message",
     rooted=True,
-    alike=True,
     reverse="reduce",
 )
-Collective.REDUCE = Collective(
+Collective.REDUCE = _all_alike(
     "reduce",
     lambda n: Pieces(_each_and_all(n), [n], [0]),
     summary="the first rank has the sum of all buffers",
     size="message",
     sums=True,
     rooted=True,
-    alike=True,
     reverse="broadcast",
 )
-Collective.GATHER = Collective(
+Collective.GATHER = _all_alike(
     "gather",
     lambda n: Pieces(_each_and_all(n), range(1, n), [0] * (n - 1)),
     summary="the first rank has the parts of all",
     size="output buffer of the root",
     parts=lambda n: n,
     rooted=True,
-    alike=True,
     reverse="scatter",
 )
-Collective.SCATTER = Collective(
+Collective.SCATTER = _all_alike(
     "scatter",
     lambda n: Pieces(_each_and_all(n), [0] * (n - 1), range(1, n)),
     summary="every rank has its part of the buffer of the first",
     size="input buffer of the root",
     parts=lambda n: n,
     rooted=True,
-    alike=True,
     reverse="gather",
 )
-Collective.POINT_TO_POINT = Collective(
+Collective.POINT_TO_POINT = _all_alike(
     "point_to_point",
     _message,
     summary="the second of two ranks has the buffer of the first",
     size="message",
     rooted=True,
-    alike=True,
 )
 for _built_in in [value for value in vars(Collective).values() if isinstance(value, Collective)]:
     register_collective(_built_in)
@@ -323,16 +315,68 @@ _SIZED_BY: dict[str, Literal["holder", "receiver", "pair"]] = {
 }
 for _name, _by in _SIZED_BY.items():
     _summary = f"{_known[_name].summary}, with a size per {'pair' if _by == 'pair' else 'rank'}"
-    register_collective(
-        replace(
-            _known[_name],
-            name=f"{_name}_v",
-            summary=_summary,
-            size="all messages",
-            busbw=None,
-            reverse=None,
-            sized_by=_by,
-        )
-    )
+    _sized: dict[str, Any] = {"size": "all messages", "busbw": None, "reverse": None, "sized_by": _by}
+    register_collective(replace(_known[_name], name=f"{_name}_v", summary=_summary, **_sized))
 
 BUILT_IN = tuple(_known)  #: Names of the collectives of the package.
+
+
+#: Holders at the start, receivers at the end, whether contributions are summed.
+Condition = tuple[tuple[int, ...], tuple[int, ...], bool]
+
+
+class RankGroup(tuple[int, ...]):
+    """Ranks of a group, as a tuple that computes its hash once.
+
+    Otherwise the hash would be computed again for the data of every rank.
+    """
+
+    _hash: int
+
+    def __hash__(self) -> int:
+        if "_hash" not in self.__dict__:
+            self._hash = super().__hash__()
+        return self._hash
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Pre- and postconditions of a demand: the kinds of data that it moves (dissertation, figure 2.1).
+
+    All kinds have the same size, and none occurs twice.
+    """
+
+    groups: tuple[tuple[int, ...], ...]  #: Sets of ranks, each sorted.
+    #: ``held`` and ``needed``: shape (kinds,): the groups that hold the data at the start, and need it in the end. Data
+    #: that nobody lacks is left out.
+    held: Any
+    needed: Any
+    reduced: bool
+    size: Fraction  #: Bytes of the data of each kind.
+
+    @cached_property
+    def bytes_of(self) -> Mapping[Condition, Fraction]:
+        """Bytes of every kind of data."""
+        pairs = zip(self.held.tolist(), self.needed.tolist(), strict=True)
+        return {(self.groups[held], self.groups[needed], self.reduced): self.size for held, needed in pairs}
+
+
+def conditions(demand: Demand, npus: int) -> Conditions:
+    """Return the conditions of a demand among at least two ranks; the first is the root of a rooted one."""
+    import numpy as np
+
+    ranks = tuple(range(npus)) if demand.ranks is None else demand.ranks
+    count = len(ranks)
+    if count < 2:
+        raise InputError("a collective needs at least two ranks", place="collective.ranks")
+    pieces = demand.collective.pieces_of(count)
+    groups = [tuple(sorted(ranks[position] for position in group)) for group in pieces.groups]
+    named = [RankGroup(group) if len(group) > 1 else group for group in groups]
+    held, needed = np.asarray(pieces.held, dtype=np.int64), np.asarray(pieces.needed, dtype=np.int64)
+    if list(ranks) != sorted(ranks):  # the order of pieces is that of ranks, not of positions
+        order = sorted(range(len(named)), key=lambda index: (len(named[index]), named[index]))
+        place = np.argsort(order)
+        held, needed, named = place[held], place[needed], [named[index] for index in order]
+        by_rank = np.lexsort((needed, held))
+        held, needed = held[by_rank], needed[by_rank]
+    return Conditions(tuple(named), held, needed, demand.collective.sums, demand.part_bytes(npus))

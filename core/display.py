@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 from .errors import show_value
 from .text import markup, printable
@@ -29,6 +30,26 @@ class DisplayMixin:
             if value is not None
         )
         return f"<table><caption>{type(self).__name__}</caption><tbody>{''.join(rows)}</tbody></table>"
+
+
+class AnswerMixin(DisplayMixin):
+    """Answer of a method, which a record holds by its name and its size, since it may have millions of sends."""
+
+    name_in_records: ClassVar[str]
+
+    def __init_subclass__(cls, name: str) -> None:
+        cls.name_in_records = name
+
+    @abstractmethod
+    def _size(self) -> dict[str, Any]:
+        """Return the counts, or the whole of a small answer, as plain data."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer, or the size of a large one, as plain data for a record."""
+        return {"answer": self.name_in_records, **self._size()}
+
+    def _facts(self) -> Mapping[str, object]:
+        return self._size()
 
 
 def _text(value: object) -> str:

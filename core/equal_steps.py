@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .display import DisplayMixin
+from .display import AnswerMixin
 from .errors import InputError
 from .schedule import Ints
 from .trees import TreeKind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TranslatedTrees(DisplayMixin):
+class TranslatedTrees(AnswerMixin, name="translated-trees"):
     """Trees of rank 0, whose translations are those of all other ranks, in steps of equal length.
 
     Ranks are the elements of the group ``Z_a x Z_b x ...``: with sizes (a, b, c), (x, y, z) is rank
@@ -66,18 +66,11 @@ class TranslatedTrees(DisplayMixin):
         """Number of sends of all ranks."""
         return len(self.kind.passes) * self.ranks * len(self.step)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        return {
-            "answer": "translated-trees",
-            "sizes": list(self.sizes),
-            "edges": len(self.step),
-            "sends": self.sends,
-            "steps": self.steps,
-        }
+    def _size(self) -> dict[str, Any]:
+        return {"sizes": list(self.sizes), "edges": len(self.step), "sends": self.sends, "steps": self.steps}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"kind": self.kind.value, "sizes": self.sizes, "edges": len(self.step), "sends": self.sends}
+        return {"kind": self.kind.value, **self._size()}
 
 
 def coordinates(sizes: tuple[int, ...], ranks: Ints) -> NDArray[np.int64]:
@@ -98,7 +91,7 @@ Blocks = Callable[[], Iterator[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StreamedSteps(DisplayMixin):
+class StreamedSteps(AnswerMixin, name="streamed-steps"):
     """All-gather of all ranks in steps, stored only as the number and a digest of the sends.
 
     In a step a link carries one chunk from its tail, which has it, to its head; chunk ``r c + j`` is chunk j of
@@ -124,18 +117,8 @@ class StreamedSteps(DisplayMixin):
         """Number of sends of the whole collective."""
         return len(self.kind.passes) * self.gather_sends
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        return {
-            "answer": "streamed-steps",
-            "kind": self.kind.value,
-            "sends": self.sends,
-            "steps": self.steps,
-            "sha256": self.digest,
-        }
-
-    def _facts(self) -> Mapping[str, object]:
-        return {"kind": self.kind.value, "steps": self.steps, "sends": self.sends, "digest": self.digest[:12]}
+    def _size(self) -> dict[str, Any]:
+        return {"kind": self.kind.value, "sends": self.sends, "steps": self.steps, "sha256": self.digest}
 
 
 class Digest:

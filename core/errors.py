@@ -42,11 +42,6 @@ def show_value(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _shorten_source(source: str) -> str:
-    """Cut an expression of thousands of characters for an error line, but never a path."""
-    return source if len(source) <= _LONGEST_SOURCE else f"{source[: _LONGEST_SOURCE - 3]}..."
-
-
 class CwbError(Exception):
     """Error that the user sees as one line, without a traceback."""
 
@@ -78,7 +73,9 @@ class InputError(CwbError):
         return InputError(self.problem, source=self.source or source, place=".".join(places).replace(".[", "[") or None)
 
     def __str__(self) -> str:
-        source = self.source and _shorten_source(self.source)
+        source = self.source
+        if source and len(source) > _LONGEST_SOURCE:  # an expression of thousands of characters, but never a path
+            source = f"{source[: _LONGEST_SOURCE - 3]}..."
         return printable(": ".join(part for part in (source, self.place, self.problem) if part))
 
 

@@ -14,8 +14,8 @@ from enum import Enum
 from fractions import Fraction
 from math import prod
 
+from .budget import check_time_rarely
 from .errors import InputError
-from .limits import check_time_rarely
 from .topology import Link, Node, NodeKind, Topology
 
 

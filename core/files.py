@@ -104,7 +104,8 @@ def _open_in_place(path: Path, there: os.stat_result) -> int | None:
 
 def _open_replacement(path: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".cwb-{token_hex(8)}.partial")
-    stream = open(temporary, "xb", opener=_new)  # noqa: SIM115 (Path.open has no opener)
+    # Created exclusively, without following links; the umask is applied.
+    stream = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags | NO_LINK, 0o666))  # noqa: SIM115
     try:
         with stream:
             if there is not None:
@@ -116,11 +117,6 @@ def _open_replacement(path: Path, there: os.stat_result | None) -> Iterator[Bina
     finally:
         with suppress(OSError):  # it has its name
             temporary.unlink()
-
-
-def _new(path: str, flags: int) -> int:
-    """Create a file exclusively, without following links; the umask is applied."""
-    return os.open(path, flags | os.O_EXCL | NO_LINK, 0o666)
 
 
 def check_new(folder: Path) -> None:

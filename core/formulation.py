@@ -139,6 +139,7 @@ class Formulation:
         labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = lambda index: {},
         start: Callable[[Any, Any, Answer], str] | str | None = None,
     ) -> None:
+        self._declaration = {key: value for key, value in locals().items() if key not in ("self", "name", "explains")}
         self.name = name
         self.needs = frozenset(needs) | {"linear"}
         if unknown := self.needs - NEEDS.keys():
@@ -239,28 +240,15 @@ class Formulation:
         def restricted_to(options: Any) -> str:
             return "; ".join(filter(None, (self.restricted_to(options), f"{' and '.join(new)} of {name}")))
 
-        kept: dict[str, Any] = {
-            "index": self._index,
-            "build": self._build,
+        changed: dict[str, Any] = {
             "extract": None if dropped and self.bounds else self._extract,
-            "needs": self.needs,
             "summary": f"{self.name} {changes}",
-            "paper": self.paper,
             "equations": ", ".join(filter(None, (self.equations, changes))),
-            "options": self.options,
-            "supports": self.supports,
-            "networks": self.networks,
-            "pose": self.pose,
-            "objective_unit": self.objective_unit,
-            "value": self._value,
+            "agrees_with": "",
             "bounds": False if objective else self._bounds,
-            "dual": self.dual,
             "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
-            "rel_gap": self.rel_gap,
-            "labels": self._labels,
-            "start": self._start,
         }
-        made = Formulation(name, **(kept | declaration))
+        made = Formulation(name, **(self._declaration | changed | declaration))
         functions = [made._wrap_errors(function) for function in added]
         again = {constraint: made._wrap_errors(function) for constraint, function in replaced.items()}
         aim = made._wrap_errors(objective) if objective else None

@@ -12,15 +12,14 @@ from functools import cached_property
 from itertools import groupby, islice
 from typing import Any
 
+from .budget import ITEMS_PER_CHECK, iterate_in_time
 from .collective import Collective, Demand
 from .design import Design
 from .display import DisplayMixin
 from .errors import InputError
 from .experts import Experts
 from .fabric import CostModel, Fabric
-from .limits import ITEMS_PER_CHECK, iterate_in_time
-from .rank_costs import RankCosts
-from .timing import Timing
+from .timing import RankCosts, Timing
 from .topology import Topology
 from .trace import Routing
 from .transformer import Transformer

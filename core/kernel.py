@@ -90,7 +90,9 @@ class _Kernel:
 
     def __call__(self, *args: Any) -> Any:
         meter = _meter.get() if self._compiled is None else None
-        if meter is None or meter[0].left_s <= 0 or self.is_kept():
+        if meter is None or meter[0].left_s <= 0:
+            return self._run(*args)
+        if self._folder is not None and any(self._folder.glob(f"*/*.{self.name}-*.nbi")):  # there is cached code
             return self._run(*args)
         import numpy as np
 
@@ -171,9 +173,6 @@ class _Kernel:
         with suppress(FileExistsError), path.open("x") as file:
             file.write(f"# {self.__module__}.{self.name} of cwb\n")
         return path
-
-    def is_kept(self) -> bool:
-        return self._folder is not None and any(self._folder.glob(f"*/*.{self.name}-*.nbi"))
 
     @functools.cached_property
     def _folder(self) -> Path | None:

@@ -29,18 +29,13 @@ class NetworkView(Flag):
     EITHER = LINKS | FABRIC
 
 
-class Supporter(Protocol):
-    """Part of a method or formulation that states what it supports."""
+class _Supporter(Protocol):
+    """Method or formulation, which states the networks and instances that it supports."""
 
     @property
-    def networks(self) -> NetworkView:
-        """Supported views of a network."""
-        ...
-
+    def networks(self) -> NetworkView: ...
     @property
-    def supports(self) -> Callable[[Instance], Refusal | None]:
-        """Function that returns the reason against an instance; None if it is supported."""
-        ...
+    def supports(self) -> Callable[[Instance], Refusal | None]: ...
 
 
 def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
@@ -71,7 +66,7 @@ def other_view(instance: Instance) -> Instance | None:
     return None if other is None else instance.with_changes(network=other)
 
 
-def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
+def supported_view(method: _Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
     """Return the view of an instance that a method supports, and the reason for a refusal.
 
     A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a method of
@@ -215,16 +210,9 @@ def _stacks(
 
 def _fabric(stack: Sequence[_LinkedDimension]) -> WiredFabric:
     dimensions = tuple(Dimension(block, size, "") for block, size, _ in stack)
-    rates = (rate * _share(dimension) for dimension, (_, _, (rate, _)) in zip(dimensions, stack, strict=True))
-    delays = (delay * _hops(dimension) for dimension, (_, _, (_, delay)) in zip(dimensions, stack, strict=True))
+    # A link to a switch has all of an NPU's bandwidth, and a transfer crosses two of them.
+    rates, delays = [], []
+    for dimension, (block, _, (rate, delay)) in zip(dimensions, stack, strict=True):
+        rates.append(rate if block is Block.SWITCH else rate * links_per_npu(dimension))
+        delays.append(2 * delay if block is Block.SWITCH else delay)
     return WiredFabric(dimensions, tuple(rates), tuple(delays))
-
-
-def _share(dimension: Dimension) -> int:
-    """Return the number of links that share an NPU's bandwidth in a dimension."""
-    return 1 if dimension.block is Block.SWITCH else links_per_npu(dimension)
-
-
-def _hops(dimension: Dimension) -> int:
-    """Return the number of links that a transfer between two NPUs of a block crosses."""
-    return 2 if dimension.block is Block.SWITCH else 1

@@ -57,12 +57,10 @@ def parse_printed(text: str) -> PrintedValue:
     return PrintedValue(text, sign, Fraction(plain), unit)  # type: ignore[arg-type]
 
 
-def _as_text(value: object) -> object:
-    """Convert numbers too: an integer has no digits to lose; a float may have lost some."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-PrintedText = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_length=200)]
+#: Numbers are read too: an integer has no digits to lose; a float may have lost some.
+PrintedText = Annotated[
+    str, BeforeValidator(lambda value: str(value) if type(value) is int else value), Field(min_length=1, max_length=200)
+]
 
 
 class PublishedNetwork(Strict):
@@ -312,7 +310,9 @@ def compare_row(row: PublishedRow, ours: float | str, model: str = "") -> Findin
     else:
         found = Fraction(ours)
         same = _agree(paper, paper.value, found, row.within)
-        difference = _difference(paper, paper.value, found)
+        near = paper.value if paper.most is None else min(max(paper.value, found), paper.most)
+        is_inside = paper.most is not None and near == found
+        difference = 0.0 if is_inside else None if near == 0 else float(found / near - 1)
     if row.is_wall_time:
         return Finding(row, Agreement.WALL_TIME, ours, difference)
     if row.predicted:
@@ -320,13 +320,6 @@ def compare_row(row: PublishedRow, ours: float | str, model: str = "") -> Findin
     if same:
         return Finding(row, Agreement.REPRODUCED, ours, difference)
     return Finding(row, Agreement.DIFFERS, ours, difference, row.why)
-
-
-def _difference(paper: PrintedValue, value: Fraction, ours: Fraction) -> float | None:
-    near = value if paper.most is None else min(max(value, ours), paper.most)
-    if paper.most is not None and near == ours:
-        return 0.0
-    return None if near == 0 else float(ours / near - 1)
 
 
 def _agree(paper: PrintedValue, value: Fraction, ours: Fraction, within: str | None) -> bool:

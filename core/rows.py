@@ -61,8 +61,7 @@ __all__ = [
     "rows",
 ]
 
-_FEWEST = 3
-"""Fewer rows are written out: there is nothing to gain."""
+_FEWEST = 3  #: Fewer rows are written out: there is nothing to gain.
 
 _by_arrays: ContextVar[bool] = ContextVar("by_arrays", default=True)
 

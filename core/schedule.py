@@ -15,13 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .display import DisplayMixin
+from .display import AnswerMixin, DisplayMixin
 from .errors import InputError
-from .ragged import offsets, ranges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+def offsets(lengths: Ints | Sequence[int]) -> Ints:
+    """Return the offsets of concatenated lists, and the end of the last one."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def ranges(first: Ints, lengths: Ints) -> Ints:
+    """Concatenate ranges of consecutive numbers, given by first numbers and lengths."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +130,7 @@ class Sends(DisplayMixin):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StepSchedule(DisplayMixin):
+class StepSchedule(AnswerMixin, name="step-schedule"):
     """Schedule in steps, in which a node sends only data it had before the step."""
 
     instance_sha256: str
@@ -140,17 +149,12 @@ class StepSchedule(DisplayMixin):
         """Number of steps."""
         return int(self.step.max()) + 1 if len(self.step) else 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        counts = {"chunks": len(self.chunks), "sends": len(self.sends), "steps": self.steps}
-        return {"answer": "step-schedule", **counts}
-
-    def _facts(self) -> Mapping[str, object]:
-        return {"steps": self.steps, "sends": len(self.sends), "chunks": len(self.chunks)}
+    def _size(self) -> dict[str, Any]:
+        return {"chunks": len(self.chunks), "sends": len(self.sends), "steps": self.steps}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Schedule(DisplayMixin):
+class Schedule(AnswerMixin, name="schedule"):
     """Schedule in continuous time."""
 
     instance_sha256: str
@@ -168,12 +172,11 @@ class Schedule(DisplayMixin):
         if len(self.sends) and (self.start_s.min() < 0 or (self.end_s < self.start_s).any()):
             raise InputError("a send starts before 0 or ends before it starts", place="start_s")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        return {"answer": "schedule", "chunks": len(self.chunks), "sends": len(self.sends)}
+    def _size(self) -> dict[str, Any]:
+        return {"chunks": len(self.chunks), "sends": len(self.sends)}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"end_s": float(self.end_s.max(initial=0)), "sends": len(self.sends), "chunks": len(self.chunks)}
+        return {"end_s": float(self.end_s.max(initial=0)), **self._size()}
 
 
 def sends_from_lists(

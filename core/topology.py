@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 
+from .budget import ITEMS_PER_CHECK, check_time
 from .display import DisplayMixin
 from .errors import InputError
-from .limits import ITEMS_PER_CHECK, check_time
 
 
 class NodeKind(Enum):

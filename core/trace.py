@@ -53,14 +53,6 @@ def routing_named(name: str) -> Routing:
     return Routing(name)
 
 
-def mode_named(name: str) -> SimulationMode:
-    """Return the simulation mode with a name; raise InputError if there is none."""
-    modes = [mode.value for mode in SimulationMode]
-    if name not in modes:
-        raise InputError(f"{name!r} is unknown{one_of(name, modes)}", source="mode")
-    return SimulationMode(name)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace(DisplayMixin):
     """Simulated schedule."""

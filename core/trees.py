@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .display import DisplayMixin
+from .display import AnswerMixin
 from .errors import InputError
-from .ragged import offsets
-from .schedule import Chunks, Ints
+from .schedule import Chunks, Ints, offsets
 from .topology import Link, Topology
 
 
@@ -36,7 +35,7 @@ class TreeKind(Enum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreePacking(DisplayMixin):
+class TreePacking(AnswerMixin, name="tree-packing"):
     """Trees that each carry a part of the data."""
 
     instance_sha256: str
@@ -108,12 +107,11 @@ class TreePacking(DisplayMixin):
     def __len__(self) -> int:
         return len(self.root)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        return {"answer": "tree-packing", "trees": len(self), "edges": len(self.parent)}
+    def _size(self) -> dict[str, Any]:
+        return {"trees": len(self), "edges": len(self.parent)}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"kind": self.kind.value, "trees": len(self), "edges": len(self.parent)}
+        return {"kind": self.kind.value, **self._size()}
 
 
 def chunks_of_kind(owner: Ints, ranks: int, size_bytes: Fraction, kind: TreeKind) -> Chunks:
@@ -142,7 +140,7 @@ class Translation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeOrbits(DisplayMixin):
+class TreeOrbits(AnswerMixin, name="tree-orbits"):
     """Trees of one root in every orbit, which also determine those of all other roots.
 
     Translations ``g_1, g_2, ...`` of orders ``a_1, a_2, ...`` that commute make a group of ``a_1 a_2 ...`` motions:
@@ -180,19 +178,12 @@ class TreeOrbits(DisplayMixin):
     def __len__(self) -> int:
         return len(self.trees) * self.motions
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the size of the answer as plain data for a record; sends may be millions."""
-        return {
-            "answer": "tree-orbits",
-            "trees": len(self),
-            "given": len(self.trees),
-            "orders": [translation.order for translation in self.translations],
-            "edges": len(self.trees.parent),
-        }
+    def _size(self) -> dict[str, Any]:
+        orders = [translation.order for translation in self.translations]
+        return {"trees": len(self), "given": len(self.trees), "orders": orders, "edges": len(self.trees.parent)}
 
     def _facts(self) -> Mapping[str, object]:
-        given = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
-        return {"kind": self.kind.value, "trees": len(self), **given}
+        return {"kind": self.kind.value, **self._size()}
 
 
 #: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.

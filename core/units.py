@@ -21,13 +21,8 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 
-def _size_units() -> dict[str, Fraction]:
-    units = {f"{prefix}B": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
-    units |= {f"{prefix}b": Fraction(scale, 8) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
-    return units
-
-
-_SIZE = _size_units()
+_SIZE = {f"{prefix}B": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
+_SIZE |= {f"{prefix}b": Fraction(scale, 8) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
 _RATE = {f"{unit}/s": scale for unit, scale in _SIZE.items()} | {
     f"{prefix}bps": Fraction(scale, 8) for prefix, scale in _DECIMAL.items()
 }

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cwb.core.fields import describe_options
 from cwb.core.method import Metric
-from cwb.core.option_descriptions import describe_options
 from cwb.harness import registry
 from cwb.schedules.metrics import GROUPS
 

@@ -24,9 +24,8 @@ import weakref
 from collections.abc import Iterator
 from types import FrameType
 
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import OutOfTime
-from ..core.limits import limited_by
 from ..solvers import guard
 from .clock import WallClock
 from .environment import memory_bytes, spare_bytes

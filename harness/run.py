@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.answers import Answer, BoundOnly
 from ..core.bounds import Certificate
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import STOPPED_S, Budget, Progress, ignore, limited_by
 from ..core.errors import (
     CwbError,
     ExitStatus,
@@ -25,7 +25,6 @@ from ..core.errors import (
 )
 from ..core.fields import run_validation
 from ..core.instance import Instance
-from ..core.limits import STOPPED_S, limited_by
 from ..core.method import Method
 from ..core.network_views import supported_view
 from ..core.outcome import Alternative, Outcome, Status, Verdict

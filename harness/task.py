@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import instances
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime
 from ..core.instance import Instance, plain
-from ..core.limits import limited_by
 from ..core.record import RunRecord
 from ..instances.demand import with_demand
 from ..instances.edits import Edit, edit_instance

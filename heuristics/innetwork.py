@@ -31,8 +31,7 @@ from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.method import Metric
 from ..core.outcome import Outcome, Status
-from ..core.ragged import offsets, ranges
-from ..core.schedule import Bools, Floats, Ints
+from ..core.schedule import Bools, Floats, Ints, offsets, ranges
 from ..core.solver import Solver
 from ..core.topology import NodeKind, Topology
 from ..core.trees import TreeKind, TreePacking

@@ -14,12 +14,11 @@ from fractions import Fraction
 from functools import partial
 
 from ..core.answers import ChunkOrders
-from ..core.budget import Budget
+from ..core.budget import Budget, require_schedulable
 from ..core.collective import Demand
 from ..core.errors import Unsupported
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
-from ..core.limits import require_schedulable
 from ..core.network_views import NetworkView
 from ..core.outcome import Outcome, Status
 from ..core.solver import Solver

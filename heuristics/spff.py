@@ -26,11 +26,10 @@ from ..algorithms.schedules.commodities import (
     supports_copies,
 )
 from ..algorithms.schedules.problem import fewest_sends, group_problems
-from ..core.budget import Budget
+from ..core.budget import Budget, require_schedulable
 from ..core.errors import InputError
 from ..core.fields import Strict
 from ..core.instance import Instance
-from ..core.limits import require_schedulable
 from ..core.outcome import Outcome, Status
 from ..core.schedule import StepSchedule
 from ..core.solver import Solver

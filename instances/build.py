@@ -7,14 +7,14 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
+from ..core.budget import iterate_in_time
 from ..core.collective import Demand, collective_named
 from ..core.design import Design, parse_constraints
 from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.fabric import Block, CostModel, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
-from ..core.limits import iterate_in_time
-from ..core.rank_costs import RankCosts
+from ..core.timing import RankCosts
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing
 from ..core.transformer import Transformer
@@ -64,12 +64,7 @@ def build_instance(
 ) -> Instance:
     """Build an instance from its validated file.
 
-    Parameters
-    ----------
-    find : callable
-        Finds a workload by name or path.
-    folder : Path, optional
-        Folder of files with loads; by default the current one.
+    ``find``: finds a workload by name or path. ``folder``: folder of files with loads; by default the current one.
     """
     with locate_errors("network"):
         if isinstance(given := file.network, str):

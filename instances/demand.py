@@ -66,13 +66,9 @@ def is_messages(collective: str) -> bool:
 def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[Demand, ...]:
     """Return the messages of a collective with a size per rank or pair.
 
-    Parameters
-    ----------
-    text : str
-        The expression: with the path of a CSV file, which has the sizes or numbers of bytes of all ranks, or in row r
-        those that rank r sends to each rank; or with ``skew`` and ``seed``.
-    size_bytes : Fraction
-        Total bytes of all ranks, or that each rank sends, if sizes are generated.
+    ``text``: the expression: with the path of a CSV file, which has the sizes or numbers of bytes of all ranks, or in
+    row r those that rank r sends to each rank; or with ``skew`` and ``seed``. ``size_bytes``: total bytes of all ranks,
+    or that each rank sends, if sizes are generated.
     """
     with locate_errors(source="--collective"):
         asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())

@@ -153,26 +153,19 @@ def _set_bandwidth(network: Topology, text: str) -> Topology:
     ends = _ends(network, pair)
     latency_s = parse(delay, UnitKind.TIME) if comma else None
     is_linked = any({link.source, link.target} == ends for link in network.links)
-    if (part := _part(rate)) is not None:
-        if not is_linked:
-            raise _no_link(pair)
-        return _scale_link(network, ends, part, latency_s)
-    bandwidth_Bps = parse(rate, UnitKind.RATE, allow_zero=False)
-    links = tuple(
-        _like(link, bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link for link in network.links
-    )
+    if (part := _part(rate)) is not None and not is_linked:
+        raise _no_link(pair)
+    given_Bps = Fraction(0) if part is not None else parse(rate, UnitKind.RATE, allow_zero=False)
+
+    def changed(link: Link) -> Link:
+        bandwidth_Bps = part * link.bandwidth_Bps if part is not None else given_Bps
+        return replace(link, bandwidth_Bps=bandwidth_Bps, latency_s=link.latency_s if latency_s is None else latency_s)
+
+    links = tuple(changed(link) if {link.source, link.target} == ends else link for link in network.links)
     if not is_linked:
         one, other = sorted(ends, key=network.node_index.__getitem__)
-        new = (Link(a, b, bandwidth_Bps, latency_s or Fraction(0)) for a, b in ((one, other), (other, one)))
+        new = (Link(a, b, given_Bps, latency_s or Fraction(0)) for a, b in ((one, other), (other, one)))
         links = (*links, *new)
-    return Topology(network.nodes, links)
-
-
-def _scale_link(network: Topology, ends: set[str], part: Fraction, latency_s: Fraction | None) -> Topology:
-    links = tuple(
-        _like(link, part * link.bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link
-        for link in network.links
-    )
     return Topology(network.nodes, links)
 
 
@@ -191,17 +184,15 @@ def _part(text: str) -> Fraction | None:
     return percentage / 100
 
 
-def _like(link: Link, bandwidth_Bps: Fraction, latency_s: Fraction | None) -> Link:
-    return replace(link, bandwidth_Bps=bandwidth_Bps, latency_s=link.latency_s if latency_s is None else latency_s)
-
-
 def _ends(network: Topology, text: str) -> set[str]:
     """Return the two nodes of a text separated by a colon; names may contain colons."""
     for place in (k for k, letter in enumerate(text) if letter == ":"):
         one, other = _node(network, text[:place]), _node(network, text[place + 1 :])
         if one is not None and other is not None and one != other:
             return {one, other}
-    raise InputError(f"{show_value(text)} does not name two nodes; expected such as {_example(network)}")
+    link = network.links[0] if network.links else None
+    example = "a:b" if link is None else show_value(f"{link.source}:{link.target}")
+    raise InputError(f"{show_value(text)} does not name two nodes; expected such as {example}")
 
 
 def _require_node(network: Topology, text: str) -> str:
@@ -219,8 +210,3 @@ def _node(network: Topology, text: str) -> str | None:
         return text
     known = text.isdecimal() and len(text) < 10 and int(text) < len(network.ranks)
     return network.ranks[int(text)] if known else None
-
-
-def _example(network: Topology) -> str:
-    link = network.links[0] if network.links else None
-    return "a:b" if link is None else show_value(f"{link.source}:{link.target}")

@@ -28,12 +28,9 @@ _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 def experts_instance(expression: Expression, build: Callable[[InstanceFile], Instance]) -> Instance:
     """Make an instance of ``experts(gpus=..., slots=..., ...)``.
 
-    Parameters
-    ----------
-    expression : Expression
-        ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for several
-        layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to generate
-        loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
+    ``expression``: ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for
+    several layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to
+    generate loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
     """
     given = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
     gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)

@@ -59,10 +59,7 @@ class Expression:
     def bind(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
         """Return the arguments by their names.
 
-        Parameters
-        ----------
-        parameters : sequence of str
-            Names, in the order of arguments without one.
+        ``parameters``: names, in the order of arguments without one.
         """
         if len(self.positional) > len(parameters):
             raise InputError(f"{self.name} takes at most {len(parameters)} arguments")

@@ -10,12 +10,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from ..core.budget import ITEMS_PER_REPORT, report_progress
 from ..core.errors import InputError, did_you_mean, locate_errors, show_value
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import run_validation
 from ..core.files import read_whole
 from ..core.instance import Instance
-from ..core.limits import ITEMS_PER_REPORT, report_progress
 from ..core.strict_json import parse_json
 from ..core.topology import Topology
 from .build import build_instance
@@ -30,11 +30,9 @@ _PARAMETERS = ("workload", "dims", "total_bandwidth", "objective", "loop")
 def libra_instance(expression: Expression, build: Callable[[InstanceFile], Instance]) -> Instance:
     """Make a training instance of ``libra(workload=..., dims=..., ...)``.
 
-    Parameters
-    ----------
-    expression : Expression
-        ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s"
-        unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
+    ``expression``: ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth``
+    ("1000 GB/s" unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost
+    first.
     """
     given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
     workload: dict[str, Any] = {"use": given["workload"]}
@@ -83,17 +81,14 @@ def _names(folder: Traversable) -> Iterator[str]:
 def load(spec: str | Path) -> Instance:
     """Load an instance.
 
-    Parameters
-    ----------
-    spec : str or Path
-        A path of an instance file; the name of a shipped instance, such as ``4d``; building-block notation, such as
-        ``RI(4)_FC(4)_SW(4)``; or a generator expression, such as ``torus(8,8)`` or
-        ``libra(workload=gpt-3, dims="RI(4)_FC(8)_SW(32)")``.
+    ``spec``: a path of an instance file; the name of a shipped instance, such as ``4d``; building-block notation, such
+    as ``RI(4)_FC(4)_SW(4)``; or a generator expression, such as ``torus(8,8)`` or ``libra(workload=gpt-3,
+    dims="RI(4)_FC(8)_SW(32)")``.
 
     Raises
     ------
     OutOfTime
-        If the limits (:func:`~cwb.core.limits.limited_by`) are exhausted before the instance is loaded.
+        If the limits (:func:`~cwb.core.budget.limited_by`) are exhausted before the instance is loaded.
     """
     with _without_collector():
         return _load(str(spec))

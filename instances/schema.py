@@ -1,16 +1,20 @@
 """The instance format: the fields of a JSON file.
 
-``instances/schema.json`` is made from these classes; a test keeps the two equal.
-
-Quantities are strings with units. :mod:`cwb.instances.build` turns a file into an instance.
+Quantities are strings with units. :mod:`cwb.instances.build` turns a file into an instance, and checks what a JSON
+Schema cannot say: sizes that multiply, groups that fit, constraints that can be read. ``instances/schema.json`` and
+``instances/workloads/schema.json``, with which editors complete and check files, are made from these classes; a test
+keeps them equal.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    BaseModel,
     BeforeValidator,
     Discriminator,
     Field,
@@ -20,6 +24,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.json_schema import GenerateJsonSchema
 
 from ..core.collective import BUILT_IN, Collective, collective_named
 from ..core.design import Objective, PartialUse
@@ -391,3 +396,29 @@ class InstanceFile(Strict):
     ) = Field(None, description="Prices per tier; 'table-4.1' are the dissertation's.")
     design: DesignFile | None = None
     experts: ExpertsFile | None = None
+
+
+#: Format to the class that reads it.
+FORMATS: Mapping[str, type[BaseModel]] = {"instance": InstanceFile, "workload": WorkloadFile}
+
+
+def schema_text(name: str) -> str:
+    """Write the JSON Schema of a format, a key of :data:`FORMATS`, with sorted keys and a final newline."""
+    schema = FORMATS[name].model_json_schema(by_alias=True, schema_generator=_Generator)
+    dialect = {"$schema": GenerateJsonSchema.schema_dialect}
+    return json.dumps(dialect | schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out what says nothing: titles that repeat the field's name, and what is in a default by default."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Set no titles."""
+        del schema
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        """Write a default object as the file would: without the fields that have defaults themselves."""
+        if isinstance(dft, BaseModel):
+            return dft.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return super().encode_default(dft)

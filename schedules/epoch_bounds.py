@@ -19,8 +19,7 @@ from ..core.bounds import (
     EpochPrices,
     EpochWindowPrices,
 )
-from ..core.collective import Collective
-from ..core.conditions import conditions
+from ..core.collective import Collective, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Ints

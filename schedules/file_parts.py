@@ -30,10 +30,8 @@ from ..core.collective import Demand, collective_named
 from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
-from ..core.ragged import offsets
-from ..core.rank_costs import RankCosts
-from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
-from ..core.timing import BandwidthChange, Semantics, Timing
+from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, offsets
+from ..core.timing import BandwidthChange, RankCosts, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing, routing_named
 from ..core.trees import Translation, TreeKind, TreeOrbits, TreePacking

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.conditions import Condition
+from ..core.collective import Condition
 from ..core.equal_steps import StreamedSteps
 from ..core.errors import Unsupported
 from ..core.instance import Instance

@@ -33,8 +33,7 @@ from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
 from ..core.network_views import links_of, rings_of
-from ..core.ragged import offsets
-from ..core.schedule import Ints, Sends, StepSchedule
+from ..core.schedule import Ints, Sends, StepSchedule, offsets
 from ..core.topology import Topology
 from ..core.trees import TreeKind, chunks_of_kind
 from .strict import reject_if

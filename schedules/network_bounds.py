@@ -12,8 +12,7 @@ import numpy as np
 
 from ..core.answers import Answer
 from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate, WholeChunks
-from ..core.collective import Demand
-from ..core.conditions import conditions
+from ..core.collective import Demand, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..core.ragged import offsets, ranges
-from ..core.schedule import Floats, Ints, Sends
+from ..core.schedule import Floats, Ints, Sends, offsets, ranges
 from ..core.topology import Topology
 from ..core.trees import TreeKind, TreePacking
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core.budget import Budget
 from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination
-from .base import COEFFICIENTS, COSTS, DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
+from .base import COEFFICIENTS, COSTS, DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter
 from .options import KNOWN, known_solver
 
 if TYPE_CHECKING:
@@ -48,18 +48,13 @@ class Highs(Adapter):
     title = "HiGHS"
     package = "highspy"
     requirement = "highspy"
+    session = "highs_session:HighsSession"
     capabilities = _SEARCH
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {
         "mip_rel_gap": "rel_gap",
         "mip_max_nodes": "node_limit",
         "mip_feasibility_tolerance": "feasibility_tolerance",
     }
-
-    def open(self, budget: Budget, options: SolverOptions) -> Session:
-        """Start HiGHS and apply the options."""
-        from .highs_session import HighsSession
-
-        return HighsSession(self, budget, options)
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledLinearModel:
         """Transfer a linear Pyomo model once, for changes and re-solves from the last basis."""
@@ -82,14 +77,9 @@ class HighsPdlp(Adapter):
     title = "HiGHS PDLP"
     package = "highspy"
     requirement = "highspy"
+    session = "first_order_session:FirstOrderSession"
     capabilities = Capability.LP | Capability.DUALS | Capability.RESOLVE
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {"pdlp_optimality_tolerance": "rel_gap"}
-
-    def open(self, budget: Budget, options: SolverOptions) -> Session:
-        """Start HiGHS and apply the options."""
-        from .first_order_session import FirstOrderSession
-
-        return FirstOrderSession(self, budget, options)
 
 
 class Gurobi(Adapter):
@@ -99,6 +89,8 @@ class Gurobi(Adapter):
     title = "Gurobi"
     package = "gurobipy"
     requirement = "cwb[gurobi]"
+    session = "gurobi_session:GurobiSession"
+    option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
     elsewhere: ClassVar[Mapping[str, str]] = {
         "timelimit": TIME_LIMIT,
@@ -115,12 +107,6 @@ class Gurobi(Adapter):
     def means_of(self, name: str) -> str:
         """Return the means that sets a parameter; Gurobi ignores the case of its name."""
         return super().means_of(name.lower())
-
-    def open(self, budget: Budget, options: SolverOptions) -> Session:
-        """Start Gurobi with its licence and apply the options."""
-        from .gurobi_session import GurobiSession
-
-        return GurobiSession(self, budget, options)
 
     def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
         """Yield solutions, best first: the first ``count`` by one search if all integers are binary."""
@@ -162,6 +148,8 @@ class Scip(Adapter):
     title = "SCIP"
     package = "pyscipopt"
     requirement = "cwb[scip]"
+    session = "scip_session:ScipSession"
+    option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
     numbers_threads = True
     elsewhere: ClassVar[Mapping[str, str]] = {
@@ -175,12 +163,6 @@ class Scip(Adapter):
         "timing/clocktype": "the budget",
     }
 
-    def open(self, budget: Budget, options: SolverOptions) -> Session:
-        """Start SCIP and apply the options."""
-        from .scip_session import ScipSession
-
-        return ScipSession(self, budget, options)
-
 
 PREFIX = "pyomo:"  #: How a solver that Pyomo drives is named on the command line.
 
@@ -193,6 +175,7 @@ class PyomoSolver(Adapter):
 
     package = "pyomo"
     requirement = "cwb"
+    session = "pyomo_session:PyomoSession"
     # Pyomo does not say what else a solver can do.
     capabilities = Capability.LP | Capability.MIP | Capability.INTERRUPT | Capability.RESOLVE | Capability.POOL
 
@@ -211,12 +194,6 @@ class PyomoSolver(Adapter):
             return Availability(False, f'{self.name} is not installed: pip install "pyomo"')
         with _asking:
             return _find_solver(self.factory_name)
-
-    def open(self, budget: Budget, options: SolverOptions) -> Session:
-        """Prepare a run of the solver."""
-        from .pyomo_session import PyomoSession
-
-        return PyomoSession(self, self.factory_name, budget, options)
 
 
 def pyomo_solver_names() -> tuple[str, ...]:

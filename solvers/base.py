@@ -8,8 +8,8 @@ once for all solvers.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata
@@ -49,22 +49,34 @@ _FIELDS = {
 }
 
 
-class Adapter(ABC):
+class Adapter:
     """Adapter of a solver, see :class:`~cwb.core.solver.Solver`."""
 
     name: str
     title: str
+    option_word: ClassVar[str] = "option"  #: What the solver calls its options, for errors.
     package: ClassVar[str]
     requirement: ClassVar[str]
     capabilities: Capability
+    #: True if the library counts the threads that have called it, so that they must be used again.
     numbers_threads: ClassVar[bool] = False
-    """True if the library counts the threads that have called it, so that they must be used again."""
+    #: Options by the solver's own names that are set by other means: fields of :class:`SolverOptions`, or in words.
     elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Options by the solver's own names that are set by other means: fields of :class:`SolverOptions`, or in words."""
+    #: Class of its sessions in this package, ``module:class``; an adapter from elsewhere overrides :meth:`open`.
+    session: ClassVar[str]
 
-    @abstractmethod
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start a session and apply the options to it."""
+        module, _, name = self.session.partition(":")
+        opened: Session = getattr(importlib.import_module(f".{module}", __package__), name)(self, budget, options)
+        return opened
+
+    def own_options(self, options: SolverOptions) -> Iterator[tuple[str, object]]:
+        """Yield options by the solver's own names; raise InputError for one that is set by other means."""
+        for name, value in options.extra.items():
+            if means := self.means_of(name):
+                raise InputError(f"{self.title}'s {self.option_word} {name} is set by {means}, not directly")
+            yield name, value
 
     def installation(self) -> Availability:
         """Check if the solver's library can be imported, without importing it."""

@@ -290,12 +290,11 @@ def _index(data: Any, labels: Labels) -> str:
     names = index_names(data.parent_component(), len(parts))
     if not names:
         return ", ".join(map(str, parts))
-    return ", ".join(f"{name}={part}{_label_text(labels, name, part)}" for name, part in zip(names, parts, strict=True))
-
-
-def _label_text(labels: Labels, name: str, part: Any) -> str:
-    label = labels[name](part) if name in labels else str(part)
-    return "" if label == str(part) else f" ({label})"
+    shown = []
+    for name, part in zip(names, parts, strict=True):
+        label = labels[name](part) if name in labels else str(part)
+        shown.append(f"{name}={part}" if label == str(part) else f"{name}={part} ({label})")
+    return ", ".join(shown)
 
 
 def _of_bound(matrix: MatrixModel, kind: str, number: int) -> Condition:

@@ -25,17 +25,13 @@ from scipy.sparse.linalg import lsmr
 
 from .matrix import FloatArray, MatrixModel
 
-_UNIT = 2.0**-53
-"""Relative error of one operation on floats."""
+_UNIT = 2.0**-53  #: Relative error of one operation on floats.
 
+#: Relative: how much wider an implied bound is made than it was computed, far beyond the rounding of a row's sum.
 _MARGIN = 1e-9
-"""Relative: how much wider an implied bound is made than it was computed, far beyond the rounding of a row's sum."""
 
-_CORRECTIONS = 5
-"""Attempts to give the reduced costs of variables without a bound the right sign."""
-
-_ROUNDS = 400
-"""Rounds of implied bounds; one round suffices where every variable is in a row of bounded ones."""
+_CORRECTIONS = 5  #: Attempts to give the reduced costs of variables without a bound the right sign.
+_ROUNDS = 400  #: Rounds of implied bounds; one round suffices where every variable is in a row of bounded ones.
 
 
 def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float | None:

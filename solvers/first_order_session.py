@@ -28,28 +28,22 @@ from .base import Adapter
 from .dual_bounds import correct_multipliers, implied_bounds, lower_bound, with_objective_limit
 from .highs_common import TERMINATIONS, new_highs, pass_model, refuse_lost_coefficients, set_option, set_own_option
 from .matrix import FloatArray, MatrixModel
-from .options import other_means_error, rejected_value_error
+from .options import rejected_value_error
 from .session import Session, SessionResult, Track
 
 _ENGINES = ("pdlp", "hipdlp")
 
+#: PDLP's own tolerance over the gap that is asked for, and a factor of the costs. Its tolerance is relative to an
+#: objective of one or more, so that larger costs make it tighter.
 _ATTEMPTS = ((1e-1, 1.0), (1e-3, 1.0), (1e-4, 1.0), (1e-4, 2.0**6), (1e-4, 2.0**12))
-"""PDLP's own tolerance over the gap that is asked for, and a factor of the costs.
 
-Its tolerance is relative to an objective of one or more, so that larger costs make it tighter.
-"""
+_TIGHTEST = 1e-10  #: The smallest tolerance that PDLP takes.
 
-_TIGHTEST = 1e-10
-"""The smallest tolerance that PDLP takes."""
-
+#: Iterations of a run unless asked for otherwise: on programs without an optimum PDLP may run for ever.
 _ITERATIONS = 500_000
-"""Iterations of a run unless asked for otherwise: on programs without an optimum PDLP may run for ever."""
 
-_NEAR = 1e-6
-"""A value this near to a bound, beside values of one, is put there."""
-
-_REPAIRS = 12
-"""Projections of a point onto the rows that it violates."""
+_NEAR = 1e-6  #: A value this near to a bound, beside values of one, is put there.
+_REPAIRS = 12  #: Projections of a point onto the rows that it violates.
 
 
 @dataclass
@@ -83,9 +77,7 @@ class FirstOrderSession(Session):
         set_option(self.highs, "solver", _ENGINES[0])
         set_option(self.highs, "random_seed", budget.seed % 2**31)
         set_option(self.highs, "pdlp_iteration_limit", _ITERATIONS)
-        for name, value in options.extra.items():
-            if means := adapter.means_of(name):
-                raise other_means_error(adapter.title, name, means)
+        for name, value in adapter.own_options(options):
             set_own_option(self.highs, name, value)
         engine = self.highs.getOptionValue("solver")[1]
         if engine not in _ENGINES:

@@ -13,17 +13,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from ..core.budget import Budget
 
-GRACE_S = 0.5
-"""Seconds that a solver has to return after it was asked to stop."""
+GRACE_S = 0.5  #: Seconds that a solver has to return after it was asked to stop.
 
 _FIRST_TICK_S = 0.005
 _LAST_TICK_S = 0.05
@@ -56,26 +56,23 @@ def time_left_s(budget: Budget) -> float | None:
     return budget.time_limit_s if remaining is None else remaining
 
 
-class _Call(Generic[T]):
-    """One call and its outcome; ``finished`` is set last, after the outcome is in place."""
+class _Call(Future[T]):
+    """One call; its function, which may keep a whole solver alive, is released before the outcome is known."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self.function: Callable[[], T] | None = function
-        self.value: T | None = None
-        self.error: BaseException | None = None
-        self.finished = False
+        super().__init__()
+        self._function: Callable[[], T] | None = function
 
-    def __call__(self) -> None:
-        function, self.function = self.function, None
+    def make(self) -> None:
+        function, self._function = self._function, None
         try:
-            if function is not None:
-                self.value = function()
+            value = function()  # type: ignore[misc]
         except BaseException as error:
-            # It is raised again in the thread that waits.
-            self.error = error
-        finally:
             del function
-            self.finished = True
+            self.set_exception(error)  # raised again in the thread that waits
+        else:
+            del function
+            self.set_result(value)
 
 
 class _Patience:
@@ -110,15 +107,10 @@ class _Patience:
         return False
 
 
-def _serve(inbox: SimpleQueue[_Call[Any] | None], done: SimpleQueue[None]) -> None:
-    while True:
-        call = inbox.get()
-        if call is None:
-            return
-        call()
-        # A reference kept while waiting for the next call would keep a whole solver alive.
-        del call
-        done.put(None)
+def _serve(inbox: SimpleQueue[_Call[Any] | None]) -> None:
+    while (call := inbox.get()) is not None:
+        call.make()
+        del call  # while the next one is waited for
 
 
 class Worker:
@@ -130,8 +122,7 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self._inbox: SimpleQueue[_Call[Any] | None] = SimpleQueue()
-        self._done: SimpleQueue[None] = SimpleQueue()
-        self._thread = threading.Thread(target=_serve, args=(self._inbox, self._done), name=f"cwb-{name}", daemon=True)
+        self._thread = threading.Thread(target=_serve, args=(self._inbox,), name=f"cwb-{name}", daemon=True)
         self._thread.start()
         self._finalizer = weakref.finalize(self, self._inbox.put, None)
         self.abandoned = False
@@ -157,14 +148,12 @@ class Worker:
         del function
         patience = _Patience(budget, limit_s, GRACE_S if grace_s is None else grace_s, ask, tick)
         self._inbox.put(call)
-        while not call.finished:
+        while not call.done():
             try:
-                # The token only wakes this thread up; `finished` is what counts, so a token that Ctrl-C swallows
-                # or one left over from an earlier call does no harm. The loop is inside the `try` so that Ctrl-C
-                # cannot fall between two waits.
-                while not call.finished:
-                    with suppress(Empty):
-                        self._done.get(timeout=patience.next_wait_s)
+                # The loop is inside the `try` so that Ctrl-C cannot fall between two waits.
+                while not call.done():
+                    with suppress(TimeoutError):
+                        call.exception(timeout=patience.next_wait_s)
                         continue
                     if patience.is_over():
                         self.abandoned = True
@@ -174,19 +163,13 @@ class Worker:
                     self.abandoned = True
                     raise
                 budget.stop.set()
-        if call.error is not None:
-            raise call.error
-        return CallOutcome(call.value, patience.asked, abandoned=False)
+        return CallOutcome(call.result(), patience.asked, abandoned=False)
 
     def settle(self, last: Callable[[], None]) -> None:
         """Make the last call of a solve, and wait for it; the worker can be reused."""
         call = _Call(last)
         self._inbox.put(call)
-        while not call.finished:
-            with suppress(Empty):
-                self._done.get(timeout=_LAST_TICK_S)
-        if call.error is not None:
-            raise call.error
+        call.result()
 
     def close(self, last: Callable[[], None] | None = None) -> None:
         """End the thread after a last call, and wait for its end unless a call was abandoned.

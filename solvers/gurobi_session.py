@@ -23,7 +23,7 @@ from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
 from .matrix import MatrixModel
-from .options import INFINITY, NativeOption, check_option, other_means_error, rejected_value_error, unknown_option_error
+from .options import INFINITY, NativeOption, check_option, rejected_value_error, unknown_option_error
 from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
@@ -45,8 +45,7 @@ _TERMINATIONS = {
 
 _WORDS = {getattr(GRB.Status, name): name.lower() for name in dir(GRB.Status) if name.isupper()}
 
-_BEST = 2
-"""Gurobi's number for a search for the best solutions, not for one."""
+_BEST = 2  #: Gurobi's number for a search for the best solutions, not for one.
 
 _TOO_LARGE = GRB.Error.SIZE_LIMIT_EXCEEDED
 _FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
@@ -121,9 +120,7 @@ class GurobiSession(Session):
             wanted["NodeLimit"] = options.node_limit
         for name, value in wanted.items():
             self._set(name, value)
-        for name, value in options.extra.items():
-            if means := adapter.means_of(name):
-                raise other_means_error("Gurobi", name, means, what="parameter")
+        for name, value in adapter.own_options(options):
             self._set(name, self._check_parameter(name, value))
         if budget.log_file is not None:
             self._set("LogFile", budget.log_file)

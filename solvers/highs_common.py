@@ -21,11 +21,10 @@ from ..core.stdout import silent_highs
 from .matrix import MatrixModel
 from .options import NativeOption, check_option, read_options, rejected_value_error
 
-SMALLEST_COEFFICIENT = 1e-12
-"""Coefficients up to this, HiGHS's least ``small_matrix_value``, are treated as zero."""
+SMALLEST_COEFFICIENT = 1e-12  #: Coefficients up to this, HiGHS's least ``small_matrix_value``, are treated as zero.
 
+#: A coefficient smaller than this times the largest of its row is a rounding error of cancelled terms.
 _ROUNDING = 1e-15
-"""A coefficient smaller than this times the largest of its row is a rounding error of cancelled terms."""
 
 TERMINATIONS = {
     Status.kOptimal: Termination.OPTIMAL,
@@ -43,8 +42,7 @@ TERMINATIONS = {
     Status.kUnknown: Termination.NUMERICAL,
 }
 
-FEASIBLE = 2
-"""HiGHS's number for a feasible point."""
+FEASIBLE = 2  #: HiGHS's number for a feasible point.
 
 
 def set_option(highs: Any, name: str, value: object) -> None:

@@ -29,14 +29,13 @@ from .highs_common import FEASIBLE, new_highs, pass_model, set_option
 from .matrix import FloatArray, MatrixModel
 from .session import SessionResult, Track
 
+#: Pairs of a regularization (HiGHS's own comes first) and a part of the feasibility tolerance to move sides by.
 ATTEMPTS = ((1e-7, 0.0), (1e-7, 0.1), (1e-9, 0.2), (1e-6, 0.3), (1e-5, 0.1), (1e-6, 0.4))
-"""Pairs of a regularization (HiGHS's own comes first) and a part of the feasibility tolerance to move sides by."""
 
-_REFINEMENTS = 4
-"""Number of times that the regularization is moved to the point just found."""
+_REFINEMENTS = 4  #: Number of times that the regularization is moved to the point just found.
 
+#: Relative gap between objective and dual bound at which an answer is accepted, if no larger gap is requested.
 _CERTIFIED = 1e-6
-"""Relative gap between objective and dual bound at which an answer is accepted, if no larger gap is requested."""
 
 _DESCENT = 1e-7
 

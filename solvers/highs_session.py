@@ -43,7 +43,6 @@ from .highs_common import (
 )
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
-from .options import other_means_error
 from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, run_session
 
 #: Bit of the presolve rule that enumerates small rows: 1.16 calls feasible programs infeasible with it.
@@ -84,9 +83,7 @@ class HighsSession(Session):
             wanted["mip_max_nodes"] = options.node_limit
         for name, value in wanted.items():
             set_option(self.highs, name, value)
-        for name, value in options.extra.items():
-            if means := adapter.means_of(name):
-                raise other_means_error("HiGHS", name, means)
+        for name, value in adapter.own_options(options):
             set_own_option(self.highs, name, value)
         self._uses_pdlp = self.highs.getOptionValue("solver")[1] == "pdlp"
         if self._log_file is None:

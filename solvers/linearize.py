@@ -28,8 +28,8 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 from ..core.errors import InputError, Unsupported
 from .plain_rows import NotPlain, PlainRows
 
+#: Relative: how far a constraint without variables may be off before it makes the model infeasible.
 CONSTANT_TOLERANCE = 1e-8
-"""Relative: how far a constraint without variables may be off before it makes the model infeasible."""
 
 _KNOWN = {Block, BooleanVar, Constraint, Expression, ExternalFunction, Objective, Param, RangeSet, Set, Suffix, Var}
 
@@ -247,16 +247,13 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
         linear.append(terms)
         lower.append(low - constant)
         upper.append(up - constant)
-    parts.A = sp.vstack([parts.A, _row_block(linear, width)], format="csr") if linear else parts.A
+    if linear:
+        entries = [(row, column, a) for row, terms in enumerate(linear) for column, a in terms]
+        i, j, data = zip(*entries, strict=True) if entries else ((), (), ())
+        block = sp.coo_array((np.array(data, dtype=float), (i, j)), shape=(len(linear), width))
+        parts.A = sp.vstack([parts.A, block], format="csr")
     parts.row_lower = np.append(parts.row_lower, lower)
     parts.row_upper = np.append(parts.row_upper, upper)
-
-
-def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:
-    i = [number for number, row in enumerate(rows) for _ in row]
-    j = [column for row in rows for column, _ in row]
-    a = [coefficient for row in rows for _, coefficient in row]
-    return sp.coo_array((np.array(a, dtype=float), (i, j)), shape=(len(rows), width)).tocsr()
 
 
 def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], width: int) -> Any:

@@ -34,11 +34,8 @@ from .options import INFINITY
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-INTEGRALITY = 1e-5
-"""An integer variable's value this near to an integer is rounded to it."""
-
-_CROSSED = 1e-9
-"""Relative: bounds that cross by no more than this are taken as equal, by more as a contradiction."""
+INTEGRALITY = 1e-5  #: An integer variable's value this near to an integer is rounded to it.
+_CROSSED = 1e-9  #: Relative: bounds that cross by no more than this are taken as equal, by more as a contradiction.
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +124,6 @@ class MatrixModel:
         return replace(
             self, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper, contradiction=contradiction
         )
-
-    def empty_point(self) -> FloatArray | None:
-        """Return the only point of a model without columns; None for a contradiction."""
-        return None if self.contradiction is not None else np.zeros(0)
 
     def minimized_objective(self, x: FloatArray) -> float:
         """Compute the minimized objective at a point (the model's own is ``sign`` times it)."""

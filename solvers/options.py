@@ -12,8 +12,8 @@ from math import inf, isnan
 
 from ..core.errors import InputError, did_you_mean
 
+#: Smallest bound that HiGHS, Gurobi and SCIP take for infinite; larger ones become infinite here, for all alike.
 INFINITY = 1e20
-"""Smallest bound that HiGHS, Gurobi and SCIP take for infinite; larger ones become infinite here, for all alike."""
 
 #: Types as HiGHS and SCIP write them into files of options.
 _KINDS: Mapping[str, type] = {
@@ -111,11 +111,6 @@ def unknown_option_error(title: str, name: str, known: Iterable[str], *, what: s
 def rejected_value_error(title: str, name: str, value: object, expected: str, *, what: str = "option") -> InputError:
     """Return the error for a value that is not accepted."""
     return InputError(f"{title} does not accept {value!r} for its {what} {name}; expected {expected}")
-
-
-def other_means_error(title: str, name: str, means: str, *, what: str = "option") -> InputError:
-    """Return the error for an option that cwb sets by other means."""
-    return InputError(f"{title}'s {what} {name} is set by {means}, not directly")
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from pyomo.opt import TerminationCondition
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Adapter
+from .adapters import PyomoSolver
 from .matrix import INTEGRALITY, MatrixModel
-from .options import INFINITY, known_solver, other_means_error, rejected_value_error, unknown_option_error
+from .options import INFINITY, known_solver, rejected_value_error, unknown_option_error
 from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
@@ -70,24 +70,23 @@ _one_at_a_time = threading.Lock()
 class PyomoSession(Session):
     """See :class:`~cwb.solvers.session.Session`."""
 
-    grace_s = 5.0
-    """A program has a limit of whole seconds, and writes what it has found to a file when it ends."""
+    grace_s = 5.0  #: A program has a limit of whole seconds, and writes what it has found to a file when it ends.
 
-    def __init__(self, adapter: Adapter, factory_name: str, budget: Budget, options: SolverOptions) -> None:
+    def __init__(self, adapter: PyomoSolver, budget: Budget, options: SolverOptions) -> None:
         self.track = Track(adapter.name)
         self.version = adapter.installation().version or "unknown"
         self.title = adapter.title
-        self.known = known_solver(factory_name)
-        self.is_glpk = factory_name == "glpk"
+        self.known = known_solver(adapter.factory_name)
+        self.is_glpk = adapter.factory_name == "glpk"
         with _one_at_a_time:
-            self.solver: Any = pyo.SolverFactory(factory_name)
+            self.solver: Any = pyo.SolverFactory(adapter.factory_name)
         self._log_file = budget.log_file
         self._options = options
         self._mip_gap = options.rel_gap
         self._ended = threading.Event()
         self.model: Any = None
         self._deadline: float | None = None
-        self._require_known(options)
+        self._require_known(adapter, options)
         if options.node_limit is not None and not self.known.node_limit:
             budget.progress(f"{self.title}: no option is known for a limit of nodes; the search has none")
         if options.extra and self.known.options is None:
@@ -102,10 +101,8 @@ class PyomoSession(Session):
             if name and value is not None:
                 self.solver.options[name] = value
 
-    def _require_known(self, options: SolverOptions) -> None:
-        for name, value in options.extra.items():
-            if means := self.known.reserved_options.get(name):
-                raise other_means_error(self.title, name, means)
+    def _require_known(self, adapter: PyomoSolver, options: SolverOptions) -> None:
+        for name, value in adapter.own_options(options):
             if self.known.options is not None and name not in self.known.options:
                 raise unknown_option_error(self.title, name, sorted(self.known.options))
             if any(character.isspace() for character in str(value)):

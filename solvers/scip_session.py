@@ -24,7 +24,7 @@ from ..core.budget import Budget
 from ..core.solver import SolverOptions, Termination
 from .base import Adapter
 from .matrix import MatrixModel
-from .options import INFINITY, NativeOption, check_option, other_means_error, read_options, rejected_value_error
+from .options import INFINITY, NativeOption, check_option, read_options, rejected_value_error
 from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
@@ -78,9 +78,7 @@ class ScipSession(Session):
             wanted["limits/totalnodes"] = options.node_limit
         for name, value in wanted.items():
             self._set(name, value)
-        for name, value in options.extra.items():
-            if means := adapter.means_of(name):
-                raise other_means_error("SCIP", name, means, what="parameter")
+        for name, value in adapter.own_options(options):
             self._set(name, check_option("SCIP", name, value, offered_parameters(), what="parameter"))
         if budget.log_file is not None:
             self.model.setLogfile(budget.log_file)

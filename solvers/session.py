@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..core.budget import Budget, Incumbent
 from ..core.solver import SolverResult, Termination, relative_gap
 from .guard import CallOutcome, StopReason, Worker, time_left_s
@@ -19,10 +21,6 @@ from .options import INFINITY
 
 if TYPE_CHECKING:
     from .matrix import FloatArray, MatrixModel
-
-if TYPE_CHECKING:
-    from .matrix import MatrixModel
-
 
 WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
 
@@ -113,12 +111,9 @@ class Session(ABC):
 
     version: str
     track: Track
-    keeps_duals = False
-    """True if outcomes of linear programs bring dual values."""
-    tells_conflict = False
-    """True if the outcome of an infeasible model names constraints that exclude one another."""
-    grace_s: float | None = None
-    """Seconds to return in after it was asked to stop; by default the guard's."""
+    keeps_duals = False  #: True if outcomes of linear programs bring dual values.
+    tells_conflict = False  #: True if the outcome of an infeasible model names constraints that exclude one another.
+    grace_s: float | None = None  #: Seconds to return in after it was asked to stop; by default the guard's.
 
     @abstractmethod
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
@@ -157,12 +152,8 @@ def run_session(
     """
     settled = matrix.trivial_termination()
     if settled is not None:
-        return SessionResult(
-            settled,
-            matrix.empty_point(),
-            bound=matrix.offset,
-            message=matrix.contradiction or "",
-        )
+        point = None if matrix.contradiction is not None else np.zeros(0)  # the only one without columns
+        return SessionResult(settled, point, bound=matrix.offset, message=matrix.contradiction or "")
     limit_s = time_left_s(budget)
     if budget.stop.is_set():
         return SessionResult(Termination.INTERRUPTED, message="stopped before the solve began")

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.bounds import CutCertificate, LeastLoads
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError
 from ..core.instance import Instance
-from ..core.limits import limited_by
 from ..core.option_names import WrongUse, verb
 from ..core.topology import Topology
 from ..exchange.mscclpp.files import is_plan

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError, OutOfTime, SolverUnavailable, Unsupported
 from ..core.explanation import Explanation
 from ..core.formulation import Formulation
 from ..core.instance import Instance
-from ..core.limits import limited_by
 from ..core.solver import SolverOptions
 from ..harness import registry
 from ..harness.clock import WallClock

@@ -16,7 +16,7 @@ from ..core.budget import Progress, ignore
 from ..core.errors import InputError, locate_errors
 from ..core.files import check_new, new_folder, write_whole
 from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
-from ..core.rank_costs import RankCosts
+from ..core.timing import RankCosts
 from ..core.topology import Topology
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
@@ -257,7 +257,7 @@ def export_schema(of: str = "instance", *, output: str | Path | None = None) -> 
     of, output : optional
         Format, ``instance`` or ``workload``, and file for the schema.
     """
-    from ..instances.schema_export import schema_text
+    from ..instances.schema import schema_text
 
     text = schema_text(check_name(of, ("instance", "workload"), "--of"))
     _write(output, (text,))

@@ -10,11 +10,10 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.budget import Budget, Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric
 from ..core.instance import Instance
-from ..core.limits import limited_by
 from ..core.option_names import keyword_names
 from ..core.topology import Topology
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..algorithms.paths.justify import justify_schedule
+from ..core.budget import require_schedulable
 from ..core.errors import InputError, OutOfTime
 from ..core.instance import Instance
-from ..core.limits import require_schedulable
 from ..core.option_names import verb
 from ..core.schedule import Schedule
 from ..core.timing import Semantics

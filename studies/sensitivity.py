@@ -18,14 +18,13 @@ from typing import Any
 from ..algorithms.bounds.one_sided import Number, Value, one_sided
 from ..algorithms.graphs.translations import Pair, link_orbits
 from ..core.answers import BandwidthPlan
-from ..core.budget import Progress, ignore
+from ..core.budget import Progress, ignore, limited_by
 from ..core.collective import Demand
 from ..core.design import Comparison, Design, LinearConstraint, parse_constraints
 from ..core.errors import CwbError, OutOfTime, SolverUnavailable, Unsupported, locate_errors
 from ..core.fabric import WiredFabric
 from ..core.fields import run_validation
 from ..core.instance import Instance
-from ..core.limits import limited_by
 from ..core.method import Method
 from ..core.network_views import supported_view
 from ..core.outcome import Outcome, Status

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.bounds import CutCertificate, LengthCertificate
-from ...core.conditions import conditions
+from ...core.collective import conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints

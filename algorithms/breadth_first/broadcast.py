@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, Unsupported
-from ...core.ragged import ranges
-from ...core.schedule import Ints
+from ...core.schedule import Ints, ranges
 
 MAX_PAIRS = 2**27  #: pairs of a node and one of those whose distances are needed; each takes 2 bytes
 

@@ -29,8 +29,7 @@ import numpy as np
 
 from ...core.bounds import EpochWindowPrices
 from ...core.kernel import kernel
-from ...core.ragged import ranges
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, ranges
 from ..graphs.maxflow import RootedFlow
 from ..graphs.network import Network
 from .problem import FAR, EpochNetwork

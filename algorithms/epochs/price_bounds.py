@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
-from ...core.ragged import ranges
-from ...core.schedule import Ints
+from ...core.schedule import Ints, ranges
 from .flow_bounds import WindowPrices
 from .problem import FAR, EpochNetwork
 from .symmetries import kinds_of_nodes

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.ragged import offsets
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets
 from ..graphs.distances import distances
 
 FAR = 1 << 40  #: a distance that does not exist; sums of two of them still fit 64 bits

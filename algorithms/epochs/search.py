@@ -10,8 +10,7 @@ from itertools import islice, product
 import numpy as np
 
 from ...core.budget import Budget
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets, ranges
 from .insertion import Heap, KeyWeights, Search, empty_heap, insert, prune, spread_prices
 from .problem import ArcTable, EpochNetwork, arc_table
 from .reroute import MOST, walk

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.ragged import ranges
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, ranges
 from ..graphs.network import Exact, Network, components
 from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InputError, Unsupported
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Ints
+from ...core.schedule import Ints, offsets, ranges
 from ...core.topology import Topology
 
 _TABLE = 2**22  #: entries of the table (targets x nodes) that one search fills

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.kernel import interpreted_form
-from ...core.ragged import offsets
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets
 
 INT64_SAFE = 2**62  #: sums below this are exact in 64 bits; above it, Python's integers are used
 Exact = NDArray[Any]  #: exact integers: int64, or Python's in an object array where these might not do

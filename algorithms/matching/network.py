@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import InputError
-from ...core.ragged import offsets
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets
 from ...core.topology import NodeKind, Topology
 from ..graphs.network import components, edges_by
 

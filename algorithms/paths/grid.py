@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
-from ...core.ragged import offsets
-from ...core.schedule import Ints
+from ...core.schedule import Ints, offsets
 from ...core.topology import Topology
 from .reservations import PathNetwork
 

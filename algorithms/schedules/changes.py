@@ -11,8 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.errors import InputError
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Floats, Ints
+from ...core.schedule import Bools, Floats, Ints, offsets, ranges
 from ...core.topology import Topology
 
 MOST_PARTS = 16  #: into so many parts at most what a pair of nodes sends is divided, each with a path of its own

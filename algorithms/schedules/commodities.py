@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.collective import Collective, Demand
-from ...core.conditions import conditions
+from ...core.collective import Collective, Demand, conditions
 from ...core.errors import InputError, Refusal
 from ...core.explanation import network_labels
 from ...core.instance import Instance

@@ -22,8 +22,7 @@ from math import gcd, lcm
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets, ranges
 from ...core.topology import Link, Topology
 from ...core.trees import TreeKind, TreePacking
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...core.budget import require_schedulable
 from ...core.collective import Collective, Demand
 from ...core.errors import Refusal, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_schedulable
 from ...core.schedule import Chunks, Ints
 from ...core.topology import Topology
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import interpreted_form, kernel
-from ...core.ragged import ranges
-from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule, ranges
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 

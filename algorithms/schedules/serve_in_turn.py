@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import kernel
-from ...core.ragged import offsets
-from ...core.schedule import Ints
+from ...core.schedule import Ints, offsets
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 
 _EVENTS = 500_000  #: events that one call of the kernel takes: a fraction of a second

@@ -19,8 +19,8 @@ import numpy as np
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.rank_costs import RankCosts
 from ...core.schedule import Ints, Sends
+from ...core.timing import RankCosts
 from ...core.topology import NodeKind, Topology
 from ...core.trace import Routing, SimulationMode
 from ...core.trees import TreePacking

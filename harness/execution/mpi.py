@@ -8,8 +8,8 @@ import threading
 import time
 from typing import Any, NoReturn
 
+from ...core.budget import why_exhausted
 from ...core.errors import CwbError, InputError, OutOfTime, SolverUnavailable
-from ...core.limits import why_exhausted
 from ..interrupt import RunInterrupted
 from .local import memory_shortage
 from .player import Job, Report, perform

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.limits import report_progress
+from ...core.budget import report_progress
 from .program import Operation, Program
 from .values import Mismatch, compare, fill
 

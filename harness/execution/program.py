@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.conditions import Condition, conditions
+from ...core.collective import Condition, conditions
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets, ranges
 from ...core.topology import NodeKind, Topology
 from ...core.trees import TreePacking
 from ...schedules.lowering import OrderedSends, normalize_condition, order_sends

@@ -18,8 +18,7 @@ import numpy as np
 from ...algorithms.schedules.problem import GroupProblem, check_size
 from ...core.collective import Collective, Demand
 from ...core.instance import Instance
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets, ranges
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .levels import Hierarchy

@@ -27,8 +27,7 @@ from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
-from ...core.ragged import offsets
-from ...core.schedule import Ints, Sends, StepSchedule
+from ...core.schedule import Ints, Sends, StepSchedule, offsets
 from ...core.solver import Solver
 from ...core.topology import Topology
 from .. import heuristic

@@ -24,8 +24,8 @@ from typing import Literal
 import numpy as np
 
 from ...algorithms.graphs.distances import Paths, route
-from ...core.limits import check_time
-from ...core.ragged import offsets
+from ...core.budget import check_time
+from ...core.schedule import offsets
 from ...core.topology import NodeKind, Topology
 
 #: Part of the nominal rate by generation, and of PCIe.

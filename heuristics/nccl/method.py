@@ -11,12 +11,11 @@ from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
-from ...core.budget import Budget
+from ...core.budget import Budget, limited_by
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.limits import limited_by
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule

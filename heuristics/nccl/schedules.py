@@ -32,8 +32,7 @@ from ...algorithms.graphs.distances import Paths, route
 from ...algorithms.schedules.compose import concatenate
 from ...algorithms.schedules.problem import GroupProblem, check_size, equal_chunks
 from ...core.collective import Collective
-from ...core.ragged import offsets
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets
 from ...core.trees import TreeKind, TreePacking
 from ..textbook.trees import two_trees
 from .boxes import Boxes, as_paths

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...core.limits import check_time
+from ...core.budget import check_time
 from .boxes import Box, Boxes
 from .constants import Algorithm
 from .model import Graph

@@ -11,8 +11,7 @@ import numpy as np
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import SOURCE, Jobs, SendPool
 from ...core.kernel import kernel
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends
+from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, offsets, ranges
 
 _ROUNDS = 50  #: Times that starts are computed again at most.
 

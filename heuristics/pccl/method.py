@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...core.collective import Collective, Demand
-from ...core.conditions import conditions
+from ...core.collective import Collective, Demand, conditions
 from ...core.errors import InputError, Refusal, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance

@@ -12,13 +12,11 @@ import numpy as np
 from ...algorithms.graphs.distances import distances
 from ...algorithms.paths.reservations import NEVER, PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs
-from ...core.collective import Collective, Demand
-from ...core.conditions import conditions
+from ...core.budget import require_schedulable
+from ...core.collective import Collective, Demand, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.limits import require_schedulable
-from ...core.ragged import offsets
-from ...core.schedule import Chunks, Ints
+from ...core.schedule import Chunks, Ints, offsets
 from ...core.topology import NodeKind, Topology
 
 #: A schedule with more sends than this is rejected before memory is taken for it; each takes some 60 bytes, three times

@@ -17,10 +17,9 @@ from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import Jobs, SendPool
 from ...algorithms.schedules.replay import first_come, in_order
-from ...core.budget import Budget, Clock, Incumbent, NoClock, ignore
+from ...core.budget import Budget, Clock, Incumbent, NoClock, ignore, require_schedulable
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult

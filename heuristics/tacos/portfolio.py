@@ -13,10 +13,9 @@ from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members, reversed_arcs
 from ...algorithms.matching.step_matching import GatherStream, TransferRows, bytes_of, gather_in_steps, room_for
-from ...core.budget import Budget
+from ...core.budget import Budget, require_streamable
 from ...core.collective import Collective
 from ...core.equal_steps import Digest, StreamedSteps
-from ...core.limits import require_streamable
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind
 

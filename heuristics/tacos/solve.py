@@ -17,15 +17,13 @@ from ...algorithms.matching.step_matching import TransferRows, gather_in_steps, 
 from ...algorithms.matching.trees import Cayley, grow, opposite, overlap_all_reduce, recognize
 from ...algorithms.schedules.problem import equal_chunks
 from ...core.answers import Answer
-from ...core.budget import Budget
+from ...core.budget import Budget, require_schedulable
 from ...core.collective import Collective
 from ...core.equal_steps import TranslatedTrees
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Ints, Schedule, Sends
+from ...core.schedule import Bools, Ints, Schedule, Sends, offsets, ranges
 from ...core.solver import Solver
 from ...core.topology import Topology
 from ...core.trees import TreeKind

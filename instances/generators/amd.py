@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .boxes import Wiring, bufferless, gpu, gpus, nics, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_ranges, check_size, read_wire
+from .building import (
+    LATENCY,
+    Time,
+    Wiring,
+    bufferless,
+    check_range,
+    check_ranges,
+    check_size,
+    gpu,
+    gpus,
+    nics,
+    read_wire,
+    switched_network,
+    wired_box,
+    wiring,
+)
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
 #: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
@@ -33,10 +47,7 @@ def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -
     (256 GB/s); PCIe switches and NICs are left out, as in figure 7(a). The switch only passes on: it cannot store,
     nor therefore add. The paper gives no latency.
 
-    Parameters
-    ----------
-    multicast : bool
-        Whether the InfiniBand switch can copy; ForestColl assumes not (section 3.2).
+    ``multicast``: whether the InfiniBand switch can copy; ForestColl assumes not (section 3.2).
     """
     return _boxes(boxes, 16, latency, multicast)
 
@@ -59,13 +70,10 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
     copy and do not store (section 3.1). For two and more chassis the code counts its switches from the wrong end of
     the list; this is what figure 15 shows.
 
-    Parameters
-    ----------
-    variant : str
-        ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results: counting one
-        place too low, it makes GPU 15 of every chassis a switch with a link to the large one and small switch 7 a GPU
-        without one; and the links of small switch 0 have the rate and the latency of an Infinity Fabric link. A single
-        chassis has no switches and no such variant.
+    ``variant``: ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results:
+    counting one place too low, it makes GPU 15 of every chassis a switch with a link to the large one and small switch
+    7 a GPU without one; and the links of small switch 0 have the rate and the latency of an Infinity Fabric link. A
+    single chassis has no switches and no such variant.
     """
     if variant not in ("fixed", "repo"):
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
@@ -93,12 +101,13 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
 
 
 def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
-    """AMD MI300X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
+    """AMD MI300X, and MI325X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
 
     AMD's data sheet of the Instinct MI300X platform: seven links for a GPU, 128 GB/s each and 896 GB/s altogether in
     both directions together, hence 64 GB/s in each direction of a link. A NIC of 400 Gb/s = 50 GB/s for each GPU, as in
     AMD's Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each
-    position in the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
+    position in the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency. That of the
+    MI325X has the same links: what is new is the memory.
     """
     check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     rails = rails if boxes > 1 else 0
@@ -108,15 +117,6 @@ def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast
     if rails:
         links += nics(boxes, 8, outside, lambda _, index: f"rail{index % rails}")
     return switched_network(gpus(boxes, 8), [f"rail{rail}" for rail in range(rails)], links, multicast=multicast)
-
-
-def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
-    """AMD MI325X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
-
-    AMD's data sheet of the Instinct MI325X platform: the links of the MI300X, 896 GB/s for a GPU in both directions
-    together. For schedules it is ``mi300x``: what is new is the memory.
-    """
-    return mi300x(boxes, rails, latency=latency, multicast=multicast)
 
 
 def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology:

@@ -1,18 +1,41 @@
-"""Clusters of GPU boxes: rails, pods of leaf and spine switches, three tiers, and boxes of two makers.
+"""Clusters of GPU boxes: rails, pods of leaf and spine switches, three tiers, two makers, and those of TE-CCL.
 
 A box is GPUs on one NVSwitch, with a NIC for each; by default with the numbers of ForestColl's A100 boxes (section
 5.3): 300 GB/s for a GPU's NVLinks and 25 GB/s for its NIC, in each direction. The tiers above are generic, with all
 parallel links between two switches as one. All switches only pass on: they cannot store, nor therefore add.
+
+The internal topologies of TE-CCL are a reading. Table 2: 4 GPUs and 8 links a chassis (internal 1), 2 GPUs and 2 links
+(internal 2), counted in each direction as the 32 links of a DGX-1 are; 0.6 us between GPUs and 0.75 us between GPU and
+switch. Section 6.1: many GPUs of a chassis are connected to a switch; section 8: the network outside is one big switch.
+Here the GPUs of a chassis are a ring, and every GPU has a link to the switch and one from it. The paper withholds all
+rates, so the defaults are this library's.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from ...core.topology import Topology
+from ...core.topology import Link, Node, Topology
 from .amd import INFINITY_FABRIC
-from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched_box, switched_network, wired_box
-from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, read_wire
+from .building import (
+    BANDWIDTH,
+    LATENCY,
+    Rate,
+    Time,
+    bufferless,
+    check_range,
+    check_ranges,
+    check_size,
+    gpu,
+    gpus,
+    nics,
+    nvswitches,
+    rail_cluster,
+    read_wire,
+    switched_box,
+    switched_network,
+    wired_box,
+)
 
 #: What ForestColl's A100 boxes have.
 NVLINK: Rate = "300 GB/s"
@@ -58,11 +81,8 @@ def pods(
 ) -> Topology:
     """Pods of GPU boxes: a leaf switch for each pod, and every leaf on all spine switches.
 
-    Parameters
-    ----------
-    oversubscription : int
-        A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
-        what leaves a pod. A missing NIC does not count.
+    ``oversubscription``: a leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not
+    block, 2 halves what leaves a pod. A missing NIC does not count.
     """
     check_ranges(pods=(pods, 2), boxes=(boxes, 1), per_box=(per_box, 2), spines=(spines, 1))
     check_range(oversubscription, "oversubscription", 1)
@@ -99,13 +119,9 @@ def three_tier(
 ) -> Topology:
     """Three tiers above GPU boxes: every leaf on all aggregation switches of its pod, these on all core switches.
 
-    Parameters
-    ----------
-    leaves, aggregations, boxes : int
-        Leaf switches and aggregation switches of a pod, and boxes on a leaf switch.
-    oversubscription, core_oversubscription : int
-        Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
-        missing NIC does not count.
+    ``leaves``, ``aggregations``, ``boxes``: leaf switches and aggregation switches of a pod, and boxes on a leaf
+    switch. ``oversubscription``, ``core_oversubscription``: bandwidth downwards over bandwidth upwards, of a leaf
+    switch and of an aggregation switch; 1 does not block. A missing NIC does not count.
     """
     check_ranges(pods=(pods, 2), per_box=(per_box, 2))
     check_ranges(leaves=(leaves, 1), boxes=(boxes, 1), aggregations=(aggregations, 1), cores=(cores, 1))
@@ -139,10 +155,7 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
     The boxes are those of ``dgx_a100`` (eight GPUs on an NVSwitch of 300 GB/s, NICs of 25 GB/s) and of ``mi250`` (16
     GPUs, Infinity Fabric links of 50 GB/s, 16 GB/s for each GPU to InfiniBand).
 
-    Parameters
-    ----------
-    a100, mi250 : int
-        Number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
+    ``a100``, ``mi250``: number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
     """
     check_ranges(a100=(a100, 1), mi250=(mi250, 1))
     check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
@@ -158,3 +171,41 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
         links += [link for name in mine for link in share.link_pair(name, "ib")]
     switches = [name for box in range(a100) for name in nvswitches(box)]
     return switched_network(names, [*switches, "ib"], links, multicast=multicast)
+
+
+#: TE-CCL, table 2.
+INSIDE: Time = "0.6 us"
+OUTSIDE: Time = "0.75 us"
+
+
+def internal1(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "25 GB/s") -> Topology:
+    """Chassis of four GPUs in a ring, all joined by one switch: the first internal topology of TE-CCL.
+
+    ``uplink``: between a GPU and the switch; not in the paper.
+    """
+    return _chassis(chassis, 4, bandwidth, uplink)
+
+
+def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "25 GB/s") -> Topology:
+    """Chassis of two GPUs, all joined by one switch: the second internal topology of TE-CCL.
+
+    ``uplink``: between a GPU and the switch; not in the paper.
+    """
+    return _chassis(chassis, 2, bandwidth, uplink)
+
+
+def _chassis(chassis: int, per_chassis: int, bandwidth: Rate, uplink: Rate) -> Topology:
+    check_range(chassis, "chassis", 1)
+    ring = 2 if per_chassis == 2 else 2 * per_chassis
+    check_size(nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1)))
+    inside, outside = read_wire(bandwidth, INSIDE), read_wire(uplink, OUTSIDE, place="uplink")
+    links: list[Link] = []
+    for box in range(chassis):
+        for index in range(ring // 2):
+            links += inside.link_pair(gpu(box, index), gpu(box, (index + 1) % per_chassis))
+    names = gpus(chassis, per_chassis)
+    if chassis == 1:
+        return Topology(tuple(map(Node, names)), tuple(links))
+    for name in names:
+        links += outside.link_pair(name, "network")
+    return Topology((*map(Node, names), bufferless("network")), tuple(links))

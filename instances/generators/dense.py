@@ -7,8 +7,8 @@ from itertools import count
 from math import gcd
 from random import Random
 
+from ...core.budget import check_time, iterate_in_time
 from ...core.errors import InputError
-from ...core.limits import check_time, iterate_in_time
 from ...core.topology import Topology
 from .building import (
     BANDWIDTH,
@@ -34,10 +34,7 @@ def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) ->
 def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Complete bipartite graph: links in both directions between every left and every right node.
 
-    Parameters
-    ----------
-    left, right : int
-        Number of nodes on each side, at least 1; the left ones have the lower ranks.
+    ``left``, ``right``: number of nodes on each side, at least 1; the left ones have the lower ranks.
     """
     check_ranges(left=(left, 1), right=(right, 1))
     pairs = ((one, left + other) for one in range(left) for other in range(right))
@@ -52,10 +49,7 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
     Definition 18 of the direct-connect paper. An offset of n / 2 leads to the same node both ways; it makes one link
     in each direction, so that such a graph has odd degree.
 
-    Parameters
-    ----------
-    offsets : sequence of int
-        Different numbers from 1 to n / 2 that have no common factor with n, so that the graph is connected.
+    ``offsets``: different numbers from 1 to n / 2 that have no common factor with n, so that the graph is connected.
     """
     _check_offsets(check_range(n, "n", 2), offsets, n // 2)
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
@@ -79,10 +73,8 @@ def directed_circulant(
 ) -> Topology:
     """Directed circulant graph: a link from node i to i + a (mod n) for every offset a.
 
-    Parameters
-    ----------
-    offsets : sequence of int
-        Different numbers from 1 to n - 1 that have no common factor with n, so that the graph is strongly connected.
+    ``offsets``: different numbers from 1 to n - 1 that have no common factor with n, so that the graph is strongly
+    connected.
     """
     _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))
@@ -146,10 +138,7 @@ def random_regular(
     possible edges are wanted, the missing ones are drawn. The same arguments give the same graph on every machine
     and with every version of Python.
 
-    Parameters
-    ----------
-    degree : int
-        Number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
+    ``degree``: number of neighbours, at least 3; graphs of degree 2 are rings. n or degree must be even.
     """
     check_ranges(n=(n, 4), degree=(degree, 3, n - 1), seed=(seed, 0, 2**63 - 1))
     if n % 2 and degree % 2:

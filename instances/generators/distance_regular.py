@@ -23,10 +23,7 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
 
     It is the Cartesian power of the complete graph of the letters; with two letters it is the hypercube.
 
-    Parameters
-    ----------
-    length, letters : int
-        Letters of a word, which is the diameter, and number of different letters.
+    ``length``, ``letters``: letters of a word, which is the diameter, and number of different letters.
     """
     check_ranges(length=(length, 1, _MAX_DIGITS), letters=(letters, 2))
     nodes = letters**length
@@ -56,10 +53,7 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     26     points and lines of PG(2, 3)
     =====  =================================================  =====  =================================================
 
-    Parameters
-    ----------
-    d : int
-        Degree; only 4 is known.
+    ``d``: degree; only 4 is known.
     """
     check_range(d, "d", 4, 4)
     if n not in _TABLE_8:
@@ -98,10 +92,6 @@ def _plane(q: int) -> list[tuple[int, int]]:
     return [(p, i) for p, v in vectors for i, w in vectors if sum(a * b for a, b in zip(v, w, strict=True)) % q == 0]
 
 
-def _octahedron() -> _Edges:
-    return ((i, j) for i, j in combinations(range(6), 2) if i + j != 5)
-
-
 def _hamming(length: int, letters: int) -> _Edges:
     words = list(product(range(letters), repeat=length))
     return (
@@ -111,19 +101,9 @@ def _hamming(length: int, letters: int) -> _Edges:
     )
 
 
-def _crown() -> _Edges:
-    return ((i, 5 + j) for i in range(5) for j in range(5) if i != j)
-
-
-def _heawood_at_distance_3() -> _Edges:
-    """Connect points and lines of PG(2, 2) that are not incident."""
-    incident = set(_plane(2))
-    return _bipartite([(p, q) for p in range(7) for q in range(7) if (p, q) not in incident])
-
-
-def _petersen_lines() -> _Edges:
-    pairs = _subsets(2, 5)
-    return _line_graph([(i, j) for (i, v), (j, w) in combinations(enumerate(pairs), 2) if not v & w])
+def _disjoint(size: int, of: int) -> list[tuple[int, int]]:
+    """Connect the subsets of a size that have no element in common."""
+    return [(i, j) for (i, v), (j, w) in combinations(enumerate(_subsets(size, of)), 2) if not v & w]
 
 
 def _affine_minus_class() -> _Edges:
@@ -135,15 +115,6 @@ def _affine_minus_class() -> _Edges:
         return plain ^ (0b111 if plain & 4 else 0)
 
     return _bipartite([(4 * x + (times(m, x) ^ b), 4 * m + b) for x in range(4) for m in range(4) for b in range(4)])
-
-
-def _odd() -> _Edges:
-    triples = _subsets(3, 7)
-    return ((i, j) for (i, v), (j, w) in combinations(enumerate(triples), 2) if not v & w)
-
-
-def _doubled_odd() -> _Edges:
-    return _bipartite([(i, j) for i, v in enumerate(_subsets(3, 7)) for j, w in enumerate(_subsets(4, 7)) if v <= w])
 
 
 def _tutte_8_cage() -> list[tuple[int, int]]:
@@ -196,18 +167,20 @@ def _normal(vector: _Vector, q: int) -> _Vector:
 
 #: The edges of every graph of table 8, by its number of nodes.
 _TABLE_8: dict[int, Callable[[], _Edges]] = {
-    6: _octahedron,
+    6: lambda: ((i, j) for i, j in combinations(range(6), 2) if i + j != 5),
     9: lambda: _hamming(2, 3),
-    10: _crown,
-    14: _heawood_at_distance_3,
-    15: _petersen_lines,
+    10: lambda: ((i, 5 + j) for i in range(5) for j in range(5) if i != j),
+    14: lambda: _bipartite(sorted({*product(range(7), repeat=2)} - {*_plane(2)})),
+    15: lambda: _line_graph(_disjoint(2, 5)),
     16: lambda: _hamming(4, 2),
     21: lambda: _line_graph(list(_bipartite(_plane(2)))),
     26: lambda: _bipartite(_plane(3)),
     32: _affine_minus_class,
-    35: _odd,
+    35: lambda: iter(_disjoint(3, 7)),
     45: lambda: _line_graph(list(_bipartite(_tutte_8_cage()))),
-    70: _doubled_odd,
+    70: lambda: _bipartite(
+        [(i, j) for i, v in enumerate(_subsets(3, 7)) for j, w in enumerate(_subsets(4, 7)) if v <= w]
+    ),
     80: _symplectic,
     189: lambda: _line_graph(list(_bipartite(_hexagon(2)))),
     728: lambda: _bipartite(_hexagon(3)),

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
+from ...core.budget import iterate_in_time
 from ...core.errors import InputError, locate_errors
-from ...core.limits import iterate_in_time
 from ...core.topology import Link, Node, Topology
 from ..schema import MAX_NODES
 from .building import NestedNetwork, check_range, check_size, rank_names
@@ -26,10 +26,7 @@ def line_graph(network: NestedNetwork, times: int = 1) -> Topology:
     Nodes are the links of G in the order of their ends. Link (u, v) to (v, w) has what (v, w) has. Every node of G has
     the same number of links from it and to it.
 
-    Parameters
-    ----------
-    times : int
-        Number of expansions, each of the result of the one before.
+    ``times``: number of expansions, each of the result of the one before.
     """
     check_range(times, "times", 1, MAX_DIMENSIONS)
     nodes, links = network.size

@@ -39,11 +39,8 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
 
     TACOS calls the three-dimensional one ``Hypercube3D``.
 
-    Parameters
-    ----------
-    joined_rows : bool
-        Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
-        (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
+    ``joined_rows``: whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
+    (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
     """
     if not joined_rows:
         return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
@@ -108,10 +105,8 @@ def twisted_torus(
     topologies for enhanced interconnection networks", 2010; theirs has width 2 a, height a and twist a. The node (x, y)
     has rank x + width y; every node has four neighbours.
 
-    Parameters
-    ----------
-    width, height, twist : int
-        Nodes in a row, a ring of its own; number of rows; nodes by which the columns are shifted where they end.
+    ``width``, ``height``, ``twist``: nodes in a row, a ring of its own; number of rows; nodes by which the columns are
+    shifted where they end.
     """
     check_ranges(width=(width, 3), height=(height, 2), twist=(twist, 1, width - 1))
     nodes = width * height

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .boxes import bufferless, gpu, gpus, rail_cluster, switched_network, wired_box, wiring
-from .building import LATENCY, Rate, Time, check_range, check_ranges, check_size, read_wire
+from .building import (
+    LATENCY,
+    Rate,
+    Time,
+    bufferless,
+    check_range,
+    check_ranges,
+    check_size,
+    gpu,
+    gpus,
+    rail_cluster,
+    read_wire,
+    switched_network,
+    wired_box,
+    wiring,
+)
 
 #: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
 #: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
@@ -35,15 +49,10 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
     outside. GPU 0 of each chassis sends into the network and GPU 1 receives. Two chassis are joined directly, three
     and more by a switch that copies and does not store (section 3.1).
 
-    Parameters
-    ----------
-    variant : str
-        ``repo`` repeats a slip of the published code for two chassis, for comparison with its published results:
-        GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
-        must have had (its all-to-all of 1 GB takes 320.2 ms, the time of 64 chunks over 12.5 GB/s). With three and
-        more chassis the two are the same.
-    gpu0_switch : bool
-        Another way to ask for ``variant=repo``.
+    ``variant``: ``repo`` repeats a slip of the published code for two chassis, for comparison with its published
+    results: GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's
+    appendix must have had (its all-to-all of 1 GB takes 320.2 ms, the time of 64 chunks over 12.5 GB/s). With three and
+    more chassis the two are the same. ``gpu0_switch``: another way to ask for ``variant=repo``.
     """
     variant = "repo" if gpu0_switch and variant == "fixed" else variant
     if variant not in ("fixed", "repo"):
@@ -73,10 +82,7 @@ def dgx2(chassis: int = 1) -> Topology:
     2i + 1 of either chassis sends to GPU 2i of the other with 12.5 GB/s and 2.6 us. The NVSwitch copies and does not
     store (section 3.1). These are the numbers that TACCL profiled; the nominal rate of six NVLinks is 150 GB/s.
 
-    Parameters
-    ----------
-    chassis : int
-        1 or 2; the paper defines no more.
+    ``chassis``: 1 or 2; the paper defines no more.
     """
     check_range(chassis, "chassis", 1, 2)
     inside = read_wire("125 GB/s", "0.35 us")
@@ -99,10 +105,7 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
     ``rails=2``. The NICs, which only pass on, are part of the links. The switches only pass on, too: they cannot
     store, nor therefore add. The paper gives no latency.
 
-    Parameters
-    ----------
-    multicast : bool
-        Whether the switches can copy; ForestColl assumes not (section 3.2).
+    ``multicast``: whether the switches can copy; ForestColl assumes not (section 3.2).
     """
     check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(boxes, 8, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
@@ -111,30 +114,19 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
 def dgx_h100(
     boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = True
 ) -> Topology:
-    """DGX H100: eight GPUs on one NVSwitch, and a NIC for each GPU.
+    """DGX H100, and DGX H200: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
     ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
     box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
     the NVSwitch joins them. The NVSwitches copy and add (NVLink SHARP, the third generation of NVSwitch); the switches
-    between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency.
+    between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency. That of the H200 and the DGX
+    H100/H200 user guide, "Hardware", have the same numbers: what is new is the memory.
     """
     check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(
         boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
     )
-
-
-def dgx_h200(
-    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = True
-) -> Topology:
-    """DGX H200: eight GPUs on one NVSwitch, and a NIC for each GPU.
-
-    NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX
-    H100/H200 user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``:
-    what is new is the memory.
-    """
-    return dgx_h100(boxes, rails, latency=latency, multicast=multicast, nvls=nvls)
 
 
 def dgx_b200(
@@ -173,10 +165,7 @@ def nvl72(
     and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them.
     NVSwitches copy and add (NVLink SHARP); those of a rail only pass on. Neither document gives a latency.
 
-    Parameters
-    ----------
-    planes : int
-        Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
+    ``planes``: switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
     """
     check_ranges(racks=(racks, 1), gpus=(gpus, 2, 72), planes=(planes, 1, 18), rails=(rails, 1, gpus))
     return rail_cluster(
@@ -211,16 +200,9 @@ def pcie(
     of 200 Gb/s = 25 GB/s. All NICs are on one InfiniBand switch. Processors, PCIe switches and the InfiniBand switch
     only pass on. None of the sources gives a latency.
 
-    Parameters
-    ----------
-    switches, per_switch : int
-        PCIe switches of each of the two processors, and GPUs on a PCIe switch.
-    bandwidth : str
-        Bandwidth of a PCIe link, in each direction.
-    upi : str
-        Bandwidth between the two processors, in each direction.
-    nic : str
-        Bandwidth between a PCIe switch and the InfiniBand switch, in each direction.
+    ``switches``, ``per_switch``: PCIe switches of each of the two processors, and GPUs on a PCIe switch. ``bandwidth``:
+    bandwidth of a PCIe link, in each direction. ``upi``: bandwidth between the two processors, in each direction.
+    ``nic``: bandwidth between a PCIe switch and the InfiniBand switch, in each direction.
     """
     check_ranges(boxes=(boxes, 1), switches=(switches, 1), per_switch=(per_switch, 1))
     per_box, more = 2 * switches * per_switch, boxes > 1

@@ -7,8 +7,19 @@ since the sources do not say it; the ports of the switches come out as they do. 
 from __future__ import annotations
 
 from ...core.topology import Link, Topology
-from .boxes import gpu, gpus, switched_network, wired_box, wiring
-from .building import LATENCY, Time, check_range, check_ranges, check_size, read_wire
+from .building import (
+    LATENCY,
+    Time,
+    check_range,
+    check_ranges,
+    check_size,
+    gpu,
+    gpus,
+    read_wire,
+    switched_network,
+    wired_box,
+    wiring,
+)
 from .switch_networks import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
@@ -51,10 +62,7 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
     all linked: 12 NVLinks of 25 GB/s (NVIDIA's data sheet of the A100) for three others, hence 100 GB/s for each. The
     four GPUs of a node are on one leaf here. The sources give no latency.
 
-    Parameters
-    ----------
-    leaves : int
-        Leaf switches of a cell with ten nodes each; 18 in the machine.
+    ``leaves``: leaf switches of a cell with ten nodes each; 18 in the machine.
     """
     check_ranges(cells=(cells, 1, 23), leaves=(leaves, 1, 18))
     nodes, spines = 10 * leaves * cells, 18
@@ -88,10 +96,7 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     other switches of the group; four links between every two of 74 groups. A chassis is 16 nodes with four switches;
     NIC i of a node is on switch i of its chassis here. The sources give no latency.
 
-    Parameters
-    ----------
-    chassis : int
-        Chassis of 16 nodes in a group; 8 in the machine.
+    ``chassis``: chassis of 16 nodes in a group; 8 in the machine.
     """
     check_ranges(groups=(groups, 1, 74), chassis=(chassis, 1, 8))
     nodes, routers = 16 * chassis * groups, 4 * chassis

@@ -45,11 +45,8 @@ def fat_tree(
     section 3: k pods, each with k/2 edge and k/2 aggregation switches; (k/2)^2 core switches. Every edge switch has
     k/2 hosts; the aggregation switch a of every pod is connected with core switches a k/2 ... (a + 1) k/2 - 1.
 
-    Parameters
-    ----------
-    oversubscription : number
-        Bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the edge switches have
-        this part of ``bandwidth``.
+    ``oversubscription``: bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the
+    edge switches have this part of ``bandwidth``.
     """
     if check_range(k, "k", 2) % 2:
         raise InputError(f"{k:,} is odd; expected an even number of ports", place="k")
@@ -93,12 +90,8 @@ def dragonfly(
     ``dragonfly(4, 5, bandwidth="400 GiB/s", global_bandwidth="200 GiB/s")``; its text leaves open which of the two
     numbers counts the groups, and the number of links between two groups).
 
-    Parameters
-    ----------
-    groups, routers : int
-        Number of groups, at least 2, and of routers in a group.
-    hosts : int
-        Compute nodes on each router; 0 for routers that compute.
+    ``groups``, ``routers``: number of groups, at least 2, and of routers in a group. ``hosts``: compute nodes on each
+    router; 0 for routers that compute.
     """
     check_ranges(groups=(groups, 2), routers=(routers, 1), hosts=(hosts, 0))
     count = groups * routers
@@ -149,13 +142,9 @@ def dragonfly_plus(
     A. Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters", HiPINEB 2017. Every two groups have the
     same number of links, which the spines of a group take in turn, as the routers of ``dragonfly`` do.
 
-    Parameters
-    ----------
-    leaves, spines, hosts : int
-        Leaf and spine switches of a group, and compute nodes on each leaf switch.
-    global_links : int
-        Links between every two groups, in each direction; as many as there are spines is one from every spine to every
-        other group.
+    ``leaves``, ``spines``, ``hosts``: leaf and spine switches of a group, and compute nodes on each leaf switch.
+    ``global_links``: links between every two groups, in each direction; as many as there are spines is one from every
+    spine to every other group.
     """
     check_range(groups, "groups", 2)
     check_ranges(leaves=(leaves, 1), spines=(spines, 1), hosts=(hosts, 1), global_links=(global_links, 1))
@@ -196,12 +185,8 @@ def switch2d(
     The defaults are the system of the dissertation, section 5.6.2: 8 x 4 with 300 and 25 GiB/s; 0.5 us is that of
     section 5.5.2. The node (x, y) has rank x + inner * y.
 
-    Parameters
-    ----------
-    inner, outer : int
-        Nodes on an inner and on an outer switch; there are ``outer`` inner and ``inner`` outer switches.
-    inner_bandwidth, outer_bandwidth : str
-        Bandwidth of a node's port on either switch, in each direction.
+    ``inner``, ``outer``: nodes on an inner and on an outer switch; there are ``outer`` inner and ``inner`` outer
+    switches. ``inner_bandwidth``, ``outer_bandwidth``: bandwidth of a node's port on either switch, in each direction.
     """
     count = check_range(inner, "inner", 2) * check_range(outer, "outer", 2)
     check_size(nodes=count + inner + outer, links=4 * count)
@@ -235,10 +220,7 @@ def rfs3d(
     (350 = 200 + 100 + 50); the text itself does not say it. For links of 50 GiB/s in the fully connected dimension,
     give ``connected_bandwidth="150 GiB/s"``. The node (x, y, z) has rank x + ring * y + ring * connected * z.
 
-    Parameters
-    ----------
-    ring_bandwidth, connected_bandwidth, switch_bandwidth : str
-        Of a node in each dimension, in each direction.
+    ``ring_bandwidth``, ``connected_bandwidth``, ``switch_bandwidth``: of a node in each dimension, in each direction.
     """
     plane = check_range(ring, "ring", 2) * check_range(connected, "connected", 2)
     count = plane * check_range(switched, "switched", 2)
@@ -261,15 +243,9 @@ def rfs3d(
 def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -> Topology:
     """Expand building blocks such as RI(4)_FC(2)_SW(4), given the bandwidth per NPU of each dimension.
 
-    Parameters
-    ----------
-    dims : str
-        Building blocks, innermost first (dissertation, section 3.4.1).
-    bandwidth : sequence of str
-        For each dimension, the bandwidth per NPU in each direction; how an NPU's links share it is described in
-        :func:`cwb.core.fabric.expand`.
-    latency : sequence of str
-        For each dimension, the latency between two NPUs; none unless given.
+    ``dims``: building blocks, innermost first (dissertation, section 3.4.1). ``bandwidth``: for each dimension, the
+    bandwidth per NPU in each direction; how an NPU's links share it is described in :func:`cwb.core.fabric.expand`.
+    ``latency``: for each dimension, the latency between two NPUs; none unless given.
     """
     with locate_errors("dims"):
         blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))

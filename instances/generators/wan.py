@@ -39,10 +39,7 @@ _GSCALE, _EQUINIX, _IDN, _RANDOM = 1, 2, 3, 4
 def gscale(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
     """Google's B4 of 2013: 12 sites, 19 links of random capacity.
 
-    Parameters
-    ----------
-    skewness : Fraction
-        From 0, all links have 200 Mb/s, to 1, from 100 to 300 Mb/s; a multiple of 0.1.
+    ``skewness``: from 0, all links have 200 Mb/s, to 1, from 100 to 300 Mb/s; a multiple of 0.1.
     """
     return _draw_wan(12, GSCALE, skewness, seed, _GSCALE)
 

@@ -4,13 +4,27 @@ The nodes are counted by their rank, as Imase and Itoh do: the links of node x l
 The definitions have loops at some nodes. A loop carries nothing, and a network of cwb has none: it is left out. The
 *nominal degree* d is then the number of links of a node with its loop: the port of the loop is idle, and a bandwidth
 per node is d times that of a link, also at the nodes that have d - 1 links.
+
+Two graphs are in the direct-connect paper as names of figures only. They were found by search for graphs with the
+properties that its tables 7 and 9 state; the tests check these again:
+
+- The *diamond*: a random search found 256 digraphs (up to isomorphism) with 8 nodes, two links from and to every node,
+  no parallel links and diameter 3. For 20 of them there is an all-gather of 3 steps, in halves of shards, that is
+  optimal in bandwidth. Two of these, each other's reverse, are not isomorphic to their reverse (table 9) and give the
+  all-to-all rate of table 7, 1.87e-2 for their Cartesian square; this is one of the two.
+- *Modified de Bruijn graphs*: the loops and the pairs of opposite links of a de Bruijn graph are taken out, and the
+  nodes that they were at are joined in one cycle instead (figure 20). Which cycle is not said: theirs is one in the
+  order of ranks for two letters; for d = 4 it is one with the table's rate, 2.21e-2 on its line graph. There is an
+  all-gather that is optimal in bandwidth, of 4, 5, 3 and 3 steps; it is not a breadth-first one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import gcd
 
+from ...core.errors import InputError
 from ...core.topology import Topology
 from ..schema import MAX_NODES
 from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, make_graph, read_wire
@@ -25,10 +39,7 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
     degree and diameter for d > 2. The direct-connect paper writes it K(d, diameter - 1), the line graph of the complete
     graph of d + 1 nodes, taken diameter - 1 times.
 
-    Parameters
-    ----------
-    diameter : int
-        Length of the words, at least 1.
+    ``diameter``: length of the words, at least 1.
     """
     check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     return _imase_itoh(d, d**diameter + d ** (diameter - 1), bandwidth, latency)
@@ -41,10 +52,7 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
     and degree has (theorem 21). Where x = -d x - a, the definition has a loop, which is left out; there is none if n is
     a multiple of d + 1.
 
-    Parameters
-    ----------
-    d : int
-        Nominal degree: links from every node, with its loops; at least 2.
+    ``d``: nominal degree: links from every node, with its loops; at least 2.
     """
     check_ranges(d=(d, 2, MAX_NODES - 1), n=(n, d + 1))
     return _imase_itoh(d, n, bandwidth, latency)
@@ -56,10 +64,7 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     Node x of d^diameter leads to d x + a (mod d^diameter), a = 0 to d - 1. The d words of one letter repeated have a
     loop in the definition and so one link less here.
 
-    Parameters
-    ----------
-    diameter : int
-        Length of the words, at least 1.
+    ``diameter``: length of the words, at least 1.
     """
     check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     nodes = d**diameter
@@ -87,3 +92,39 @@ def _loops(d: int, n: int) -> int:
 
 def _without_loops(edges: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     return ((source, target) for source, target in edges if source != target)
+
+
+#: Where the links of every node of the diamond lead.
+_DIAMOND = ((3, 7), (0, 4), (5, 7), (1, 2), (5, 6), (0, 6), (1, 2), (3, 4))
+
+#: Order of the nodes in the long cycle, by (letters, length of the words).
+_CYCLES = {
+    (2, 3): (0, 2, 5, 7),
+    (2, 4): (0, 5, 10, 15),
+    (3, 2): (0, 3, 1, 2, 4, 6, 5, 7, 8),
+    (4, 2): (0, 4, 12, 8, 15, 3, 11, 7, 10, 14, 6, 2, 5, 9, 1, 13),
+}
+
+
+def diamond(*, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Diamond: 8 nodes with two links from and to each, diameter 3; found by search."""
+    onward = ((x, y) for x, targets in enumerate(_DIAMOND) for y in targets)
+    return make_graph(nodes=8, links=16, edges=onward, wire=read_wire(bandwidth, latency))
+
+
+def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """De Bruijn graph whose loops and opposite links are replaced by one long cycle, found by search.
+
+    Every node has d links from and to it. Known are (2, 3), (2, 4), (3, 2) and (4, 2), those of the paper.
+
+    ``d``, ``diameter``: number of letters, the degree, and length of the words in the de Bruijn graph.
+    """
+    if (d, diameter) not in _CYCLES:
+        known = ", ".join(str(pair) for pair in _CYCLES)
+        raise InputError(f"no cycle is known for ({d:,}, {diameter:,}); expected one of {known}", place="d, diameter")
+    nodes = d**diameter
+    shifts = {(x, (d * x + a) % nodes) for x in range(nodes) for a in range(d)}
+    kept = {(x, y) for x, y in shifts if (y, x) not in shifts}
+    cycle = _CYCLES[d, diameter]
+    edges = sorted(kept | set(pairwise((*cycle, cycle[0]))))
+    return make_graph(nodes=nodes, links=nodes * d, edges=edges, wire=read_wire(bandwidth, latency))

@@ -11,8 +11,8 @@ from itertools import product
 from typing import Literal
 
 from ...core.bounds import CutCertificate
-from ...core.collective import Collective
-from ...core.conditions import conditions
+from ...core.budget import require_buildable
+from ...core.collective import Collective, conditions
 from ...core.errors import Refusal
 from ...core.instance import Instance
 from ...core.topology import NodeKind, Topology

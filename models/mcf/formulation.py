@@ -16,8 +16,8 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...algorithms.bounds.joint_bounds import pairs_of
+from ...core.budget import require_buildable
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.rows import Lists, Table, rows
 from ...core.topology import Topology
 from .problem import FlowClasses, bandwidth_unit, weights_of

@@ -16,15 +16,13 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import group_of
 from ...algorithms.schedules.serve_in_turn import Ways, serve_pieces
-from ...core.budget import Budget
+from ...core.budget import Budget, require_schedulable
 from ...core.errors import Unsupported
 from ...core.formulation import NoOptions
 from ...core.instance import Instance
 from ...core.kernel import kernel
-from ...core.limits import require_schedulable
 from ...core.outcome import Outcome, Status
-from ...core.ragged import offsets
-from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, offsets
 from ...core.solver import Solver
 from .problem import Exchange, exchange_of
 from .solve import bound, measures

@@ -21,9 +21,9 @@ from ...algorithms.schedules.commodities import (
     needed_sends,
     step_schedule,
 )
+from ...core.budget import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.schedule import StepSchedule
 
 COLUMN_S = 8e-6  #: Seconds that a column takes to be built.

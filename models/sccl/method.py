@@ -9,12 +9,11 @@ from pydantic import Field, model_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.commodities import refuse_unequal_messages, supports_copies
-from ...core.budget import Budget
+from ...core.budget import Budget, why_unbuildable
 from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.limits import why_unbuildable
 from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule

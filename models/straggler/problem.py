@@ -12,11 +12,11 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
 from ...core.bounds import WholeChunks
+from ...core.budget import require_buildable
 from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.timing import Semantics, Timing
 from ...core.topology import NodeKind

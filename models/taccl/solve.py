@@ -27,10 +27,9 @@ from ...algorithms.schedules.commodities import (
     edges_of,
     step_schedule,
 )
-from ...core.budget import Budget
+from ...core.budget import Budget, require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions

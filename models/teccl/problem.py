@@ -11,8 +11,7 @@ import numpy as np
 
 from ...algorithms.epochs.problem import FAR, EpochNetwork, epoch_distances
 from ...algorithms.schedules.commodities import Commodity, chunk_sizes, commodities_of, refuse_unequal_messages
-from ...core.collective import Collective
-from ...core.conditions import conditions
+from ...core.collective import Collective, conditions
 from ...core.errors import InputError, Refusal, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints

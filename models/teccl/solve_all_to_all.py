@@ -15,10 +15,9 @@ from typing import Any, Literal
 from ...algorithms.epochs.problem import FAR
 from ...core.answers import BoundOnly
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPrices, SolverBound
-from ...core.budget import Budget
+from ...core.budget import Budget, require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination

@@ -15,11 +15,10 @@ from ...algorithms.paths.justify import BusyIntervals, justify_schedule
 from ...algorithms.schedules.commodities import chunks_of, edge_labels, needed_sends
 from ...algorithms.schedules.compose import transpose
 from ...core.bounds import SolverBound
-from ...core.budget import Budget, Incumbent
+from ...core.budget import Budget, Incumbent, require_buildable, why_unbuildable
 from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_buildable, why_unbuildable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination

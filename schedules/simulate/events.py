@@ -15,8 +15,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.kernel import interpreted_form, kernel, worth_compiling
-from ...core.ragged import offsets
-from ...core.schedule import Ints
+from ...core.schedule import Ints, offsets
 from .network import Rules, Timeline, Wires
 from .transfers import Transfers
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.kernel import interpreted_form
-from ...core.ragged import ranges
-from ...core.schedule import Floats, Ints
+from ...core.schedule import Floats, Ints, ranges
 from .events import count_arrival, gates_of, start_sends
 from .network import Timeline, Wires
 from .transfers import Transfers

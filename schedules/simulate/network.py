@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.instance import Instance
-from ...core.ragged import offsets
-from ...core.schedule import Bools, Chunks, Floats, Ints, Sends
+from ...core.schedule import Bools, Chunks, Floats, Ints, Sends, offsets
 from ...core.timing import Timing
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trace import SimulationMode

@@ -11,7 +11,7 @@ behind k links of latencies l_1, ..., l_k has the last piece after
 which equals the simulation at these rates piece by piece (:func:`simulate_shares`). In an in-out tree the reduction
 and the broadcast are one pipeline: latencies and links of both add up.
 
-Costs of ranks (:class:`~cwb.core.rank_costs.RankCosts`) are shared like links: the fullest adder may set F, an adder
+Costs of ranks (:class:`~cwb.core.timing.RankCosts`) are shared like links: the fullest adder may set F, an adder
 that begins when data has arrived is one more link, and a piece lasts at least as long as the messages of it that any
 rank sends; each message delays its piece by the overhead.
 

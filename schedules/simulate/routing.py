@@ -15,10 +15,9 @@ from zlib import crc32
 
 import numpy as np
 
+from ...core.budget import require_schedulable
 from ...core.errors import InputError
-from ...core.limits import require_schedulable
-from ...core.ragged import offsets
-from ...core.schedule import Ints, Sends
+from ...core.schedule import Ints, Sends, offsets
 from ...core.topology import Topology
 from ...core.trace import Routing, Trace
 from .transfers import Transfers

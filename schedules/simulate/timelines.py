@@ -8,8 +8,7 @@ from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import worth_compiling
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Floats, Ints, Sends
+from ...core.schedule import Floats, Ints, Sends, offsets, ranges
 from ...core.trace import SimulationMode, Trace
 from .compiled_runs import compiled_levels
 from .events import simulate_by_events, simulate_by_levels

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel, worth_compiling
-from ...core.ragged import offsets
-from ...core.schedule import Floats, Ints, Sends
+from ...core.schedule import Floats, Ints, Sends, offsets
 from .answers import SendFindings
 from .holdings import Members
 

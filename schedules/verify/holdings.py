@@ -21,8 +21,7 @@ from itertools import chain
 
 import numpy as np
 
-from ...core.ragged import offsets, ranges
-from ...core.schedule import Bools, Chunks, Ints, Sends
+from ...core.schedule import Bools, Chunks, Ints, Sends, offsets, ranges
 from .network import Network
 
 NOTHING = -1

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.collective import Collective
-from ...core.conditions import Condition, conditions
+from ...core.collective import Collective, Condition, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints

@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from ...algorithms.breadth_first.broadcast import PieceRanges
+from ...core.budget import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_schedulable
-from ...core.ragged import ranges
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule, ranges
 
 MAX_SENDS = 30_000_000  #: More sends than this take more memory than a small machine has.
 

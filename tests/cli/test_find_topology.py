@@ -143,7 +143,7 @@ def test_bad_input(arguments, message):
 
 def test_networks_are_shown_without_a_schedule_where_time_is_up(monkeypatch, tmp_path):
     """Networks found in time are printed and written; a schedule that would take too long is reported as missing."""
-    monkeypatch.setattr("cwb.core.limits.SEND_S", 1e9)
+    monkeypatch.setattr("cwb.core.budget.SEND_S", 1e9)
     words = ["--nodes", "16", "--degree", "4", "--time-limit", "1 h", "-o", str(tmp_path / "n.json")]
     result = CliRunner().invoke(find_topology, words, catch_exceptions=False, standalone_mode=False)
     assert result.return_value == 4

@@ -79,7 +79,7 @@ def test_without_time_the_schedule_stays(first_schedule, tmp_path, monkeypatch):
     write_schedule(tmp_path / "s.json", *first_schedule)
     with pytest.raises(OutOfTime):
         run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 ns")
-    monkeypatch.setattr("cwb.core.limits.SEND_S", 1e9)
+    monkeypatch.setattr("cwb.core.budget.SEND_S", 1e9)
     status, out, err = run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 h")
     assert status == 0
     assert out.endswith("s, as before\n")

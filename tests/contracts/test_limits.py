@@ -12,10 +12,9 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cwb.core.budget import Budget
+from cwb.core.budget import Budget, limited_by
 from cwb.core.errors import OutOfTime
 from cwb.core.instance import Instance
-from cwb.core.limits import limited_by
 from cwb.core.record import RunRecord
 from cwb.harness import Request, interrupt, registry, run
 from cwb.harness.request import Listener

@@ -13,8 +13,15 @@ from itertools import permutations
 import cwb
 import pytest
 from cwb.core import collective
-from cwb.core.collective import BUILT_IN, Collective, Demand, collective_named, collective_names, register_collective
-from cwb.core.conditions import conditions
+from cwb.core.collective import (
+    BUILT_IN,
+    Collective,
+    Demand,
+    collective_named,
+    collective_names,
+    conditions,
+    register_collective,
+)
 from cwb.core.errors import InputError
 from hypothesis.vendor.pretty import pretty
 

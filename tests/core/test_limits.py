@@ -8,19 +8,20 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from cwb.core import limits
-from cwb.core.budget import Budget, NoClock
-from cwb.core.errors import OutOfTime, Unsupported
-from cwb.core.limits import (
+from cwb.core import budget
+from cwb.core.budget import (
     HOP_S,
     MOST_COLUMNS,
     SEND_S,
+    Budget,
+    NoClock,
     limited_by,
     require_buildable,
     require_schedulable,
     why_unbuildable,
     why_unschedulable,
 )
+from cwb.core.errors import OutOfTime, Unsupported
 from cwb.core.topology import Topology
 from cwb.harness.clock import WallClock
 from cwb.instances import load
@@ -42,7 +43,7 @@ class Countdown(NoClock):
 
 def test_nobody_waits() -> None:
     """Without anybody who waits everything is passed on."""
-    assert list(limits.iterate_in_time(range(100_000), 100_000, "numbers")) == list(range(100_000))
+    assert list(budget.iterate_in_time(range(100_000), 100_000, "numbers")) == list(range(100_000))
 
 
 def test_it_ends_where_the_time_does() -> None:
@@ -55,8 +56,8 @@ def test_it_ends_where_the_time_does() -> None:
             yield number
 
     with limited_by(Budget(5, clock=Countdown(3)), LOADING), pytest.raises(OutOfTime) as caught:
-        list(limits.iterate_in_time(numbers(), 10**9, "numbers"))
-    assert len(made) == 3 * limits.ITEMS_PER_CHECK
+        list(budget.iterate_in_time(numbers(), 10**9, "numbers"))
+    assert len(made) == 3 * budget.ITEMS_PER_CHECK
     assert (
         str(caught.value) == "the time limit of 5 s ran out while loading the instance: 49,152 of 1,000,000,000 numbers"
     )
@@ -114,7 +115,7 @@ def test_what_is_small_is_loaded_whatever_the_limit() -> None:
 def test_the_size_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first line says how large the network will be, by its closed form; the others how far it is."""
     monkeypatch.setattr("cwb.instances.generators.building.ITEMS_PER_REPORT", 1000)
-    monkeypatch.setattr(limits, "ITEMS_PER_REPORT", 2 * limits.ITEMS_PER_CHECK)
+    monkeypatch.setattr(budget, "ITEMS_PER_REPORT", 2 * budget.ITEMS_PER_CHECK)
     lines: list[str] = []
     with limited_by(Budget(progress=lines.append)):
         load("torus(100, 100)")

@@ -15,7 +15,7 @@ import pytest
 from cwb.cli.main import run
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
-from cwb.core.rank_costs import RankCosts
+from cwb.core.timing import RankCosts
 from cwb.core.trace import Routing, SimulationMode
 from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.simulators import goal_text

@@ -16,7 +16,7 @@ from cwb.instances import load
 from cwb.instances.demand import with_demand
 from cwb.instances.edits import Edit, edit_instance
 from cwb.instances.loader import from_data
-from cwb.instances.schema_export import schema_text
+from cwb.instances.schema import schema_text
 from cwb.schedules.files import read_schedule, write_schedule
 from jsonschema import Draft202012Validator
 

@@ -13,7 +13,7 @@ from cwb import load
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric
-from cwb.core.rank_costs import RankCosts
+from cwb.core.timing import RankCosts
 from cwb.core.topology import Topology
 from cwb.core.trace import Routing
 from cwb.instances.loader import MAX_KEYS, read_json, shipped_instances, shipped_workloads

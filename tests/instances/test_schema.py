@@ -17,7 +17,7 @@ from cwb.core.fields import run_validation
 from cwb.core.units import UnitKind, parse
 from cwb.instances import schema as classes
 from cwb.instances.loader import shipped_instances, shipped_workloads
-from cwb.instances.schema_export import FORMATS, schema_text
+from cwb.instances.schema import FORMATS, schema_text
 
 INSTANCES = files("cwb.instances")
 PUBLISHED = {"instance": INSTANCES / "schema.json", "workload": INSTANCES / "workloads" / "schema.json"}

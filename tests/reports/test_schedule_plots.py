@@ -13,8 +13,7 @@ from math import dist
 import numpy as np
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.ragged import offsets
-from cwb.core.schedule import sends_from_lists
+from cwb.core.schedule import offsets, sends_from_lists
 from cwb.core.text import printable
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace

@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import bottlenecks
-from ....core.limits import require_buildable
+from ....core.budget import require_buildable
 from ....core.rows import Lists
 from ....core.schedule import Ints
 from ..problem import TreePatterns

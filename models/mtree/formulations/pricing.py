@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.one_tree import shortest_paths
-from ....core.limits import require_buildable
+from ....core.budget import require_buildable
 from ....core.schedule import Floats
 from ..problem import LinkPrices
 

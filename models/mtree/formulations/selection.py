@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
-from ....core.limits import require_buildable
+from ....core.budget import require_buildable
 from ....core.rows import Lists, Table, rows
 from ..problem import CandidateTrees
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.bounds import schedule_bounds as bounds
 from cwb.core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate
-from cwb.core.collective import Collective, Demand, collectives
-from cwb.core.conditions import conditions
+from cwb.core.collective import Collective, Demand, collectives, conditions
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.instance import Instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from cwb.algorithms.schedules.serve_in_turn import Ways, serve_pieces
-from cwb.core.ragged import offsets
+from cwb.core.schedule import offsets
 
 
 def test_what_has_far_to_go_is_served_first():

@@ -6,8 +6,7 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from cwb.core.collective import Collective, Demand
-from cwb.core.conditions import conditions
+from cwb.core.collective import Collective, Demand, conditions
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from hypothesis import given, settings

@@ -10,8 +10,7 @@ from itertools import pairwise
 
 import pytest
 from cwb.core.budget import Budget
-from cwb.core.collective import Demand, collective_named
-from cwb.core.conditions import conditions
+from cwb.core.collective import Demand, collective_named, conditions
 from cwb.core.instance import Instance
 from cwb.core.method import Method
 from cwb.core.outcome import Status

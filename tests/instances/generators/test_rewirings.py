@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from cwb.core.errors import InputError
-from cwb.instances.generators.rewirings import diamond, modified_de_bruijn
+from cwb.instances.generators.words import diamond, modified_de_bruijn
 from scipy import sparse
 from scipy.optimize import linprog
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement, product
 
-from cwb.core.conditions import conditions
+from cwb.core.collective import conditions
 from cwb.core.topology import NodeKind
 from cwb.schedules.verify.grid import grid_of
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
-from cwb.core.rank_costs import RankCosts
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
+from cwb.core.timing import RankCosts
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
 

@@ -12,7 +12,7 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.rank_costs import RankCosts
+from cwb.core.timing import RankCosts
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals

@@ -13,7 +13,7 @@ import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.pipelining import ENOUGH, PIECES
-from cwb.core.ragged import offsets
+from cwb.core.schedule import offsets
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking

@@ -13,7 +13,7 @@ from cwb.algorithms.bounds.schedule_bounds import best_bound
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.rank_costs import RankCosts
+from cwb.core.timing import RankCosts
 from cwb.core.trace import Routing, SimulationMode, routing_named
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from cwb.core.ragged import offsets
+from cwb.core.schedule import offsets
 from cwb.core.trees import TreeKind, TreePacking
 
 

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
-from cwb.core.ragged import offsets
-from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
+from cwb.core.schedule import Chunks, Schedule, StepSchedule, offsets, sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from cwb.core.ragged import offsets
-from cwb.core.schedule import Schedule, StepSchedule
+from cwb.core.schedule import Schedule, StepSchedule, offsets
 from cwb.core.trees import TreePacking
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 
-from cwb.core.conditions import conditions
+from cwb.core.collective import conditions
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.topology import NodeKind
 from cwb.core.trees import TreeKind, TreePacking

@@ -7,7 +7,7 @@ from fractions import Fraction
 import cwb
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.rank_costs import RankCosts
+from cwb.core.timing import RankCosts
 from cwb.core.topology import NodeKind
 
 
