@@ -18,10 +18,9 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.breadth_first.broadcast import Broadcast, PieceRanges
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...algorithms.schedules.problem import equal_chunks
-from ...core.budget import Budget
+from ...core.budget import Budget, why_unschedulable
 from ...core.collective import Collective
 from ...core.instance import Instance
-from ...core.limits import why_unschedulable
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints, Sends, StepSchedule
 from .problem import Choices

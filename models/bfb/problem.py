@@ -12,9 +12,9 @@ import numpy as np
 
 from ...algorithms.breadth_first.broadcast import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
+from ...core.budget import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.topology import Topology
 
 WIDEST = 10**15  #: Times that the linear program can hold beside one another.

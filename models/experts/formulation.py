@@ -8,9 +8,9 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.answers import Placement
+from ...core.budget import require_buildable
 from ...core.experts import Experts
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from .packing import Slots, largest, placement_of
 
 

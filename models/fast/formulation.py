@@ -7,7 +7,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.limits import require_buildable
+from ...core.budget import require_buildable
 from ...core.rows import Lists, Table, rows
 from .problem import Exchange
 

@@ -27,8 +27,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
-from ...core.ragged import offsets
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, offsets
 from ...core.solver import Solver
 from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...algorithms.epochs.search import EpochPlan
 from ...algorithms.schedules.commodities import chunks_of
-from ...core.ragged import offsets
-from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, offsets
 from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets
 from .problem import MAX_COMMODITIES, EpochProblem

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
-from ...core.budget import Budget
+from ...core.budget import Budget, require_buildable
 from ...core.instance import Instance
-from ...core.limits import require_buildable
 from ...core.outcome import Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver, SolverOptions

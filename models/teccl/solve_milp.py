@@ -8,11 +8,10 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from ...core.budget import Budget
+from ...core.budget import MOST_COLUMNS, Budget, require_buildable
 from ...core.errors import InputError
 from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.limits import MOST_COLUMNS, require_buildable
 from ...core.outcome import Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
