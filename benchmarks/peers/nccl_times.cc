@@ -1,6 +1,7 @@
 // Times of NCCL's own performance model. It is linked with src/graph/tuning.cc of a checkout, which it stands in for the
 // rest of NCCL to. A line of stdin is a machine, its graphs and a call; the answer is the time of every algorithm and
-// protocol in microseconds, negative where there is none. nccl_tuning.py compiles it and says what the columns are.
+// protocol in microseconds, negative where there is none. With -DSYMMETRIC and src/sym_kernels.cc the symmetric kernel,
+// its SMs and its estimate follow. nccl_tuning.py compiles it and says what the columns are.
 
 #include <cstdarg>
 #include <cstdio>
@@ -50,12 +51,66 @@ void ncclDebugLog(ncclDebugLogLevel, unsigned long, const char*, int, const char
 const char* ncclGetEnv(const char*) { return nullptr; }
 #endif
 
+#ifdef SYMMETRIC
+#include "sym_kernels.h"
+#include "dev_runtime.h"
+#include "transport.h"
+static ncclTeam team(int ranks) {
+  ncclTeam made = {};
+  made.nRanks = ranks;
+  return made;
+}
+extern "C" {
+ncclTeam_t ncclTeamLsa(ncclComm_t comm) { return team(comm->nRanks / comm->nNodes); }
+ncclTeam_t ncclTeamRail(ncclComm_t comm) { return team(comm->nNodes); }
+int ncclLLA2ACalcSlots(int, int) { return 0; }
+ncclResult_t ncclLLA2ACreateRequirement(int, int, ncclLLA2AHandle_t*, ncclDevResourceRequirements_t*) {
+  return ncclSuccess;
+}
+ncclResult_t ncclGinOutboxCreateRequirement(int, int, ncclGinOutboxHandle*, ncclDevResourceRequirements*) {
+  return ncclSuccess;
+}
+ncclResult_t ncclGinInboxA2ACreateRequirement(ncclTeam, int, int, ncclGinInboxA2AHandle*, ncclDevResourceRequirements*) {
+  return ncclSuccess;
+}
+}
+ncclResult_t ncclDevrInitOnce(ncclComm*) { return ncclSuccess; }
+ncclResult_t ncclDevrCommCreateInternal(ncclComm*, ncclDevCommRequirements*, ncclDevComm*, bool, ncclDevCommCompat*) {
+  return ncclSuccess;
+}
+
+// Print the choice for 32-bit floats in registered buffers; without NICs or a kernel, a name that no kernel has.
+static void symmetric(ncclComm* comm, int call, size_t bytes, bool direct, bool adds, float nic) {
+  comm->cudaArch = comm->minCompCap * 10;
+  comm->nvlsSupport = adds;
+  comm->config.minCTAs = 1;
+  comm->config.maxCTAs = 64;
+  comm->minNetBw = nic;
+  comm->isAllDirectNvlink = direct;
+  comm->nvlsResources = (ncclNvlsSharedRes*)calloc(1, sizeof(ncclNvlsSharedRes));
+  comm->nvlsResources->nHeads = comm->nRanks / comm->nNodes;
+  ncclSymkInitOnce(comm);
+  size_t own = call == ncclFuncAllReduce ? bytes : (bytes + comm->nRanks - 1) / comm->nRanks;
+  size_t elements = (own + 1023) / 1024 * 256;
+  float time = -1;
+  int sms = 0, warps;
+  bool forced;
+  ncclSymkKernelId kernel = ncclSymkKernelId_Count;
+  if (nic > 0 && ncclSymkAvailable(comm, ncclFunc_t(call), ncclDevSum, ncclFloat, elements)) {
+    ncclSymkPickKernel(comm, ncclFunc_t(call), ncclDevSum, ncclFloat, elements, elements, 1, ncclSymSendRegRecvReg,
+                       &time, &kernel, &sms, &warps, &forced);
+  }
+  printf("%s %d %.9g", ncclSymkKernelIdToString(kernel), sms, time);
+  free(comm->nvlsResources);
+}
+#endif
+
 int main() {
   int ranks, nodes, capability, amd, nvlink, near, collnet, through_one, call;
-  float net_us;
+  float net_us, nic;
   size_t bytes;
-  while (scanf("%d %d %d %d %d %d %d %d %f %d %zu", &ranks, &nodes, &capability, &amd, &nvlink, &near, &collnet,
-               &through_one, &net_us, &call, &bytes) == 11) {
+  while (scanf("%d %d %d %d %d %d %d %d %f %f %d %zu", &ranks, &nodes, &capability, &amd, &nvlink, &near, &collnet,
+               &through_one, &net_us, &nic, &call, &bytes) == 12) {
     auto comm = (ncclComm*)calloc(1, sizeof(ncclComm));
     ncclTopoGraph found[7];
     ncclTopoGraph* graphs[7];
@@ -143,6 +198,9 @@ int main() {
         printf("%.9g ", time);
       }
     }
+#ifdef SYMMETRIC
+    symmetric(comm, call, bytes, nvlink || ranks == nodes, found[NCCL_ALGO_NVLS].nChannels > 0, nic);
+#endif
     printf("\n");
 #if NCCL_VERSION_CODE >= 22700
     free(comm->rankToNode);

@@ -11,6 +11,9 @@ time must be the same to the precision of NCCL's 32-bit numbers, and so must the
 precision of another's. What differs is printed. The table of ``tuning.cc`` is restricted as in ``src/enqueue.cc``,
 which does not compile alone: in a box of more than 32 GPUs, NVLS is for an all-reduce only. ``--store CSV`` writes some
 cases, for the test of the model.
+
+For 2.30.7, ``src/sym_kernels.cc`` takes part in the same way: the symmetric kernel that NCCL takes, its SMs and its
+time are compared too.
 """
 
 from __future__ import annotations
@@ -31,10 +34,12 @@ from typing import NamedTuple
 from cwb.core.collective import Collective
 from cwb.heuristics.nccl import model
 from cwb.heuristics.nccl.constants import GENERATIONS, TUNINGS, Algorithm, Protocol, Tuning
+from cwb.heuristics.nccl.symmetric import choose_symmetric
 
 CAPABILITIES = dict(zip(GENERATIONS, (70, 80, 90, 100), strict=True))
 CALLS = model.COLLECTIVES  # in NCCL's order
 PRECISION = 1e-5
+SYMMETRIC = "2.30.7"
 
 
 class Case(NamedTuple):
@@ -43,6 +48,7 @@ class Case(NamedTuple):
     machine: model.Machine
     collective: Collective
     size: int
+    nic_GBps: float
 
     def line(self) -> str:
         """Write the case for ``nccl_times.cc``."""
@@ -54,6 +60,7 @@ class Case(NamedTuple):
             one.nodes,
             *map(int, flags),
             one.net_us,
+            self.nic_GBps,
             CALLS.index(self.collective),
             self.size,
         ]
@@ -97,7 +104,9 @@ def draw(random: Random, tuning: Tuning) -> Case:
         net_us=random.choice([0.0, 1.5, 5.0]),
         collnet=collnet,
     )
-    return Case(machine, random.choice(CALLS), int(2 ** random.uniform(0, 35)))
+    return Case(
+        machine, random.choice(CALLS), int(2 ** random.uniform(0, 37)), random.choice([12.5, 25.0, 50.0, 100.0])
+    )
 
 
 def compile_times(checkout: Path, headers: Path, version: str, folder: Path) -> Path:
@@ -118,16 +127,24 @@ def compile_times(checkout: Path, headers: Path, version: str, folder: Path) -> 
     program = folder / "times"
     files = [Path(__file__).with_name("nccl_times.cc"), source / "graph" / "tuning.cc"]
     words = ["g++", "-std=c++17", "-O1", "-w", "-DNCCL_OS_LINUX", *(f"-I{path}" for path in include), *files]
+    if version == SYMMETRIC:
+        words += [
+            "-DSYMMETRIC",
+            source / "sym_kernels.cc",
+            "-no-pie",
+            "-Wl,--unresolved-symbols=ignore-all",
+            "-Wl,-z,lazy",
+        ]
     subprocess.run(list(map(str, [*words, "-o", program, "-ldl"])), check=True)
     return program
 
 
-def differences(case: Case, tuning: Tuning, answer: str) -> Iterator[str]:
+def differences(case: Case, tuning: Tuning, answer: list[str]) -> Iterator[str]:
     """Compare all times, then the choices."""
     old = tuning.version < (2, 17)
     algorithms = list(Algorithm)[: 3 if old else 6 if tuning.version < (2, 23) else 7]
     cells = [(algorithm, protocol) for algorithm in algorithms for protocol in Protocol]
-    theirs = {cell: 1e-6 * time for cell, time in zip(cells, map(float, answer.split()), strict=True) if time >= 0}
+    theirs = {cell: 1e-6 * time for cell, time in zip(cells, map(float, answer), strict=True) if time >= 0}
     if case.machine.per_node > 32 and case.collective is not Collective.ALL_REDUCE:
         theirs.pop((Algorithm.NVLS, Protocol.SIMPLE), None)
     table = model.table(case.machine, tuning, case.collective)
@@ -147,6 +164,21 @@ def differences(case: Case, tuning: Tuning, answer: str) -> Iterator[str]:
             yield "choice"
 
 
+def symmetric_differences(case: Case, tuning: Tuning, kernel: str, sms: str, time_us: str) -> Iterator[str]:
+    """Compare the symmetric kernel."""
+    pick = choose_symmetric(case.machine, tuning, case.collective, case.size, case.nic_GBps)
+    if pick is None or kernel == "Unknown":
+        if (pick is None) != (kernel == "Unknown"):
+            yield f"{kernel} only {'NCCL' if pick is None else 'cwb'}"
+        return
+    # NCCL gives this kernel's time in seconds where it has microseconds for all others
+    unit = 1.0 if kernel == "AllGather_RailRing_LsaSTMC" else 1e-6
+    if (pick.kernel, pick.sms) != (kernel, int(sms)):
+        yield f"{kernel} {sms} is {pick.kernel} {pick.sms}"
+    elif not isclose(pick.seconds, float(time_us) * unit, rel_tol=PRECISION):
+        yield f"{kernel} time"
+
+
 def main() -> None:
     """Compare all versions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -156,8 +188,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", type=Path, help="write 20 cases of each version, with all times in us")
     given = parser.parse_args()
-    rows = ["version,case,times_us"]
-    print("| NCCL | cases | times compared | different |\n|---|---:|---:|---:|")
+    rows = ["version,case,times_us_and_kernel"]
+    print("| NCCL | cases | times | symmetric kernels | different |\n|---|---:|---:|---:|---:|")
     for version, tuning in TUNINGS.items():
         random = Random(given.seed)  # noqa: S311 - cases are drawn
         cases = [draw(random, tuning) for _ in range(given.cases // len(TUNINGS) + 1)]
@@ -165,21 +197,27 @@ def main() -> None:
             program = compile_times(given.nccl, given.headers, version, Path(folder))
             text = "".join(f"{case.line()}\n" for case in cases)
             answers = subprocess.run([program], input=text, capture_output=True, text=True, check=True).stdout
+        lines = [line.split() for line in answers.splitlines()]
+        kernels = [line[-3:] for line in lines] if version == SYMMETRIC else []
+        times = [line[: len(line) - 3 * bool(kernels)] for line in lines]
         rows += [
-            f"{version},{case.line()},{answer.strip()}"
-            for case, answer in list(zip(cases, answers.splitlines(), strict=True))[:20]
+            f"{version},{case.line()},{' '.join(line)}" for case, line in list(zip(cases, lines, strict=True))[:20]
         ]
         found: Counter[str] = Counter()
         first: dict[str, Case] = {}
-        lines = answers.splitlines()
-        for case, answer in zip(cases, lines, strict=True):
-            for difference in differences(case, tuning, answer):
+        for case, one in zip(cases, times, strict=True):
+            for difference in differences(case, tuning, one):
                 found[difference] += 1
                 first.setdefault(difference, case)
-        compared = sum(float(time) >= 0 for answer in lines for time in answer.split())
-        print(f"| {version} | {len(cases):,} | {compared:,} | {found.total():,} |", flush=True)
-        for difference, times in found.most_common():
-            print(f"  {times} {difference}: {first[difference]}")
+        for case, kernel in zip(cases, kernels, strict=bool(kernels)):
+            for difference in symmetric_differences(case, tuning, *kernel):
+                found[difference] += 1
+                first.setdefault(difference, case)
+        compared = sum(float(time) >= 0 for one in times for time in one)
+        chosen = sum(kernel != "Unknown" for kernel, _, _ in kernels)
+        print(f"| {version} | {len(cases):,} | {compared:,} | {chosen:,} | {found.total():,} |", flush=True)
+        for difference, count in found.most_common():
+            print(f"  {count} {difference}: {first[difference]}")
     if given.store:
         given.store.write_text("\n".join(rows) + "\n", encoding="utf-8")
 

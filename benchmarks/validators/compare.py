@@ -1,6 +1,6 @@
 """Times of exported schedules in simulators that others wrote, beside those of ``cwb simulate``.
 
-    python benchmarks/validators/compare.py --loggopsim FOLDER --astra PROGRAM -o docs/benchmarks/validators.csv
+    python benchmarks/validators/compare.py --loggopsim FOLDER --astra PROGRAM --htsim PROGRAM -o validators.csv
 
 A schedule is solved, written to a file, exported, and run unmodified. README.md beside this file says how each program
 is got and built. One that is not named or not there is left out, with a line on stderr. The table of the page is on
@@ -65,6 +65,11 @@ def export_astra(file: Path, folder: Path) -> str:
     return digest(path.read_bytes().hex() for path in sorted((folder / "run").rglob("*.*")))
 
 
+def export_htsim(file: Path, folder: Path) -> str:
+    """Write a connection matrix, and return its digest."""
+    return digest([str(cwb.export_htsim(file, output=folder / "s.cm").content)])
+
+
 def digest(parts: Iterable[str]) -> str:
     """Return the first 16 digits of a digest."""
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
@@ -89,6 +94,17 @@ def run_astra(program: Path, folder: Path) -> int:
     }
     words = [f"--{key}-configuration={value}" for key, value in options.items()]
     return latest(r"finished, (\d+) cycles", call([program, *words], folder / "run"))
+
+
+def run_htsim(program: Path, folder: Path) -> int:
+    """Run Ultra Ethernet's packet simulator on a fat tree of 16 hosts: 100 Gb/s and 1 us per link."""
+    model = ["-nodes", 16, "-linkspeed", 100_000, "-hop_latency", 1, "-end", 10_000_000, "-o", "log"]
+    text = call([program, "-tm", "s.cm", *model], folder)
+    messages = sum("->" in line for line in (folder / "s.cm").read_text().splitlines())
+    times = [round(float(time) * 1000) for time in re.findall(r"finished at ([\d.]+)", text)]
+    if len(times) != messages:
+        raise ValueError(f"{len(times)} of {messages} messages ended")
+    return max(times)
 
 
 def call(words: list[object], folder: Path) -> str:
@@ -116,6 +132,9 @@ class Simulator:
     mode: str
     export: Callable[[Path, Path], str]
     run: Callable[[Path, Path], int]
+    sizes: tuple[str, ...] = SIZES
+    methods: tuple[str, ...] = METHODS
+    routing: str | None = None
 
 
 SIMULATORS = {
@@ -133,6 +152,16 @@ SIMULATORS = {
         export_astra,
         run_astra,
     ),
+    "htsim": Simulator(
+        "40ccb05",
+        ("fat_tree(4, bandwidth='12.5 GB/s', latency='1 us')",),
+        "cut-through",
+        export_htsim,
+        run_htsim,
+        sizes=("4 MB", "32 MB"),
+        methods=METHODS[:5],  # routing spray is simulated for schedules in steps
+        routing="spray",
+    ),
 }
 
 
@@ -141,8 +170,8 @@ def compare(name: str, program: Path) -> Iterator[Row]:
     one = SIMULATORS[name]
     for network in one.networks:
         for collective in COLLECTIVES:
-            for method in METHODS:
-                for size in SIZES:
+            for method in one.methods:
+                for size in one.sizes:
                     with TemporaryDirectory() as folder:
                         found = solve(one, network, collective, method, size, Path(folder))
                         if found is None:
@@ -164,7 +193,7 @@ def solve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run = cwb.solve(network, method, collective=collective, size=size, output=file)
-            return one.export(file, folder), cwb.simulate(run, mode=one.mode).completion_s * 1e9
+            return one.export(file, folder), cwb.simulate(run, mode=one.mode, routing=one.routing).completion_s * 1e9
     except CwbError:
         return None
 
@@ -194,6 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--loggopsim", type=Path, help="folder of LogGOPSim and txt2bin")
     parser.add_argument("--astra", type=Path, help="AstraSim_Analytical_Congestion_Aware")
+    parser.add_argument("--htsim", type=Path, help="htsim_uec")
     parser.add_argument("-o", "--output", type=Path, default=Path("validators.csv"))
     parser.add_argument("--table", type=Path)
     given = parser.parse_args()
