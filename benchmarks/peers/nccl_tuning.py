@@ -186,7 +186,9 @@ def main() -> None:
     parser.add_argument("--headers", type=Path, required=True, help="a folder with CUDA's headers")
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", type=Path, help="write 20 cases of each version, with all times in us")
+    parser.add_argument(
+        "--store", type=Path, help="write 20 cases of each version, 60 of the last, with all times in us"
+    )
     given = parser.parse_args()
     rows = ["version,case,times_us_and_kernel"]
     print("| NCCL | cases | times | symmetric kernels | different |\n|---|---:|---:|---:|---:|")
@@ -201,7 +203,8 @@ def main() -> None:
         kernels = [line[-3:] for line in lines] if version == SYMMETRIC else []
         times = [line[: len(line) - 3 * bool(kernels)] for line in lines]
         rows += [
-            f"{version},{case.line()},{' '.join(line)}" for case, line in list(zip(cases, lines, strict=True))[:20]
+            f"{version},{case.line()},{' '.join(line)}"
+            for case, line in list(zip(cases, lines, strict=True))[: 60 if kernels else 20]
         ]
         found: Counter[str] = Counter()
         first: dict[str, Case] = {}

@@ -27,6 +27,7 @@ from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
 from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, seconds, table, without
 from .model import Table as CostTable
 from .search import Channel, Rings, graphs, rings
+from .symmetric import SymmetricPick, choose_symmetric
 
 SENDS = "send/recv"  #: Name of an exchange without an algorithm.
 
@@ -56,6 +57,9 @@ class NcclOptions(Strict):
     )
     net_latency_us: float = Field(
         0.0, ge=0, le=1e6, description="Latency in us that the network's plugin reports to NCCL."
+    )
+    symmetric: bool = Field(
+        False, description="Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."
     )
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Rates = Field(
@@ -168,6 +172,15 @@ class Prediction:
     def pick(self, size: float, among: tuple[Algorithm, ...] = tuple(Algorithm)) -> Pick | None:
         """Return NCCL's choice at a size in bytes, among some algorithms; None if there is none."""
         return choose(self.machine, self.tuning, without(self.costs, among, Protocol), size)
+
+    def symmetric_pick(self, size: float) -> SymmetricPick | None:
+        """Return the symmetric kernel that NCCL takes at a size in bytes; None without the option or a kernel."""
+        if not self.options.symmetric:
+            return None
+        links = self.problem.topology.links
+        nics = (float(links[nic.out].bandwidth_Bps) for box in self.boxes.boxes for nic in box.nics)
+        rate = min(nics, default=0.0) / 1e9
+        return choose_symmetric(self.machine, self.tuning, self.problem.collective, size, rate)
 
     @cached_property
     def drawable(self) -> tuple[Algorithm, ...]:
@@ -314,18 +327,26 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         told = f"NCCL {found.version} takes {SENDS}, and predicts no time for them"
         return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
     graph = found.machine.graphs[made.algorithm]
+    kernel = found.symmetric_pick(size)
+    predicted_s = pick.seconds if kernel is None else kernel.seconds
     factor = float(found.problem.collective.busbw_factor(found.problem.n))
     metrics |= {
         "algorithm": pick.algorithm.value,
         "protocol": pick.protocol.value,
-        "predicted_s": pick.seconds,
-        "predicted_GBps": size / pick.seconds / 1e9,
-        "predicted_busbw_GBps": factor * size / pick.seconds / 1e9,
+        "predicted_s": predicted_s,
+        "predicted_GBps": size / predicted_s / 1e9,
+        "predicted_busbw_GBps": factor * size / predicted_s / 1e9,
         "schedule": made.algorithm.value,
         "channels": graph.channels,
         "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
     }
     told = f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
+    if kernel is not None:
+        metrics |= {"kernel": kernel.kernel, "sms": kernel.sms}
+        told = f"with symmetric memory NCCL {found.version} takes {kernel.kernel} ({kernel.sms} SM): "
+        told += f"{kernel.seconds * 1e6:.4g} us; the schedule is that of {pick.algorithm.value}, taken without it"
+    elif options.symmetric:
+        told = f"no symmetric kernel here; {told}"
     if made.algorithm is not pick.algorithm:
         told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
     return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
@@ -359,6 +380,8 @@ METHOD = heuristic(
         "predicted_s": Metric("the time that NCCL predicts", "s"),
         "predicted_GBps": Metric("size of the collective over that time", "GB/s"),
         "predicted_busbw_GBps": Metric("the same times the factor of the bus bandwidth", "GB/s"),
+        "kernel": Metric("the symmetric kernel that NCCL takes, with registered buffers"),
+        "sms": Metric("streaming multiprocessors of that kernel"),
         "schedule": Metric("whose schedule the answer is"),
         "channels": Metric("channels of NCCL's graph"),
         "channel_GBps": Metric("speed of a channel", "GB/s"),

@@ -13,6 +13,7 @@ from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.heuristics.nccl.constants import TUNINGS, Algorithm, Protocol
 from cwb.heuristics.nccl.method import NcclOptions, prediction
 from cwb.heuristics.nccl.model import COLLECTIVES, Graph, Machine, seconds, table
+from cwb.heuristics.nccl.symmetric import choose_symmetric
 from cwb.instances import load
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -144,16 +145,16 @@ def test_wrong_versions_are_refused():
 
 @pytest.mark.parametrize("version", TUNINGS)
 def test_all_times_are_those_of_nccls_own_code(version):
-    """Every algorithm and protocol has the time that NCCL's tuning.cc has, on 20 random machines of each version."""
+    """Every algorithm and protocol has the time, and so has the symmetric kernel, that NCCL's code gives."""
     cases = [row for row in rows("nccl_code.csv") if row["version"] == version]
-    assert len(cases) == 20
+    assert len(cases) == (60 if version == "2.30.7" else 20)
     for case in cases:
         words = [float(word) for word in case["case"].split()]
-        ranks, nodes, capability, amd, nvlink, near, collnet, through_one, net_us, call, size = words[:11]
+        ranks, nodes, capability, amd, nvlink, near, collnet, through_one, net_us, nic, call, size = words[:12]
         graphs = {
             algorithm: Graph(int(channels), intra, inter, bool(through_one))
             for algorithm, (channels, intra, inter) in zip(
-                Algorithm, zip(*[iter(words[11:])] * 3, strict=True), strict=True
+                Algorithm, zip(*[iter(words[12:])] * 3, strict=True), strict=True
             )
             if channels
         }
@@ -163,6 +164,17 @@ def test_all_times_are_those_of_nccls_own_code(version):
         tuning = TUNINGS[version]
         costs = table(machine, tuning, COLLECTIVES[int(call)])
         cells = [(algorithm, protocol) for algorithm in Algorithm for protocol in Protocol]
-        for cell, time_us in zip(cells, map(float, case["times_us"].split()), strict=False):
+        answer = case["times_us_and_kernel"].split()
+        if version == "2.30.7":
+            *answer, kernel, sms, kernel_us = answer
+            pick = choose_symmetric(machine, tuning, COLLECTIVES[int(call)], size, nic)
+            assert (pick is None) == (kernel == "Unknown")
+            if pick is not None:
+                unit = 1 if kernel == "AllGather_RailRing_LsaSTMC" else 1e-6  # NCCL's is in seconds
+                assert (pick.kernel, pick.sms) == (kernel, int(sms))
+                assert pick.seconds == pytest.approx(float(kernel_us) * unit, rel=1e-5)
+        for cell, time_us in zip(cells, map(float, answer), strict=False):
+            if cell[0] is Algorithm.NVLS and machine.per_node > 32 and int(call) != 4:
+                continue  # NCCL's enqueue.cc takes it for an all-reduce only
             time = seconds(machine, tuning, costs, cell, size) if cell in costs else None
             assert (-1 if time is None else time * 1e6) == pytest.approx(time_us, rel=1e-5), (case, cell)
