@@ -41,7 +41,7 @@ class HierarchicalOptions(Strict):
     """Options of ``hierarchical``."""
 
     levels: Annotated[list[Annotated[int, Field(ge=2)]], _FEW] | None = Field(
-        None, description="Ranks in a group of every level, the innermost first; by default found in the network."
+        None, description="Ranks of a group of every level, in order, innermost first; by default found in the network."
     )
     algorithms: Annotated[list[str], _FEW] | None = Field(
         None, description="The algorithm of every given level; by default the fastest one."

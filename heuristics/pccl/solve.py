@@ -16,6 +16,7 @@ from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import Jobs, SendPool
+from ...algorithms.schedules.problem import group_problems
 from ...algorithms.schedules.replay import first_come, in_order
 from ...core.budget import Budget, Clock, Incumbent, NoClock, ignore, require_schedulable
 from ...core.errors import InputError, OutOfTime, Unsupported
@@ -24,6 +25,8 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
+from ..hierarchical.levels import find_hierarchy
+from ..hierarchical.method import METHOD as HIERARCHICAL
 from ..tacos.method import METHOD as TACOS
 from ..textbook.exchanges import BRUCK, DIRECT, RHD
 from ..textbook.rings import RING
@@ -282,7 +285,10 @@ def other_answers(
     # What the others tell is about answers of their own.
     half = replace(budget, tell=ignore, clock=_HalfClock(budget.clock))
     found = False
-    for method in _METHODS:
+    # Switches that join boxes to boxes make levels, each of which may have an algorithm of its own.
+    levels = HIERARCHICAL.supports(instance) is None and bool(topology.switches)
+    levels = levels and any(len(find_hierarchy(problem).sizes) > 1 for problem in group_problems(instance))
+    for method in (*_METHODS, HIERARCHICAL) if levels else _METHODS:
         if found and half.is_exhausted:
             return
         if method.supports(instance) or (instance.timing is not None and method.answer_type is not Schedule):

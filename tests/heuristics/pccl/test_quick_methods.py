@@ -42,7 +42,7 @@ def test_it_says_whose_schedule_it_gives(pose, run):
     """Two calls give the same sends, and the metrics name the method that has found them."""
     posed = pose("switch2d(2,4)", "all_gather")
     first, second = (run(posed, steps=20, restarts=0) for _ in range(2))
-    assert first.metrics["found_by"] == second.metrics["found_by"] == "rhd"
+    assert first.metrics["found_by"] == second.metrics["found_by"] == "hierarchical"
     assert isinstance(first.answer, StepSchedule)
     assert first.answer.sends.chunk.tolist() == second.answer.sends.chunk.tolist()
     assert run(posed, orders="paper").metrics["found_by"] == "longest"
@@ -69,3 +69,13 @@ def test_played_as_simulated(pose, network):
         topology = instance.network
         seconds = first_come(topology, answer) if isinstance(answer, StepSchedule) else in_order(topology, answer)[1]
         assert float(seconds) == pytest.approx(completion_of(instance, answer).seconds, rel=1e-12)
+
+
+def test_machines_of_several_levels(pose, run, verify_schedule):
+    """Between boxes with NICs, ``hierarchical`` is tried too, and its schedule is the answer."""
+    posed = pose("dgx_a100(boxes=2)", "all_to_all")
+    outcome = run(posed, steps=20, restarts=0)
+    assert outcome.metrics["found_by"] == "hierarchical"
+    method = registry.get("hierarchical")
+    other = method.run(posed, None, Budget(), method.options()).answer
+    assert verify_schedule(posed, outcome) == completion_of(posed, other).seconds
