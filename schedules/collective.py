@@ -56,6 +56,7 @@ from .verify.grid import ends_on_whole_ticks
 from .verify.trees import heaviest_link, heaviest_load
 
 SHOWN = 20  #: Messages of a verdict.
+Metrics = dict[str, object]  #: Values of an answer by their names.
 MOST_LOWERED = 100_000  #: Orders of chunks are also played as sends on links if these are not more.
 
 
@@ -68,10 +69,10 @@ def verdict(answer: Answer, instance: Instance, certificate: Certificate | None,
         return Verdict(_first(report))
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer, unaware=instance.timing is None)
-    measured: dict[str, object] = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
+    measured: Metrics = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
     measured["warnings"] = len(report.warnings)
-    if (epochs := count_epochs(answer, instance)) is not None:
-        return _epochs_verdict(instance, answer, certificate, completion, measured, epochs)
+    if instance.timing is not None and has_epochs(answer):
+        return _epochs_verdict(instance, answer, certificate, completion, measured)
     if completion.seconds is None:
         return Verdict((completion.why,))
     with clock.phase("simulate"):
@@ -108,7 +109,7 @@ def _busiest(completion: Completion) -> list[object]:
     return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
 
 
-def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Completion, dict[str, object]]:
+def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Completion, Metrics]:
     """Measure valid trees: ForestColl's exact flow time, and the completion time in pieces.
 
     In the flow model (ForestColl, section 3.2 and appendix B) data is infinitely divisible, every tree has a
@@ -131,29 +132,26 @@ def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Com
 
 
 def _epochs_verdict(
-    instance: Instance,
-    answer: Answer,
-    certificate: Certificate | None,
-    completion: Completion,
-    measured: dict[str, object],
-    epochs: int,
+    instance: Instance, answer: Answer, certificate: Certificate | None, completion: Completion, measured: Metrics
 ) -> Verdict:
     """Measure a schedule on a grid; the objective is the time of all epochs up to the last arrival."""
-    assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    epoch_s, time = instance.timing.epoch_s, epochs * instance.timing.epoch_s
+    timing, epochs = instance.timing, count_epochs(answer, instance)
+    assert timing is not None  # noqa: S101 (the caller has looked)
+    assert epochs is not None  # noqa: S101
+    epoch_s, time = timing.epoch_s, epochs * timing.epoch_s
     algbw, busbw = _bandwidths(instance, float(time))
-    metrics: dict[str, object] = {
+    metrics: Metrics = {
         **measured,
         "epochs": epochs,
         "epoch_duration_s": float(epoch_s),
         "epochs_algbw_GBps": algbw,
         "epochs_busbw_GBps": busbw,
-        "timing": instance.timing.semantics.value,
+        "timing": timing.semantics.value,
     }
     verdict = _verdict_with_metrics(instance, answer, time, certificate, completion, metrics)
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
-    more: dict[str, object] = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
+    more: Metrics = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
     if ends_on_whole_ticks(instance) and (unrounded := exact_bound(instance, certificate)) is not None:
         more["network_bound_s"] = float(unrounded)  # what holds off the grid as well
     return replace(verdict, metrics={**verdict.metrics, **more})
@@ -174,7 +172,7 @@ def orders_verdict(answer: ChunkOrders, instance: Instance, certificate: Certifi
     busy = [float(seconds) for seconds in pipeline.busy_s]
     seconds = pipeline.completion_s
     completion = Completion(float(seconds), np.array(busy), len(answer.orders))
-    metrics: dict[str, object] = {"dimension_busy_s": busy}
+    metrics: Metrics = {"dimension_busy_s": busy}
     try:
         on_links, sends = to_sends(instance, answer, MOST_LOWERED)
     except InputError:  # too many: the model of the dimensions is all there is
@@ -204,7 +202,7 @@ def _orders_on_links_verdict(
         return Verdict((str(error),))
     if completion.seconds is None:
         return Verdict((completion.why,))
-    metrics: dict[str, object] = {"sends": len(sends.sends), "busiest_link": _busiest(completion)}
+    metrics: Metrics = {"sends": len(sends.sends), "busiest_link": _busiest(completion)}
     return _verdict_with_metrics(instance, answer, completion.seconds, certificate, completion, metrics)
 
 
@@ -242,13 +240,13 @@ def _verdict_with_metrics(
     objective: Fraction | float,
     certificate: Certificate | None,
     completion: Completion,
-    metrics: dict[str, object],
+    metrics: Metrics,
 ) -> Verdict:
     """Return the verdict of a valid answer: its objective and the completion time."""
     proved, violations = compare_with_certificate(instance, answer, certificate, objective)
     bound = None if proved is None else float(proved)
     algbw, busbw = _bandwidths(instance, completion.seconds)
-    measured: dict[str, object] = {
+    measured: Metrics = {
         **question_of(instance, answer),
         "completion_time_s": completion.seconds,
         "algbw_GBps": algbw,
@@ -283,7 +281,7 @@ def objective_of(instance: Instance, answer: Written, completion_s: float | None
     return completion_s if epochs is None or instance.timing is None else epochs * instance.timing.epoch_s
 
 
-def _flow(instance: Instance, seconds: float) -> dict[str, object]:
+def _flow(instance: Instance, seconds: float) -> Metrics:
     """Name the time and bandwidths of the flow model, which ignores latency."""
     algbw, busbw = _bandwidths(instance, seconds)
     return {"flow_time_s": seconds, "flow_algbw_GBps": algbw, "flow_busbw_GBps": busbw}

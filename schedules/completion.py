@@ -126,14 +126,12 @@ def mode_of(answer: object, routing: Routing) -> SimulationMode:
 
 
 def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[float, Floats] | None:
-    """Simulate translated trees with congestion, by the edges of rank 0 alone.
+    """Return last arrival and busy seconds of links by the edges of rank 0 alone, with congestion; None if that fails.
 
     The links of one generator have equal bandwidth and latency, which is checked, and each serves the same edges in the
     same order: those of its generator, by their steps. So all links of g carry the data of corresponding ranks (on the
-    link from w to w + g, of rank w - u) simultaneously, and one link represents its generator.
-
-    Return the arrival of the last byte, and the busy seconds of every link; None if links of a generator differ, ranks
-    have costs, or sends take other paths.
+    link from w to w + g, of rank w - u) simultaneously, and one link represents its generator. It fails if links of a
+    generator differ, ranks have costs, or sends take other paths.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")

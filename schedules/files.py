@@ -270,11 +270,7 @@ def _edge_data(packing: TreePacking) -> dict[str, Any]:
 
 
 def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
-    """Read a schedule file, and name the other schemas that the caller reads in the error about an unknown one.
-
-    An :class:`InputError` names file, place, value and expectation. The schedule itself is not verified here, but the
-    sizes of its chunks must add up to the demand.
-    """
+    """Read a schedule file without verifying it; the error about an unknown schema names ``others`` too."""
     with locate_errors(source=str(path)):
         data = read_columns(path) if path.suffix == ".npz" else read_json(path)
         if isinstance(data, dict) and data.get("schema") == ANSWER_SCHEMA:

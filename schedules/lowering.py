@@ -108,11 +108,7 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
 def schedule_in_epochs(
     instance: Instance, chunks: Chunks, sends: Iterable[tuple[int, int, tuple[int, ...]]]
 ) -> Schedule:
-    """Time multi-link sends on the grid of an instance; hops that several share occur once.
-
-    A send is its chunk, the epoch of its start on the first link, and its links; it starts on each further link upon
-    arrival there.
-    """
+    """Time sends (chunk, epoch of the start, links) on an instance's grid; hops that several share occur once."""
     grid = grid_of(instance)
     hops: set[tuple[int, int, int]] = set()
     for chunk, start, path in sends:

@@ -52,11 +52,7 @@ SIMULATED = 1e-9  #: Relative rounding errors of a simulated time.
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float | None = None, unit: str = "s"
 ) -> list[str]:
-    """Report a contradiction between an answer and its certificate; empty if there is none.
-
-    The margin is the relative rounding error of the two numbers: by default 0 for an exact value, which is compared
-    exactly, and that of simulated times for others.
-    """
+    """Report if an answer is below its proved bound by more than a margin: 0 if exact, else that of simulated times."""
     if margin is None:
         margin = 0.0 if isinstance(reached, Fraction) else SIMULATED
     if proved is None or reached >= proved * (1 - Fraction(margin)):

@@ -105,11 +105,7 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
 
 
 def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:
-    """Return the least seconds on links with these lengths.
-
-    The bound is bytes times the shortest distance of their two ends, over bandwidth times length. Only data that
-    one rank has and one rank needs is counted.
-    """
+    """Return the least seconds on links with these lengths, by the data that one rank has and one rank needs."""
     topology, lengths = instance.topology, certificate.lengths
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")

@@ -34,10 +34,7 @@ _FRACTION = re.compile(r"(0|[1-9][0-9]{0,59})(/[1-9][0-9]{0,59})?\Z")
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a JSON file, decompressed if its name ends in ``.gz``; long columns of numbers are lazy.
-
-    No duplicate keys, no NaN, no more than ``max_bytes``, and no more values than fit in memory.
-    """
+    """Read a JSON file, or ``.gz``, of a limited size, no key twice and no NaN; long columns of numbers are lazy."""
     try:
         if path.is_dir():
             raise InputError("is a directory; expected a file")
@@ -201,8 +198,7 @@ _TYPES = tuple(np.dtype(code) for code in ("|u1", "<u2", "<u4", "|i1", "<i2", "<
 _HEADER = re.compile(
     rb"\{'descr': '([|<][ui][1248]|<f8)', 'fortran_order': False, 'shape': \(([0-9]{1,12}),\), \} *\n\Z"
 )
-#: Of compression: what is more costs much and gains little.
-_LEVEL = 1
+_LEVEL = 1  #: Of compression: what is more costs much and gains little.
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 

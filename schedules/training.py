@@ -37,8 +37,7 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
     """Verify a bandwidth plan; metrics that cannot be computed are None."""
     if plan.parallelism is not None:
         instance = instance.with_parallelism(*plan.parallelism)
-    design = instance.design or Design()
-    fabric = instance.fabric
+    design, fabric = instance.design or Design(), instance.fabric
     count = len(fabric.dimensions)
     if len(plan.bandwidth_Bps) != count or not all(isfinite(b) and b >= 0 for b in plan.bandwidth_Bps):
         return Verdict((f"expected {count} bandwidths, finite and not negative",))
@@ -67,11 +66,7 @@ def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Cert
 
 
 def proved_bound(instance: Instance, certificate: Certificate | None, missed: Sequence[Fraction] = ()) -> float | None:
-    """Recompute the bound of a certificate, None if it proves none or cannot be recomputed.
-
-    Each limit may be shifted by what is missed: plans may violate limits by :data:`TOLERANCE`, and can then be better
-    than plans that satisfy them exactly.
-    """
+    """Recompute a certificate's bound, None if there is none, with limits shifted by what a plan misses of them."""
     if isinstance(certificate, LagrangianCertificate):
         return recomputed_bound(instance, certificate, missed)
     return sweep_bound(instance, certificate, missed) if isinstance(certificate, SweepCertificate) else None
@@ -280,8 +275,7 @@ def proved_line(
     c_d)``. If rounding has left a ``c_d`` below 0, the weight of the cost, or the multiplier of a limit on all
     bandwidths, is raised until it is not.
     """
-    design = instance.design or Design()
-    fabric = instance.fabric
+    design, fabric = instance.design or Design(), instance.fabric
     count = len(fabric.dimensions)
     prices = None if instance.cost_model is None else network_price(fabric, instance.cost_model)
     constraints = design.linear_constraints(count, prices)

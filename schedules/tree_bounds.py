@@ -229,11 +229,7 @@ def _root(group: list[int], node: int) -> int:
 
 @kernel
 def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
-    """Return the cost of the cheapest arborescence over links within a distance of the root.
-
-    A link qualifies if a path from the root that ends with it has a length of at most ``most``. The cost is -1 if
-    they do not reach all nodes.
-    """
+    """Return the least cost of an arborescence over links that end paths of at most ``most`` from the root, or -1."""
     far = np.full(nodes, -1, np.int64)
     far[root] = 0
     changed = True

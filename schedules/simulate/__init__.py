@@ -4,7 +4,7 @@
 ``transfers``        all answers as sends with their dependencies
 ``network``          links, how a chunk passes one in each mode, and costs of ranks as links
 ``compiled_runs``    levels of millions of sends, and schedules that fix the order, compiled
-``events``           hop by hop, compiled for many sends, or whole levels at once with arrays
+``events``           hop by hop, or whole levels or windows of time at once with arrays
 ``fair``             flows that share links, max-min fairly
 ``timelines``        choice of the simulator, and link utilization over time
 ``routing``          other shortest paths than those of the schedule

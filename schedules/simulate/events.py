@@ -1,9 +1,11 @@
-"""Simulation hop by hop from a heap of events, compiled for many sends, and by whole levels with arrays.
+"""Simulation hop by hop from a heap of events, compiled for many sends, and by levels or windows of time with arrays.
 
 Sends of one chunk from one node at one level wait for the same arrivals, at one *gate*.
 
 Levels are processed in turn. That preserves the first-come-first-served order of a link only if no send of a later
-level asks for it before a send of an earlier one, which is checked for every send; otherwise events are needed.
+level asks for it before a send of an earlier one, which is checked for every send; otherwise windows or events are
+needed. Windows: an event at time t has consequences only from ``t + d`` on, where d is the least time that any chunk
+takes over any link. So all requests within d of the earliest are served together, each link's in their order.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.kernel import interpreted_form, kernel, worth_compiling
-from ...core.schedule import Ints, offsets
+from ...core.schedule import Floats, Ints, offsets
 from .network import Rules, Timeline, Wires
 from .transfers import Transfers
 
@@ -155,16 +157,37 @@ def level_starts(leaves: Ints) -> list[int]:
     return [0, *(np.flatnonzero(leaves[1:] != leaves[:-1]) + 1).tolist()] if len(leaves) else []
 
 
+class _Queues:
+    """Queues of all links, served with arrays."""
+
+    def __init__(self, wires: Wires, rules: Rules) -> None:
+        self._contended, self._free = rules.contended, np.zeros(len(wires))
+        self._held = wires.latency_s if rules.hold_latency else np.zeros(len(wires))
+
+    def serve(self, link: Ints, asks: Floats, tail: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+        """Serve sends that ask for links, ties in their order; return when each begins and ends."""
+        begin, end = asks.copy(), np.maximum(asks + seconds, tail)
+        if self._contended:
+            order = np.lexsort((asks, link))
+            place = np.flatnonzero(np.diff(link[order], prepend=-1))
+            length = np.diff(place, append=len(order))
+            for k in range(int(length.max())):  # the k-th of every link's queue
+                now = order[place[length > k] + k]
+                begin[now] = np.maximum(asks[now], self._free[link[now]])
+                end[now] = np.maximum(begin[now] + seconds[now], end[now])
+                self._free[link[now]] = end[now] + self._held[link[now]]
+        return begin, end
+
+
 def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
     """Simulate level by level; None if sends overtake earlier levels, levels are small, or a bandwidth varies."""
     sends, links = transfers.sends, len(wires)
     starts = level_starts(transfers.leaves)
     if wires.varying or not len(sends) or len(sends) < WORTHWHILE * len(starts):
         return None
-    free, asked, asked_by = np.zeros(links), np.full(links, -1.0), np.full(links, -1, dtype=np.int64)
-    held = wires.latency_s if rules.hold_latency else np.zeros(links)
+    queues, asked, asked_by = _Queues(wires, rules), np.full(links, -1.0), np.full(links, -1, dtype=np.int64)
     complete, end_s = np.zeros(transfers.slots), np.empty(len(sends))
-    hop_start, hop_end = np.empty(len(sends.path_links)), np.empty(len(sends.path_links))
+    hop_start, hop_end = np.empty((2, len(sends.path_links)))
     for a, b in zip(starts, [*starts[1:], len(sends)], strict=True):
         head = complete[transfers.waits_at[a:b]]
         tail = head.copy()
@@ -173,24 +196,56 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
             moving = np.flatnonzero(hops > h)
             entry, send = first[moving] + h, moving + a
             link, asks = sends.path_links[entry], (head if rules.streaming else tail)[moving]
-            seconds = wires.passing_s(transfers.chunk_bytes, sends.chunk[send], link)
-            begin, end = asks, np.maximum(asks + seconds, tail[moving])
             if rules.contended:
                 if ((asks < asked[link]) | ((asks == asked[link]) & (send < asked_by[link]))).any():
                     return None
-                order, begin = np.lexsort((asks, link)), asks.copy()  # ties are in the order of the sends
-                place = np.flatnonzero(np.diff(link[order], prepend=-1))
-                length = np.diff(place, append=len(order))
-                for k in range(int(length.max())):  # the k-th of every link's queue
-                    now = order[place[length > k] + k]
-                    on = link[now]
-                    begin[now] = np.maximum(asks[now], free[on])
-                    end[now] = np.maximum(begin[now] + seconds[now], end[now])
-                    free[on] = end[now] + held[on]
-                last = order[place + length - 1]
-                asked[link[last]], asked_by[link[last]] = asks[last], send[last]
+                order = np.argsort(asks, kind="stable")
+                asked[link[order]], asked_by[link[order]] = asks[order], send[order]  # the last one of each link
+            seconds = wires.passing_s(transfers.chunk_bytes, sends.chunk[send], link)
+            begin, end = queues.serve(link, asks, tail[moving], seconds)
             hop_start[entry], hop_end[entry] = begin, end
             head[moving], tail[moving] = begin + wires.latency_s[link], end + wires.latency_s[link]
         end_s[a:b] = tail
         np.maximum.at(complete, transfers.feeds[a:b], tail)
+    return Timeline(end_s, hop_start, hop_end)
+
+
+MARGIN = 1e-6  #: A window is shorter than d by this part of it, so that rounded times stay out of it.
+TRIAL, HOPS_PER_WINDOW = 64, 32  #: Windows after which those of fewer hops than this are left to the event loop.
+
+
+def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
+    """Simulate window by window; None if they have few events, or a bandwidth varies."""
+    sends, links, owner = transfers.sends, transfers.sends.path_links, transfers.sends.hop_send
+    seconds, latency = wires.passing_s(transfers.chunk_bytes, sends.chunk[owner], links), wires.latency_s[links]
+    ahead = float((latency if rules.streaming else latency + seconds).min(initial=np.inf)) * (1 - MARGIN)
+    if ahead <= 0 or wires.varying:
+        return None
+    queues, gates, released = _Queues(wires, rules), gates_of(transfers), list[tuple[float, int]]()
+    last, end_s, came = np.zeros(len(links), dtype=np.bool_), np.zeros(len(sends)), np.zeros(len(sends))
+    last[sends.path_offset[1:] - 1] = True
+    hop_start, hop_end, asks = np.zeros((3, len(links)))
+    ways, arrive = (gates, came, released, sends.path_offset.tolist(), False), interpreted_form(count_arrival)
+    interpreted_form(start_sends)(*ways)
+    waiting, windows, served = np.zeros(0, dtype=np.int64), 0, 0
+    while len(waiting) or released:
+        times, first = zip(*released, strict=True) if released else ((), ())
+        asks[list(first)] = times
+        waiting = np.concatenate([waiting, np.array(first, dtype=np.int64)])
+        released.clear()
+        now = asks[waiting] < asks[waiting].min() + ahead
+        chosen, waiting = np.sort(waiting[now]), waiting[~now]
+        link, send, over = links[chosen], owner[chosen], last[chosen]
+        begin, end = queues.serve(link, asks[chosen], came[send], seconds[chosen])
+        hop_start[chosen], hop_end[chosen] = begin, end
+        tail, onward = end + wires.latency_s[link], chosen[~over] + 1
+        came[send[~over]], end_s[send[over]] = tail[~over], tail[over]
+        asks[onward] = (begin + wires.latency_s[link] if rules.streaming else tail)[~over]
+        waiting = np.concatenate([waiting, onward])
+        for gate, time in zip(map(gates.fed_by.__getitem__, send[over].tolist()), tail[over].tolist(), strict=True):
+            arrive(gate, time, *ways)
+        windows, served = windows + 1, served + len(chosen)
+        if windows == TRIAL and served < HOPS_PER_WINDOW * windows:
+            return None
+    gates.require_all_open()
     return Timeline(end_s, hop_start, hop_end)

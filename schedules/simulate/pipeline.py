@@ -207,11 +207,7 @@ def simulate_shares(instance: Instance, packing: TreePacking, pieces: int, *, ho
 def _dedicate_links(
     transfers: Transfers, columns: Wires, plan: RateReservation, overhead_s: float
 ) -> tuple[Transfers, Wires]:
-    """Assign separate links with the tree's rate to every edge of every tree.
-
-    A tree that uses a link twice has its rate there twice. All links of a tree have one rate, so the overhead of a
-    chunk is equivalent to additional bytes.
-    """
+    """Give every edge of a tree links of its own with the tree's rate; a chunk's overhead is like further bytes."""
     sends, trees, links = transfers.sends, len(plan.chunks), len(columns)
     far = np.where(sends.reduce, sends.source, sends.target)
     edge = (sends.chunk % trees * 2 + sends.reduce) * (int(far.max(initial=0)) + 1) + far

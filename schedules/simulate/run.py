@@ -59,8 +59,8 @@ def simulate(
     Returns
     -------
     Trace
-        Times of all sends and hops in the order of the answer; with another routing hops are those of the parts of
-        sends. A link is busy while a chunk holds it; where sends share links, for the seconds of their bytes.
+        Times in the order of the answer; with another routing hops are those of the parts of sends. A link is busy
+        while a chunk holds it; where sends share links, for the seconds of their bytes.
     """
     answer = write_out(answer, instance)
     if mode is SimulationMode.SHARES:

@@ -11,7 +11,7 @@ from ...core.kernel import worth_compiling
 from ...core.schedule import Floats, Ints, Sends, offsets, ranges
 from ...core.trace import SimulationMode, Trace
 from .compiled_runs import compiled_levels
-from .events import simulate_by_events, simulate_by_levels
+from .events import simulate_by_events, simulate_by_levels, simulate_by_windows
 from .fair import simulate_flows
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
 from .transfers import Transfers, sends_of
@@ -84,6 +84,8 @@ def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
             found = None if played is None else played.timeline
         elif transfers.pays is None:
             found = simulate_by_levels(transfers, columns, chosen)
+            if found is None and chosen.contended and not worth_compiling(len(transfers.sends.path_links)):
+                found = simulate_by_windows(transfers, columns, chosen)
     return simulate_by_events(transfers, columns, chosen) if found is None else found
 
 

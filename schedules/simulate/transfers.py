@@ -124,11 +124,7 @@ class Transfers:
 
     @cached_property
     def slot_columns(self) -> tuple[int, int, Ints, Ints, int]:
-        """Strides of chunk and number in a slot, numbers at departure and arrival, and slot count.
-
-        Slots are all (chunk, node) pairs if these are few, otherwise those that are fed; the last slot is never
-        fed.
-        """
+        """Strides of chunk and number in a slot, numbers at departure and arrival, and count; the last is never fed."""
         sends, chunks = self.sends, max(len(self.chunk_bytes), int(self.sends.chunk.max(initial=-1)) + 1)
         if self.barrier:
             zeros = np.zeros(len(sends), dtype=np.int64)

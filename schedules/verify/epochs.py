@@ -94,10 +94,8 @@ def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> In
     """Return :func:`_slowness` of some sends, computed once for equal links and durations."""
     sends, found = schedule.sends, np.zeros(len(schedule.sends), dtype=np.int64)
     kinds: dict[tuple[Fraction, Fraction], int] = {}
-    kind = np.array(
-        [kinds.setdefault((link.latency_s, link.bandwidth_Bps), len(kinds)) for link in grid.topology.links],
-        dtype=np.int64,
-    )
+    pairs = ((link.latency_s, link.bandwidth_Bps) for link in grid.topology.links)
+    kind = np.array([kinds.setdefault(pair, len(kinds)) for pair in pairs], dtype=np.int64)
     for hops in np.unique(sends.hops[chosen]).tolist():
         some = chosen[sends.hops[chosen] == hops]
         links = sends.path_links[sends.path_offset[some][:, None] + np.arange(hops)]

@@ -57,8 +57,7 @@ def verify_translated(answer: TranslatedTrees, instance: Instance, network: Netw
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if answer.ranks != network.nodes or answer.ranks != instance.npus:
-        text = f"sizes make {answer.ranks} ranks; expected {instance.npus} and no switches"
-        findings.add(Violation("tree", text))
+        findings.add(Violation("tree", f"sizes make {answer.ranks} ranks; expected {instance.npus} and no switches"))
         return
     if _are_trees(answer, demand.chunks, findings):
         _check_generators(instance, network, answer, findings)
@@ -112,8 +111,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
         for g in used.tolist():
             links = generator_links(network, answer, g, way)
             if (missing := np.flatnonzero(links < 0)).size:
-                rank = int(missing[0])
-                findings.add(Violation("path", f"has no link by generator {g}", rank=rank))
+                findings.add(Violation("path", f"has no link by generator {g}", rank=int(missing[0])))
                 return
             taken.append(grid.delay[links])
     longest = int(grid.delay.max())
@@ -218,9 +216,8 @@ def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: i
             return
         count, step, link, fault = follow(held, lacking, tail, head, chunks, block)
         if fault:
-            kind, text = _FAULTS[fault]
-            chunk = int(block[step, link])
-            findings.add(Violation(kind, text, link=int(link), chunk=chunk, step=steps + int(step)))
+            place = {"link": int(link), "chunk": int(block[step, link]), "step": steps + int(step)}
+            findings.add(Violation(*_FAULTS[fault], **place))
             return
         digest.add(block)
         steps, sends = steps + len(block), sends + int(count)

@@ -56,11 +56,7 @@ class Grid:
 
 
 def grid_of(instance: Instance, *, round_down: bool = False) -> Grid:
-    """Count the epochs of every link.
-
-    With ``round_down``, ticks of circuits are rounded down, which bounds any schedule from below, on this grid or off
-    it.
-    """
+    """Count the epochs of every link; with ``round_down``, so that they bound any schedule from below."""
     topology, timing = instance.topology, instance.timing
     if timing is None:
         raise InputError("expected a timing", place="timing")

@@ -103,10 +103,8 @@ def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) ->
     colours: dict[object, int] = {}
     nodes = [(n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes]
     colour = np.array([colours.setdefault(node, len(colours)) for node in nodes], dtype=np.int64)
-    images: list[Ints] = []
-    links: list[Ints] = []
-    for index, translation in enumerate(answer.translations):
-        image = translation.image
+    images, links = list[Ints](), list[Ints]()
+    for index, image in enumerate(translation.image for translation in answer.translations):
         if len(image) != network.nodes or not np.array_equal(np.sort(image), np.arange(network.nodes)):
             findings.add(Violation("symmetry", f"translation {index} is no permutation of the nodes"))
             return None
@@ -157,8 +155,7 @@ def _power(image: Ints, times: int) -> Ints:
 
 
 def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
-    ranks = len(network.rank_node)
-    roots = np.unique(trees.root)
+    ranks, roots = len(network.rank_node), np.unique(trees.root)
     if motions.count * len(roots) != ranks:
         text = f"{motions.count:,} motions move {len(roots):,} roots to other than {ranks:,} ranks"
         findings.add(Violation("symmetry", text))

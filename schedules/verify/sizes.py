@@ -82,8 +82,7 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
         del wanted[condition], given[condition]
     for condition, difference in _differences(wanted, given).items():
         held, needed, reduced = condition
-        what = "sum" if reduced else "data"
-        text = f"the {what} of {_ranks(held)} for {_ranks(needed)} is off by {difference} bytes"
+        text = f"the {'sum' if reduced else 'data'} of {_ranks(held)} for {_ranks(needed)} is off by {difference} bytes"
         findings.add(Violation("size", text, rank=held[0]))
 
 

@@ -206,10 +206,7 @@ class _Flows:
     def _rows(
         self, mine: list[int], columns: int, holders: set[int], target: int
     ) -> Iterator[tuple[list[tuple[int, float]], float]]:
-        """Yield constraints of one target's flow: departures never exceed arrivals, one unit remains there.
-
-        Data leaving a node that has room for nothing arrives there at the same index.
-        """
+        """Yield constraints of a target's flow: departures never exceed arrivals, of one index if there is no room."""
         sends = self.schedule.sends
         events: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for column, send in enumerate(mine, start=columns):

@@ -44,8 +44,7 @@ def check_trees(network: Network, packing: TreePacking, wanted: Wanted, findings
 
 def check_tree_sizes(instance: Instance, packing: TreePacking, findings: Findings) -> None:
     """Check only that the trees carry the demand exactly."""
-    wanted = _demand_by_root(instance, packing, findings)
-    if wanted is not None:
+    if (wanted := _demand_by_root(instance, packing, findings)) is not None:
         _check_sizes(packing, wanted, findings)
 
 

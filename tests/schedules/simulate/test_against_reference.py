@@ -13,7 +13,7 @@ from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.compiled_runs import compiled_levels
-from cwb.schedules.simulate.events import simulate_by_events, simulate_by_levels
+from cwb.schedules.simulate.events import simulate_by_events, simulate_by_levels, simulate_by_windows
 from cwb.schedules.simulate.network import rules, wires
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given, settings
@@ -81,13 +81,15 @@ def test_schedules_in_time_are_served_in_their_order(make, mode, least, monkeypa
 @pytest.mark.parametrize("mode", QUEUED)
 @pytest.mark.parametrize("hold_latency", [False, True])
 def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch):
-    """Level by level and event by event, compiled or not, give the same times for every hop, and those of the slow
-    simulator."""
+    """Level by level, window by window and event by event, compiled or not, give the same times for every hop, and
+    those of the slow simulator."""
     monkeypatch.setattr("cwb.schedules.simulate.events.WORTHWHILE", 0)
-    seen = {"levels": 0, "compiled": 0, "events": 0}
+    monkeypatch.setattr("cwb.schedules.simulate.events.TRIAL", 10**9)
+    seen = {"levels": 0, "compiled": 0, "windows": 0, "events": 0}
     ways = {
         "levels": simulate_by_levels,
         "compiled": partial(compiled_levels, keep=True),
+        "windows": simulate_by_windows,
         "events": simulate_by_events,
     }
 
@@ -150,8 +152,9 @@ def test_the_order_in_which_sends_are_listed_does_not_matter_across_steps(make, 
 @pytest.mark.parametrize("mode", QUEUED)
 @pytest.mark.parametrize("alike", [True, False])
 def test_many_sends_end_alike_compiled_or_not(make, mode, alike, monkeypatch):
-    """A thousand sends over up to four hops, on links that are alike or not: compiled events agree bit by bit with
-    interpreted ones, with numbers of any kind."""
+    """A thousand sends over up to four hops, on links that are alike or not: windows and compiled events agree bit
+    by bit with interpreted ones, with numbers of any kind."""
+    monkeypatch.setattr("cwb.schedules.simulate.events.TRIAL", 10**9)
     generator = np.random.default_rng(1)
     n = 32
     speeds = [(Fraction(10**9), Fraction(1, 10**6))] * 3 * n
@@ -173,11 +176,22 @@ def test_many_sends_end_alike_compiled_or_not(make, mode, alike, monkeypatch):
     schedule = make.steps(instance, generator.integers(1, 10**5, 300), rows)
     transfers, columns = transfers_of(instance, schedule), wires(instance.network)
     events = simulate_by_events(transfers, columns, rules(mode))
-    monkeypatch.setattr("cwb.core.kernel.WORTH_CODE", 1)
-    monkeypatch.setattr("cwb.core.kernel.WORTH_COMPILER", 1)
-    compiled = simulate_by_events(transfers, columns, rules(mode))
-    assert np.array_equal(compiled.hop_start_s, events.hop_start_s)
-    assert np.array_equal(compiled.end_s, events.end_s)
+    for way in (simulate_by_windows, simulate_by_events):
+        monkeypatch.setattr("cwb.core.kernel.WORTH_CODE", 1)
+        monkeypatch.setattr("cwb.core.kernel.WORTH_COMPILER", 1)
+        other = way(transfers, columns, rules(mode))
+        assert np.array_equal(other.hop_start_s, events.hop_start_s)
+        assert np.array_equal(other.end_s, events.end_s)
     ends = np.empty(len(rows))
     ends[transfers.place] = events.end_s
     np.testing.assert_allclose(simulate(instance, schedule, mode).end_s, ends, rtol=1e-12)  # which counts in ticks
+
+
+def test_short_windows_are_left_to_the_event_loop(make):
+    """If a link is too fast for windows to save events, the event loop gives the answer."""
+    instance = make.network(3, [(0, 1, 10**9, 0), (1, 2, 1, 0)])
+    schedule = make.steps(instance, [1] * 300, [(0, i, (0, 1)) for i in range(300)])
+    transfers, columns = transfers_of(instance, schedule), wires(instance.network)
+    assert simulate_by_windows(transfers, columns, rules(AWARE)) is None
+    assert simulate_by_windows(transfers, columns, rules(CUT)) is None
+    assert simulate(instance, schedule, AWARE).completion_s == pytest.approx(300 + 1e-9, rel=1e-15)
