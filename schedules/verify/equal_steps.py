@@ -216,8 +216,9 @@ def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: i
             return
         count, step, link, fault = follow(held, lacking, tail, head, chunks, block)
         if fault:
-            place = {"link": int(link), "chunk": int(block[step, link]), "step": steps + int(step)}
-            findings.add(Violation(*_FAULTS[fault], **place))
+            kind, text = _FAULTS[fault]
+            at, chunk = steps + int(step), int(block[step, link])
+            findings.add(Violation(kind, text, link=int(link), chunk=chunk, step=at))
             return
         digest.add(block)
         steps, sends = steps + len(block), sends + int(count)
