@@ -15,7 +15,7 @@ from ..core.answers import Answer
 from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError
 from ..core.instance import Instance
-from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
+from ..core.schedule import Floats, Schedule, Sends, StepSchedule
 from ..core.topology import NodeKind, Topology
 from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..schedules.completion import completion_if_any
@@ -74,7 +74,8 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     sends, sizes, more = _send_columns(answer, instance)
     _check_network(sends, instance)
     nodes = None if instance is None else np.array([node.name for node in instance.topology.nodes], dtype=object)
-    ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
+    ends = {"source": sends.source, "target": sends.target}
+    ends = ends if nodes is None else {name: nodes[column] for name, column in ends.items()}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
     what = {"tree" if isinstance(answer, Forest) else "chunk": sends.chunk, "size_bytes": sizes}
     told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
@@ -85,15 +86,11 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
     if instance is None or not len(sends):
         return
     network = instance.topology
-    used = {"nodes": max(int(column.max()) for _, column in _ends(sends)) + 1, "links": int(sends.path_links.max()) + 1}
+    used = {"nodes": int(max(sends.source.max(), sends.target.max())) + 1, "links": int(sends.path_links.max()) + 1}
     for what, known in (("nodes", len(network.nodes)), ("links", len(network.links))):
         if used[what] > known:
             text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {known:,}"
             raise InputError(f"{text}; expected its own instance", source="instance")
-
-
-def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:
-    return ("source", sends.source), ("target", sends.target)
 
 
 def _send_columns(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:

@@ -161,7 +161,6 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[d
 def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
     """Rates of the active links of every GPU by ``nvlink -s``; None if the text has none."""
     found: dict[str, list[Fraction]] = {}
-    linked: set[str] = set()
     gpu = ""
     for line in text.splitlines():
         match = _STATUS.match(line)
@@ -169,15 +168,14 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
             continue
         if match[1] is not None:
             gpu = f"gpu{match[1]}"
-            found.setdefault(gpu, [])
             continue
-        linked.add(gpu)
+        active = found.setdefault(gpu, [])
         if match[3] is not None and Fraction(match[3]):
-            found.setdefault(gpu, []).append(Fraction(match[3]) * GB)
-    if not linked:
+            active.append(Fraction(match[3]) * GB)
+    if not found:
         return None
     for name in gpus:
-        if name not in linked:
+        if name not in found:
             raise InputError(f"the matrix has {name}, but nvlink -s does not; expected the text of all GPUs")
         if len(set(found[name])) > 1:
             rates = sorted({float(rate / GB) for rate in found[name]})

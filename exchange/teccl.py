@@ -44,14 +44,8 @@ _FLOW = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class OriginalSchedule:
-    """Contents of a schedule file."""
-
-    epoch_s: Fraction
-    epochs: int
-    #: Of every send the chunk, its origin in the code's numbering of nodes, the epoch, the way, and the volume.
-    flows: tuple[tuple[int, int, int, tuple[int, ...], Fraction], ...]
+#: A send: chunk, its origin in the code's numbering of nodes, epoch, way, and volume.
+_Flow = tuple[int, int, int, tuple[int, ...], Fraction]
 
 
 def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None) -> dict[str, Any]:
@@ -114,8 +108,8 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
             raise InputError(f"{show_value(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
 
 
-def read_schedule(path: Path) -> OriginalSchedule:
-    """Read a schedule file."""
+def read_schedule(path: Path) -> tuple[Fraction, int, list[_Flow]]:
+    """Read the seconds of an epoch, the number of epochs, and the sends of a schedule file."""
     with locate_errors(source=str(path)):
         data = read_object(path, MAX_BYTES)
         lines = data.get("7-Flows")
@@ -123,10 +117,10 @@ def read_schedule(path: Path) -> OriginalSchedule:
             raise InputError(f"{show_value(lines)}; expected a list of lines", place="7-Flows")
         epoch = to_number(data.get("1-Epoch_Duration"), "1-Epoch_Duration")
         epochs = to_integer(data.get("3-Epochs_Required"), "3-Epochs_Required", 0)
-        return OriginalSchedule(epoch, epochs, tuple(_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)))
+        return epoch, epochs, [_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)]
 
 
-def _flow(line: Any, place: str) -> tuple[int, int, int, tuple[int, ...], Fraction]:
+def _flow(line: Any, place: str) -> _Flow:
     found = _FLOW.match(line) if isinstance(line, str) else None
     if found is None:
         expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
@@ -172,7 +166,7 @@ class ImportedSchedule:
 
 def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedSchedule:
     """Read a schedule file for the instance of an input (:func:`import_teccl`)."""
-    instance, original = from_data(data, data["name"]), read_schedule(path)
+    instance, (epoch_s, epochs, flows) = from_data(data, data["name"]), read_schedule(path)
     topology, demand = instance.topology, instance.demand
     assert demand is not None  # noqa: S101 (the importer asks for a collective)
     links = {ends: e for e, ends in enumerate(topology.link_ends)}
@@ -181,9 +175,9 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
     per_source = demand.chunks * (len(rank) if to_each else 1)
     sends: list[tuple[int, int, tuple[int, ...]]] = []
     with locate_errors(source=str(path)):
-        if not original.epoch_s:
+        if not epoch_s:
             raise InputError("an epoch of no time", place="1-Epoch_Duration")
-        for index, (chunk, origin, epoch, nodes, volume) in enumerate(original.flows):
+        for index, (chunk, origin, epoch, nodes, volume) in enumerate(flows):
             with locate_errors(f"7-Flows[{index}]"):
                 if volume != 1:
                     raise InputError(f"a part of {float(volume):g} of a chunk; expected whole chunks")
@@ -200,8 +194,8 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
                         raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
                 path_links = tuple(links[ends] for ends in pairwise(way))
                 sends.append((rank[source] * per_source + chunk, epoch, path_links))
-    timed = instance.with_changes(timing=Timing(Semantics.TE_CCL, original.epoch_s, fluid=to_each))
-    return ImportedSchedule(timed, _chunks(demand, len(rank), to_each=to_each), tuple(sends), original.epochs)
+    timed = instance.with_changes(timing=Timing(Semantics.TE_CCL, epoch_s, fluid=to_each))
+    return ImportedSchedule(timed, _chunks(demand, len(rank), to_each=to_each), tuple(sends), epochs)
 
 
 def _chunks(demand: Demand, ranks: int, *, to_each: bool) -> Chunks:

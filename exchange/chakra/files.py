@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.errors import InputError, locate_errors, locate_os_errors
 from .trace import ADDED, COLL, KEPT, LAST_TYPE, PASSED, RECV, SEND, Node, Trace
@@ -23,10 +23,10 @@ _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
 def file_of(trace: Trace, rank: int) -> bytes:
     """Encode the file of a rank."""
-    kinds = messages()
-    parts = [frame_message(kinds.metadata(version=VERSION))]
+    metadata, kind = messages()
+    parts = [frame_message(metadata(version=VERSION))]
     for node in trace.ranks[rank]:
-        message = kinds.node(id=node.id, name=node.name, type=node.type, data_deps=node.after)
+        message = kind(id=node.id, name=node.name, type=node.type, data_deps=node.after)
         if node.type in (SEND, RECV):
             source, target = (rank, node.peer) if node.type == SEND else (node.peer, rank)
             values = {"comm_size": node.size_bytes, "comm_src": source, "comm_dst": target, "comm_tag": node.tag}
@@ -41,12 +41,12 @@ def file_of(trace: Trace, rank: int) -> bytes:
 
 def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
     """Encode the file of a rank whose only work is one collective, by its number in the schema."""
-    kinds = messages()
-    message = kinds.node(id=0, name=name, type=COLL)
+    metadata, kind = messages()
+    message = kind(id=0, name=name, type=COLL)
     message.attr.add(name="is_cpu_op", bool_val=False)
     message.attr.add(name="comm_type", int64_val=collective)
     message.attr.add(name="comm_size", int64_val=size_bytes)
-    return frame_message(kinds.metadata(version=VERSION)) + frame_message(message)
+    return frame_message(metadata(version=VERSION)) + frame_message(message)
 
 
 def read_trace(folder: Path) -> Trace:
@@ -97,15 +97,15 @@ def _read(path: Path, most: int) -> bytes:
 
 def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]:
     """Yield the nodes of a file; ``room`` holds the remaining numbers of nodes and dependences."""
-    kinds = messages()
+    metadata, kind = messages()
     known: dict[int, int] = {}  # numbers, each of which is kept once
     number = -1
     for number, content in enumerate(split_messages(raw)):
         with locate_errors(place=f"message {number}"):
             if number == 0:
-                decode_message(kinds.metadata, content)
+                decode_message(metadata, content)
                 continue
-            node = _node(decode_message(kinds.node, content), rank, ranks)
+            node = _node(decode_message(kind, content), rank, ranks)
             if node.id in known:
                 raise InputError(f"node {node.id} is defined twice")
             known[node.id] = node.id
@@ -190,16 +190,9 @@ _FIELDS = {
 MAX_MESSAGE_BYTES = 2**20
 
 
-class Messages(NamedTuple):
-    """Classes of the messages that a file has."""
-
-    metadata: Any
-    node: Any
-
-
 @cache
-def messages() -> Messages:
-    """Make the classes."""
+def messages() -> tuple[Any, Any]:
+    """Make the classes of the messages that a file has: metadata, and a node."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
@@ -217,11 +210,9 @@ def messages() -> Messages:
         _add(file, name, fields)
     pool: Any = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    made = [
-        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"ChakraProtoMsg.{name}"))
-        for name in ("GlobalMetadata", "Node")
-    ]
-    return Messages(*made)
+    kinds = (pool.FindMessageTypeByName(f"ChakraProtoMsg.{name}") for name in ("GlobalMetadata", "Node"))
+    metadata, node = map(message_factory.GetMessageClass, kinds)
+    return metadata, node
 
 
 def _add(file: Any, name: str, fields: tuple[tuple[str, int, str, bool], ...]) -> Any:

@@ -127,8 +127,7 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
         several = f"{len(instance.demands)} collectives at once"
         if instance.demand is not None and instance.demand.part_of is not None:
             several = f"{instance.demand.part_of.name} is {len(instance.demands)} broadcasts at once"
-        text = f"{several}; a file is one collective of one communicator"
-        raise InputError(text, place="instance.also")
+        raise InputError(f"{several}; a file is one collective of one communicator", place="instance.also")
     (kind,) = kinds
     if kind is Collective.LATE_ALL_REDUCE:
         text = "late_all_reduce begins with partial sums, which these files cannot express"

@@ -8,7 +8,7 @@ the order of reading and writing of each chunk at each GPU.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -125,7 +125,9 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
                 apart[event.gpu, event.target] = message
                 message.passing = sums and event.target >= SCRATCH
         elif event.kind == "add":
-            _add(apart, event.gpu, (event.source, event.target), order)
+            for address in (event.source, event.target):
+                if (added := apart.pop((event.gpu, address), None)) is not None:  # what was received apart counts now
+                    added.reduce, added.write, added.passing = True, order, False
         elif moved := apart.pop((event.gpu, event.source), None):
             apart[event.gpu, event.target] = moved
             moved.passing = False
@@ -135,14 +137,6 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
             message.way, message.read = (*earlier.way, message.way[-1]), earlier.read
             passed.add(id(earlier))
     return [message for message in found if id(message) not in passed]
-
-
-def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterable[int | None], order: int) -> None:
-    """Let separately received data count now, added to the GPU's own or the other way round."""
-    for address in places:
-        message = apart.pop((gpu, address), None)
-        if message is not None:
-            message.reduce, message.write, message.passing = True, order, False
 
 
 def _chunk_of(run: Run, value: int) -> int:

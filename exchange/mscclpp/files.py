@@ -234,8 +234,7 @@ def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bo
 def _value_of_type(data: dict[str, Any], name: str, default: T | None, kind: type[T], what: str) -> T:
     value = data.get(name, default)
     if not isinstance(value, kind):
-        text = "is missing" if name not in data else f"expected {what}, not {_value_text(value)}"
-        raise InputError(text, place=name)
+        raise InputError("is missing" if name not in data else f"expected {what}, not {_value_text(value)}", place=name)
     return value
 
 

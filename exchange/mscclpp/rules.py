@@ -72,8 +72,7 @@ def chunks(plan: Plan) -> Found:
         said = (gpu.input, gpu.output)
         if meaning.kind is not None and min(said) > 0 and said != meaning.sizes:
             expected = " and ".join(map(str, meaning.sizes))
-            text = f"{gpu.input} chunks of input and {gpu.output} of output; {plan.collective} has {expected}"
-            yield text, gpu.id
+            yield f"{gpu.input} chunks of input and {gpu.output} of output; {plan.collective} has {expected}", gpu.id
 
 
 def names(plan: Plan) -> Found:

@@ -71,7 +71,7 @@ def test_a_folder_that_astra_sim_runs(tmp_path):
     assert read_trace(folder / "traces").ngpus == 4
     for rank in range(4):
         _, content = split_messages((folder / "workload" / f"mine.{rank}.et").read_bytes())
-        node = messages().node.FromString(content)
+        node = messages()[1].FromString(content)
         values = {one.name: getattr(one, one.WhichOneof("value")) for one in node.attr}
         assert (node.type, values) == (7, {"is_cpu_op": False, "comm_type": 2, "comm_size": 2**20})
     assert cwb("export", "astra", file, "-o", folder) == 2
