@@ -187,11 +187,8 @@ def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
     """Return the dimensions of a network, the innermost first; one that has none is an :class:`InputError`."""
     fabric = fabric_of(topology)
     if fabric is None:
-        text = (
-            "the network has no dimensions of rings, switches and fully connected blocks, as ASTRA-sim's analytical "
-            "one has"
-        )
-        raise InputError(f"{text}; 'cwb export chakra' writes the traces alone", place="instance.network")
+        text = "the network has no dimensions of rings, switches and fully connected blocks, as ASTRA-sim's analytical"
+        raise InputError(f"{text} one has; 'cwb export chakra' writes the traces alone", place="instance.network")
     rows = zip(fabric.dimensions, fabric.bandwidth_Bps, fabric.latency_s, strict=True)
     return tuple(
         Dimension(one.block, one.size, rate, delay / 2)
@@ -225,10 +222,8 @@ def system_text(kind: Collective, trace: str) -> str:
     """Write the system file, JSON: a trace implements the collective, in one split of the data."""
     if kind not in COLLECTIVES:
         known = ", ".join(one.name for one in COLLECTIVES)
-        text = (
-            f"ASTRA-sim takes algorithms for {known}, not for {kind.name}; 'cwb export chakra' writes the traces alone"
-        )
-        raise InputError(text, place="instance.collective")
+        text = f"ASTRA-sim takes algorithms for {known}, not for {kind.name}"
+        raise InputError(f"{text}; 'cwb export chakra' writes the traces alone", place="instance.collective")
     data = {
         "scheduling-policy": "FIFO",
         "endpoint-delay": 0,

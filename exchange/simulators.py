@@ -57,18 +57,13 @@ _Message = tuple[int, int, int]  #: A message: source, target, tag.
 
 def connection_text(trace: Trace) -> str:
     """Write messages as a connection matrix; larger ones, and those that need two triggers, are refused."""
-    numbers = {
-        (rank, node.peer, node.tag): number
-        for number, (rank, node) in enumerate(
-            ((rank, node) for rank, nodes in enumerate(trace.ranks) for node in nodes if node.type == SEND), 1
-        )
-    }
-    waited = {
-        (rank, node.peer, node.tag): frozenset(_messages_before(nodes, node, rank))
+    sends = {
+        (rank, node.peer, node.tag): node
         for rank, nodes in enumerate(trace.ranks)
         for node in nodes
         if node.type == SEND
     }
+    waited = {one: frozenset(_messages_before(trace.ranks[one[0]], node, one[0])) for one, node in sends.items()}
     triggers = {some: number for number, some in enumerate(dict.fromkeys(filter(None, waited.values())), 1)}
     fires: dict[_Message, int] = {}
     for some, trigger in triggers.items():
@@ -77,11 +72,14 @@ def connection_text(trace: Trace) -> str:
                 source, target, _ = message
                 text = f"sends of rank {target} wait for a message of rank {source} and for different other ones"
                 raise InputError(f"{text}; a message of htsim has one trigger", place="sends")
-    lines = [f"Nodes {trace.ngpus}", f"Connections {len(numbers)}", f"Triggers {len(triggers)}"]
-    for rank, nodes in enumerate(trace.ranks):
-        for node in nodes:
-            if node.type == SEND:
-                lines.append(_message_line(rank, node, numbers, triggers.get(waited[rank, node.peer, node.tag]), fires))
+    lines = [f"Nodes {trace.ngpus}", f"Connections {len(sends)}", f"Triggers {len(triggers)}"]
+    for number, (message, node) in enumerate(sends.items(), 1):
+        if node.size_bytes > MAX_BYTES:
+            raise InputError(f"a message of {node.size_bytes:,} B; htsim has at most {MAX_BYTES:,} B", place="sends")
+        source, target, _ = message
+        begin = f"trigger {triggers[waited[message]]}" if waited[message] else "start 0"
+        end = f" send_done_trigger {fires[message]}" if message in fires else ""
+        lines.append(f"{source}->{target} id {number} {begin} size {node.size_bytes}{end}")
     for some, trigger in triggers.items():
         lines.append(f"trigger id {trigger} " + (f"barrier count {len(some)}" if len(some) > 1 else "oneshot"))
     return "\n".join(lines) + "\n"
@@ -100,14 +98,3 @@ def _messages_before(nodes: tuple[Node, ...], node: Node, rank: int) -> set[_Mes
         if before.use == ADDED:
             todo += before.after
     return found
-
-
-def _message_line(
-    rank: int, node: Node, numbers: dict[_Message, int], trigger: int | None, fires: dict[_Message, int]
-) -> str:
-    if node.size_bytes > MAX_BYTES:
-        raise InputError(f"a message of {node.size_bytes:,} B; htsim has at most {MAX_BYTES:,} B", place="sends")
-    message = rank, node.peer, node.tag
-    begin = "start 0" if trigger is None else f"trigger {trigger}"
-    end = f" send_done_trigger {fires[message]}" if message in fires else ""
-    return f"{rank}->{node.peer} id {numbers[message]} {begin} size {node.size_bytes}{end}"

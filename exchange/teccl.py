@@ -183,9 +183,8 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
                     raise InputError(f"a part of {float(volume):g} of a chunk; expected whole chunks")
                 source, *way = (position(topology, network, node) for node in (origin, *nodes))
                 if source not in rank:
-                    raise InputError(
-                        f"a chunk from the switch {topology.nodes[source].name!r}; expected one from a rank"
-                    )
+                    name = topology.nodes[source].name
+                    raise InputError(f"a chunk from the switch {name!r}; expected one from a rank")
                 if chunk >= per_source:
                     raise InputError(f"chunk {chunk} of {per_source}")
                 for one, other in pairwise(way):

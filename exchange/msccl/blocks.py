@@ -12,25 +12,16 @@ from collections import Counter
 from .operations import Operation
 from .program import Block, Gpu, Step
 
-#: What a thread block is: connection in, connection out, each a GPU and a channel.
-Key = tuple[tuple[int, int] | None, tuple[int, int] | None]
-
 
 class DraftBlock:
-    """A thread block in the making."""
+    """A thread block in the making: connection in and connection out, each a GPU and a channel, and its steps."""
 
-    def __init__(self, key: Key, steps: list[Operation]) -> None:
-        self.taken, self.given = key
-        self.steps = steps
+    def __init__(self, taken: tuple[int, int] | None, given: tuple[int, int] | None) -> None:
+        self.taken, self.given = taken, given
+        self.steps: list[Operation] = []
         self.certain: list[int] = []
         self.waits: list[list[Operation]] = []
         self.numbers: list[int] = []
-
-    @property
-    def channel(self) -> int:
-        """Its channel; 0 of one that has no connection."""
-        end = self.taken or self.given
-        return end[1] if end else 0
 
 
 def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: bool) -> list[DraftBlock]:
@@ -43,8 +34,7 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
     ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])
     loose_in = [end for side, end in ends if side == "in" and end not in pairs]
     loose_out = [end for side, end in ends if side == "out" and end not in pairs.values()]
-    count = len(pairs) + len(loose_in) + len(loose_out) + 1
-    if count > most:
+    if len(pairs) + len(loose_in) + len(loose_out) + 1 > most:
         for end in list(loose_in):
             other = next((one for one in loose_out if one and end and one[1] == end[1]), None)
             if other is not None and end is not None:
@@ -53,14 +43,14 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
                 loose_out.remove(other)
     drafts: dict[tuple[str, object], DraftBlock] = {}
     for taken, given in [*pairs.items(), *((end, None) for end in loose_in), *((None, end) for end in loose_out)]:
-        draft = DraftBlock((taken, given), [])
+        draft = DraftBlock(taken, given)
         drafts["in", taken] = drafts["out", given] = draft
     copies = 0
     for one in operations:
         if one.kind in ("cpy", "re") and one.home is None:
             key: tuple[str, object] = ("copy", copies // max(steps - 8, 1))
             copies += 1
-            drafts.setdefault(key, DraftBlock((None, None), []))
+            drafts.setdefault(key, DraftBlock(None, None))
         else:
             key = ("out", one.given) if one.given else ("in", one.taken or one.home)
         drafts[key].steps.append(one)
@@ -193,4 +183,5 @@ def _block(
             Step(len(steps), one.kind, *source, *target, one.count, depid, deps, int(waited.get(place, False)))
         )
     send, recv = (draft.given[0] if draft.given else -1), (draft.taken[0] if draft.taken else -1)
-    return Block(number, send, recv, draft.channel, tuple(steps))
+    end = draft.taken or draft.given
+    return Block(number, send, recv, end[1] if end else 0, tuple(steps))

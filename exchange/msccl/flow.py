@@ -165,10 +165,8 @@ def _transfers(
             way, hops, begin = before.way + way, before.hops + hops, before.begin
         if not compute[target]:
             if reduce and stored[chunk, target]:
-                raise InputError(
-                    f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone",
-                    place="sends",
-                )
+                text = f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone"
+                raise InputError(text, place="sends")
             stored[chunk, target].append(_Half(way, hops, begin, end))
             continue
         outside = [topology.nodes[node].name for node in way if node not in rank]
