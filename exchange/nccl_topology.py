@@ -233,10 +233,8 @@ class _Reader:
         if links is None and self.rates.generation is not None:
             links = GENERATIONS[self.rates.generation].nvlinks(self.rates.rating)
         if links is None:
-            expected = (
-                "expected --generation such as a100, --nvlink such as '12 x 25 GB/s' (links of a GPU), or --no-nvlink"
-            )
-            raise InputError(f"the file has only the PCIe tree, without NVLinks; {expected}")
+            text = "the file has only the PCIe tree, without NVLinks; expected --generation such as a100, --nvlink"
+            raise InputError(f"{text} such as '12 x 25 GB/s' (links of a GPU), or --no-nvlink")
         wiring = self.rates.wiring or likely_wiring(len(self.bare), links.count or 1)
         parts, cables = wire_gpus(self.bare, links, wiring)
         self.parts.update(parts)

@@ -345,9 +345,7 @@ def _xgmi_rate(rates: Rates) -> tuple[Fraction, str]:
     if rates.links is not None:
         return rates.links.rate_Bps * (rates.links.count or 1), "rates of xGMI as given"
     if rates.generation is None:
-        raise InputError(
-            "the text says neither how many xGMI links join a pair nor how fast they are; expected --generation"
-            f" ({', '.join(AMD_GENERATIONS)}) or --xgmi such as '2 x 50 GB/s'"
-        )
+        text = "the text says neither how many xGMI links join a pair nor how fast they are; expected --generation"
+        raise InputError(f"{text} ({', '.join(AMD_GENERATIONS)}) or --xgmi such as '2 x 50 GB/s'")
     rate = XGMI[AMD_GENERATIONS[rates.generation]].by(rates.rating)
     return rate, f"rates of xGMI are the {rates.rating.value} ones of {rates.generation.upper()}, one link for a pair"

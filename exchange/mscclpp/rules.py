@@ -366,10 +366,8 @@ def channel_sharing(plan: Plan) -> Found:
                             found.setdefault((op.channel_type, ids[one]), set()).add(block.id)
         for (kind, number), some in found.items():
             if len(some) > 1:
-                text = (
-                    f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}, which have one counter"
-                )
-                yield Note(text), gpu.id
+                text = f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}"
+                yield Note(f"{text}, which have one counter"), gpu.id
 
 
 RULES: dict[str, Callable[[Plan], Found]] = {
