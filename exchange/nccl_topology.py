@@ -86,7 +86,7 @@ class _Part:
 @dataclass
 class _Reader:
     rates: Rates
-    classed: bool  #: Whether devices have a class.
+    has_classes: bool  #: Whether devices have a class.
     parts: dict[str, Role] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[str, Fraction | None] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class _Reader:
             self._rank(name, _integer(gpus[0], "rank", -1), parent, rate)
         elif nic is not None:
             self._nic(nic, parent, rate, prefix, f"{prefix}nic-{element.get('busid')}")
-        elif kind.startswith(("0x03", "0x1200")) or not (self.classed or len(element)):
+        elif kind.startswith(("0x03", "0x1200")) or not (self.has_classes or len(element)):
             self.bare.append(f"{prefix}gpu{len(self.bare)}")
             self._rank(self.bare[-1], -1, parent, rate)
         elif kind.startswith("0x02"):

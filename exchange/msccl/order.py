@@ -126,7 +126,7 @@ class Races:
     def reads(self, gpu: int, address: int, access: Access, start: int) -> None:
         """Note that an access reads; what began it has so many events before."""
         before = self.written[gpu].get(address)
-        if before is not None:
+        if before is not None and (before.actor != access.actor or before.event >= start):
             self.after(before, start, access, written=True)
         since = self.read[gpu].setdefault(address, [])
         if since and since[-1].actor == access.actor:
@@ -137,7 +137,7 @@ class Races:
     def writes(self, gpu: int, address: int, access: Access, start: int) -> None:
         """Note that an access writes."""
         before = self.written[gpu].get(address)
-        if before is not None:
+        if before is not None and (before.actor != access.actor or before.event >= start):
             self.after(before, start, access, written=True)
         for other in self.read[gpu].pop(address, ()):
             self.after(other, start, access, written=False)

@@ -292,12 +292,12 @@ def packets(plan: Plan) -> Found:
         if op.name in PACKETS:
             text = f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone"
             yield text, *place
-    for place, name, letter, buffers in _lettered(plan):
+    for place, name, letter, buffers in _buffers_of_moves(plan):
         if letter in "PQT" and any(buffer != "s" for buffer in buffers):
             yield f"{name} of packets in buffer {buffers[0]}; packets are in scratch memory", *place
 
 
-def _lettered(plan: Plan) -> Iterator[tuple[tuple[int, int, int], str, str, list[str]]]:
+def _buffers_of_moves(plan: Plan) -> Iterator[tuple[tuple[int, int, int], str, str, list[str]]]:
     """Yield the buffers of operations that move data: place, operation, letter, and the memory that it is."""
     for gpu, block, place, op in plan.operations():
         letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type)) if op.name in MOVES else ""
@@ -307,7 +307,7 @@ def _lettered(plan: Plan) -> Iterator[tuple[tuple[int, int, int], str, str, list
 
 def halves(plan: Plan) -> Found:
     """Check accesses to the scratch memory of other GPUs: without packets, they go to its first half in every call."""
-    for place, name, letter, buffers in _lettered(plan) if plan.double_scratch else ():
+    for place, name, letter, buffers in _buffers_of_moves(plan) if plan.double_scratch else ():
         if letter in "RS" and "s" in buffers:
             yield f"{name} with scratch memory of another GPU, which is not halved there", *place
 
