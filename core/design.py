@@ -43,7 +43,7 @@ class Comparison(Enum):
     EQUAL = "="
 
     def excess(self, difference: Any) -> Any:
-        """Return by how much a constraint is missed, of the difference of its sides; at most 0 if it is met."""
+        """Return by how much a constraint whose sides differ so is missed; at most 0 if it is met."""
         if self is Comparison.EQUAL:
             return abs(difference)
         return difference if self is Comparison.AT_MOST else -difference

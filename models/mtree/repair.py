@@ -7,7 +7,7 @@ adds, whose prices prove a bound; then trees grafted where their links are gone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -76,9 +76,7 @@ class _Repair(Search):
             self.pool(made_anew)
         with self.budget.clock.phase("bound"):
             self.generate_trees()
-        best = self.graft_trees(self.choose(best, self.fresh()))
-        if self.exact_fits(best):
-            best = self.solve_patterns(best)
+        best = self.solve_patterns(self.graft_trees(self.choose(best, self.fresh())))
         if best is None or not best.rates:
             message = (
                 f"none of the {len(self.options.previous)} old trees can be used, and no new one is allowed or found"
@@ -218,20 +216,18 @@ class _Repair(Search):
             best = found
         return best
 
-    def exact_fits(self, best: RatedTrees | None) -> bool:
-        """Check whether a gap is left that a small enough exact model could close."""
-        options, wan = self.options, self.wan
-        small = self.every is not None and len(wan.room) * 2**options.new_trees <= PATTERNS
-        is_open = best is None or best.total < self.bound * (1 - Fraction(GAP))
-        return is_open and small and options.exact and options.new_trees > 0 and not self.floor
-
     def solve_patterns(self, best: RatedTrees | None) -> RatedTrees | None:
-        found, new, most = widest_tree(self.wan, self.problem.limit), self.options.new_trees, self.options.trees
-        if found is None or self.budget.is_exhausted:
+        """Close a gap that is left by the exact model, where it is small enough."""
+        options, found = self.options, widest_tree(self.wan, self.problem.limit)
+        closed = best is not None and best.total >= self.bound * (1 - Fraction(GAP))
+        large = self.every is None or len(self.wan.room) * 2**options.new_trees > PATTERNS
+        if closed or large or found is None or self.floor or not (options.exact and options.new_trees):
             return best
-        self.budget.progress(f"{new} new trees exactly")
-        patterns = TreePatterns(self.wan, self.limit, new, found[0], float(self.bound), 0, self.old, most)
-        trees, result = self.pattern_trees(patterns)
+        if self.budget.is_exhausted:
+            return best
+        self.budget.progress(f"{options.new_trees} new trees exactly")
+        limits = self.wan, self.limit, options.new_trees, found[0], float(self.bound)
+        trees, result = self.pattern_trees(TreePatterns(*limits, 0, self.old, options.trees))
         self.take_solver_bound(result)
         return self.choose(best, self.drop_old_trees(trees)) if len(trees) else best
 
@@ -277,28 +273,22 @@ def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, st
     A tree keeps those of its links that have room beside the other trees of the plan; the other links, of a capacity of
     at least ``floor``, follow by falling room (Kruskal). Return different trees, sorted.
     """
-    found = [tree for share in _SHARES for tree in _graft_at_share(wan, floor, plan, stumps, share)]
+    usable = np.flatnonzero(wan.capacity >= floor)
+    trees = [] if plan is None else list(zip(plan.trees, plan.rates, strict=True))
+    found: list[list[int]] = []
+    for share in _SHARES:
+        left = wan.room.astype(np.float64)
+        for tree, rate in trees:
+            left[wan.carriers(tree)] -= share * float(rate)
+        for tree, rate in [*trees, *((stump, Fraction(0)) for stump in stumps)]:
+            room = left.copy()
+            room[wan.carriers(tree)] += share * float(rate)
+            free = np.minimum(room[wan.first], room[wan.second])
+            for kept in _KEPT:
+                # The tree's links with enough room, then all others by falling room.
+                first = np.isin(usable, tree) & (free[usable] >= kept * float(free.max()))
+                grown = spanning_tree(wan, usable[np.lexsort((-free[usable], ~first))].tolist())
+                found += [] if grown is None else [grown]
     rows = np.array(found, dtype=np.int64).reshape(-1, wan.nodes - 1)
     rows = low_enough(wan, limit, distinct(rows)) if len(rows) else rows
     return rows[bottlenecks(wan, rows) >= max(floor, 1)]
-
-
-def _graft_at_share(
-    wan: Wan, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints], share: float
-) -> Iterator[list[int]]:
-    """Yield grafts with the plan's trees at a share of their rates."""
-    usable = np.flatnonzero(wan.capacity >= floor)
-    trees = [] if plan is None else list(zip(plan.trees, plan.rates, strict=True))
-    left = wan.room.astype(np.float64)
-    for tree, rate in trees:
-        left[wan.carriers(tree)] -= share * float(rate)
-    for tree, rate in [*trees, *((stump, Fraction(0)) for stump in stumps)]:
-        room = left.copy()
-        room[wan.carriers(tree)] += share * float(rate)
-        free = np.minimum(room[wan.first], room[wan.second])
-        for kept in _KEPT:
-            # The tree's links with enough room, then all others by falling room.
-            first = np.isin(usable, tree) & (free[usable] >= kept * float(free.max()))
-            grown = spanning_tree(wan, usable[np.lexsort((-free[usable], ~first))].tolist())
-            if grown is not None:
-                yield grown

@@ -28,9 +28,9 @@ _EXPECTED = (
 
 
 def read_change(text: str, topology: Topology) -> tuple[set[str], Callable[[Fraction], Fraction]]:
-    """Parse a change of all links between two sites: return the sites, and the new bandwidth of a link by its old one.
+    """Parse a change of all links between two sites.
 
-    A bandwidth of 0 is that of a link that has failed.
+    Return the sites, and the new bandwidth of a link by its old one; 0 is that of a link that has failed.
     """
     pair, equals, value = text.rpartition("=")
     if not equals:
