@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ...algorithms.graphs.network import components
 from ...algorithms.trees.network import Wan
-from ...core.errors import InputError, show_value
+from ...core.errors import InputError, Unsupported, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.schedule import Ints
@@ -53,7 +53,9 @@ def read_change(text: str, topology: Topology) -> tuple[set[str], Callable[[Frac
 
 def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
     """Return the instance after some changes in sequence, without links that have lost all bandwidth."""
-    topology = instance.topology
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise Unsupported("expected an explicit network")
     bandwidth = _changed_rates(topology, changes)
     kept = [replace(link, bandwidth_Bps=rate) for link, rate in zip(topology.links, bandwidth, strict=True) if rate]
     return instance.with_changes(network=replace(topology, links=tuple(kept)))
