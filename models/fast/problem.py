@@ -11,7 +11,6 @@ from itertools import product
 from typing import Literal
 
 from ...core.bounds import CutCertificate
-from ...core.budget import require_buildable
 from ...core.collective import Collective, conditions
 from ...core.errors import Refusal
 from ...core.instance import Instance
