@@ -77,18 +77,8 @@ class BoundOnly(AnswerMixin, name="bound-only"):
         return {}
 
 
-Answer = (
-    BandwidthPlan
-    | ChunkOrders
-    | StepSchedule
-    | Schedule
-    | TreePacking
-    | TreeOrbits
-    | TranslatedTrees
-    | StreamedSteps
-    | Placement
-    | BoundOnly
-)
+_Sends = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps
+Answer = BandwidthPlan | ChunkOrders | _Sends | Placement | BoundOnly
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -354,17 +354,6 @@ class LeastLoads(_Certificate, name="least-loads"):
 
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
 
-Certificate = (
-    SolverBound
-    | LagrangianCertificate
-    | SweepCertificate
-    | CutCertificate
-    | DistanceCertificate
-    | DimensionWeights
-    | PartitionCertificate
-    | TreePrices
-    | LengthCertificate
-    | WholeChunks
-    | LeastLoads
-    | EpochBound
-)
+_OfFlow = CutCertificate | DistanceCertificate | PartitionCertificate | TreePrices | LengthCertificate | WholeChunks
+_OfDesign = LagrangianCertificate | SweepCertificate | DimensionWeights
+Certificate = SolverBound | _OfFlow | _OfDesign | LeastLoads | EpochBound

@@ -121,20 +121,10 @@ class RunRecord(DisplayMixin):
 
     def as_failure(self, error: Exception) -> RunRecord:
         """Return the failure record of a method whose record JSON cannot represent."""
-        return replace(
-            self,
-            status="error",
-            objective=None,
-            bound=None,
-            gap=None,
-            verified=None,
-            violations=(),
-            metrics={},
-            answer=None,
-            certificate=None,
-            message=f"internal error: the record is not JSON: {error}",
-            exit_status=int(ExitStatus.FAILURE),
-        )
+        claims = dict.fromkeys(("objective", "bound", "gap", "verified", "answer", "certificate"))
+        message = f"internal error: the record is not JSON: {error}"
+        failed: dict[str, Any] = {"status": "error", "message": message, "exit_status": int(ExitStatus.FAILURE)}
+        return replace(self, violations=(), metrics={}, **claims, **failed)
 
     @classmethod
     def from_json(cls, data: object, *, source: str, place: str) -> RunRecord:

@@ -44,10 +44,7 @@ _OF_HIGHS = {
 class Highs(Adapter):
     """Direct adapter to highspy, with HiGHS's own options by their names beside :class:`SolverOptions`."""
 
-    name = "highs"
-    title = "HiGHS"
-    package = "highspy"
-    requirement = "highspy"
+    name, title, package, requirement = "highs", "HiGHS", "highspy", "highspy"
     session = "highs_session:HighsSession"
     capabilities = _SEARCH
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {
@@ -73,10 +70,7 @@ class HighsPdlp(Adapter):
     prove the bound.
     """
 
-    name = "highs-pdlp"
-    title = "HiGHS PDLP"
-    package = "highspy"
-    requirement = "highspy"
+    name, title, package, requirement = "highs-pdlp", "HiGHS PDLP", "highspy", "highspy"
     session = "first_order_session:FirstOrderSession"
     capabilities = Capability.LP | Capability.DUALS | Capability.RESOLVE
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {"pdlp_optimality_tolerance": "rel_gap"}
@@ -85,10 +79,7 @@ class HighsPdlp(Adapter):
 class Gurobi(Adapter):
     """Direct adapter to gurobipy, with Gurobi's own parameters by their names, such as ``MIPFocus``."""
 
-    name = "gurobi"
-    title = "Gurobi"
-    package = "gurobipy"
-    requirement = "cwb[gurobi]"
+    name, title, package, requirement = "gurobi", "Gurobi", "gurobipy", "cwb[gurobi]"
     session = "gurobi_session:GurobiSession"
     option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
@@ -144,10 +135,7 @@ class Gurobi(Adapter):
 class Scip(Adapter):
     """Direct adapter to pyscipopt, with SCIP's own parameters by their names, such as ``limits/solutions``."""
 
-    name = "scip"
-    title = "SCIP"
-    package = "pyscipopt"
-    requirement = "cwb[scip]"
+    name, title, package, requirement = "scip", "SCIP", "pyscipopt", "cwb[scip]"
     session = "scip_session:ScipSession"
     option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
@@ -173,8 +161,7 @@ class PyomoSolver(Adapter):
     Linear models, with integers or without. A compiled model is solved from scratch each time, without dual values.
     """
 
-    package = "pyomo"
-    requirement = "cwb"
+    package, requirement = "pyomo", "cwb"
     session = "pyomo_session:PyomoSession"
     # Pyomo does not say what else a solver can do.
     capabilities = Capability.LP | Capability.MIP | Capability.INTERRUPT | Capability.RESOLVE | Capability.POOL

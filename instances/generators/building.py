@@ -116,15 +116,15 @@ def check_size(*, nodes: int, links: int) -> None:
         report_progress(f"making {nodes:,} nodes and {links:,} links")
 
 
-def make_graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], wire: Wire) -> Topology:
+def make_graph(nodes: int, links: int, edges: Iterable[tuple[int, int]], bandwidth: Rate, latency: Time) -> Topology:
     """Make a direct network whose nodes are named by their rank.
 
     ``nodes``, ``links``: their numbers in closed form, so that the size is checked before the first one is made.
-    ``wire``: bandwidth and latency of every link.
     """
+    wire = read_wire(bandwidth, latency)
     check_size(nodes=nodes, links=links)
-    names, rate, latency = rank_names(nodes), wire.bandwidth_Bps, wire.latency_s
-    made = (Link(names[source], names[target], rate, latency) for source, target in edges)
+    names = rank_names(nodes)
+    made = (Link(names[a], names[b], wire.bandwidth_Bps, wire.latency_s) for a, b in edges)
     return Topology(
         tuple(iterate_in_time(map(Node, names), nodes, "nodes")), tuple(iterate_in_time(made, links, "links"))
     )
@@ -140,11 +140,6 @@ def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def rank_names(count: int) -> tuple[str, ...]:
     """Return the names of the compute nodes of an abstract network: their ranks."""
     return tuple(str(rank) for rank in range(count))
-
-
-def make_switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None, reduces: bool = False) -> Node:
-    """Make a switch."""
-    return Node(name, NodeKind.SWITCH, multicast, buffer_bytes, reduces)
 
 
 Wiring = Mapping[tuple[int, int], int]  #: Undirected pairs of GPUs, with the number of parallel links between them.
@@ -229,18 +224,16 @@ def rail_cluster(
 
 
 def switched_network(
-    names: Iterable[str], switches: Iterable[str], links: Iterable[Link], *, multicast: bool
+    names: Iterable[str], switches: Iterable[str], links: Iterable[Link], *, multicast: bool, stores: bool = False
 ) -> Topology:
-    """Make the network of GPUs and of switches that only pass on."""
-    return Topology(
-        (*map(Node, names), *(relay(name, multicast=multicast) for name in switches)),
-        tuple(links),
-    )
+    """Make the network of compute nodes and of switches that only pass on, or also store."""
+    nodes = (relay(name, multicast=multicast, stores=stores) for name in switches)
+    return Topology((*map(Node, names), *nodes), tuple(links))
 
 
-def relay(name: str, *, multicast: bool, reduces: bool = False) -> Node:
-    """Make a switch that passes on and cannot store; it copies or adds only if asked to."""
-    return make_switch(name, multicast=multicast, buffer_bytes=Fraction(0), reduces=reduces)
+def relay(name: str, *, multicast: bool, reduces: bool = False, stores: bool = False) -> Node:
+    """Make a switch that passes on and cannot store; it copies, adds or stores only if asked to."""
+    return Node(name, NodeKind.SWITCH, multicast, None if stores else Fraction(0), reduces)
 
 
 def bufferless(name: str) -> Node:

@@ -20,7 +20,6 @@ from .building import (
     check_ranges,
     check_size,
     make_graph,
-    read_wire,
 )
 
 
@@ -28,7 +27,7 @@ def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) ->
     """Complete graph: a link from every node to every other one."""
     check_range(n, "n", 2)
     pairs = ((one, other) for one in range(n) for other in range(n) if one != other)
-    return make_graph(nodes=n, links=n * (n - 1), edges=pairs, wire=read_wire(bandwidth, latency))
+    return make_graph(n, n * (n - 1), pairs, bandwidth, latency)
 
 
 def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -38,9 +37,7 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     """
     check_ranges(left=(left, 1), right=(right, 1))
     pairs = ((one, left + other) for one in range(left) for other in range(right))
-    return make_graph(
-        nodes=left + right, links=2 * left * right, edges=both_ways(pairs), wire=read_wire(bandwidth, latency)
-    )
+    return make_graph(left + right, 2 * left * right, both_ways(pairs), bandwidth, latency)
 
 
 def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -54,7 +51,7 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
     _check_offsets(check_range(n, "n", 2), offsets, n // 2)
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
     links = sum(2 * n if 2 * a < n else n for a in offsets)
-    return make_graph(nodes=n, links=links, edges=both_ways(pairs), wire=read_wire(bandwidth, latency))
+    return make_graph(n, links, both_ways(pairs), bandwidth, latency)
 
 
 def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -78,7 +75,7 @@ def directed_circulant(
     """
     _check_offsets(check_range(n, "n", 2), offsets, n - 1)
     onward = ((i, (i + a) % n) for a in offsets for i in range(n))
-    return make_graph(nodes=n, links=n * len(offsets), edges=onward, wire=read_wire(bandwidth, latency))
+    return make_graph(n, n * len(offsets), onward, bandwidth, latency)
 
 
 def _check_offsets(n: int, offsets: Sequence[int], largest: int) -> None:
@@ -108,7 +105,7 @@ def double_binary_tree(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = L
     label = [n - 1 - i for i in range(n)] if n % 2 == 0 else [(i + 1) % n for i in range(n)]
     first = [(node, _parent(node, n)) for node in range(1, n)]
     edges = [*first, *((label[node], label[up]) for node, up in first)]
-    return make_graph(nodes=n, links=4 * (n - 1), edges=both_ways(edges), wire=read_wire(bandwidth, latency))
+    return make_graph(n, 4 * (n - 1), both_ways(edges), bandwidth, latency)
 
 
 def _parent(node: int, n: int) -> int:
@@ -145,7 +142,7 @@ def random_regular(
         raise InputError(f"no graph has {n} nodes of degree {degree}; expected an even degree", place="degree")
     check_size(nodes=n, links=n * degree)
     edges = sorted(_draw(n, degree, seed))
-    return make_graph(nodes=n, links=n * degree, edges=both_ways(edges), wire=read_wire(bandwidth, latency))
+    return make_graph(n, n * degree, both_ways(edges), bandwidth, latency)
 
 
 def _draw(n: int, degree: int, seed: int) -> _Edges:

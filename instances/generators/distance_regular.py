@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, make_graph, read_wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, make_graph
 
 _Edges = Iterator[tuple[int, int]]
 _Vector = tuple[int, ...]
@@ -34,7 +34,7 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
         for more in range(1, letters - rank // stride % letters)
     )
     links = nodes * length * (letters - 1)
-    return make_graph(nodes=nodes, links=links, edges=both_ways(pairs), wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, links, both_ways(pairs), bandwidth, latency)
 
 
 def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -59,7 +59,7 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     if n not in _TABLE_8:
         known = ", ".join(str(size) for size in _TABLE_8)
         raise InputError(f"no graph of {n:,} nodes in the table; expected one of {known}", place="n")
-    return make_graph(nodes=n, links=4 * n, edges=both_ways(_TABLE_8[n]()), wire=read_wire(bandwidth, latency))
+    return make_graph(n, 4 * n, both_ways(_TABLE_8[n]()), bandwidth, latency)
 
 
 def _bipartite(flags: Sequence[tuple[int, int]]) -> _Edges:
@@ -170,7 +170,7 @@ _TABLE_8: dict[int, Callable[[], _Edges]] = {
     6: lambda: ((i, j) for i, j in combinations(range(6), 2) if i + j != 5),
     9: lambda: _hamming(2, 3),
     10: lambda: ((i, 5 + j) for i in range(5) for j in range(5) if i != j),
-    14: lambda: _bipartite(sorted({*product(range(7), repeat=2)} - {*_plane(2)})),
+    14: lambda: _bipartite([pair for pair in product(range(7), range(7)) if pair not in _plane(2)]),
     15: lambda: _line_graph(_disjoint(2, 5)),
     16: lambda: _hamming(4, 2),
     21: lambda: _line_graph(list(_bipartite(_plane(2)))),

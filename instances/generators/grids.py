@@ -11,7 +11,7 @@ from math import prod
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, make_graph, read_wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, make_graph
 
 #: More dimensions than this cannot have two nodes each: log2 of the largest number of nodes.
 MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
@@ -31,7 +31,7 @@ def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, lat
     if bidirectional:
         return _grid((n,), wrap=True, bandwidth=bandwidth, latency=latency)
     onward = ((i, (i + 1) % n) for i in range(n))
-    return make_graph(nodes=n, links=n, edges=onward, wire=read_wire(bandwidth, latency))
+    return make_graph(n, n, onward, bandwidth, latency)
 
 
 def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -50,7 +50,7 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
     nodes = width * rows
     neighbours = ((i, j) for i in range(nodes) for j in (i + 1, i + width) if j < nodes)
     links = 2 * (nodes - 1 + nodes - width)
-    return make_graph(nodes=nodes, links=links, edges=both_ways(neighbours), wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, links, both_ways(neighbours), bandwidth, latency)
 
 
 def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -76,7 +76,7 @@ def _grid(sizes: tuple[int, ...], *, wrap: bool, bandwidth: Rate, latency: Time)
     nodes = prod(sizes)
     pairs = sum(nodes if _closes(size, wrap) else nodes - nodes // size for size in sizes)
     edges = both_ways(_neighbours(sizes, wrap))
-    return make_graph(nodes=nodes, links=2 * pairs, edges=edges, wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, 2 * pairs, edges, bandwidth, latency)
 
 
 def _closes(size: int, wrap: bool) -> bool:
@@ -111,7 +111,7 @@ def twisted_torus(
     check_ranges(width=(width, 3), height=(height, 2), twist=(twist, 1, width - 1))
     nodes = width * height
     edges = both_ways(_rows_and_columns(width, height, twist))
-    return make_graph(nodes=nodes, links=4 * nodes, edges=edges, wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, 4 * nodes, edges, bandwidth, latency)
 
 
 def _rows_and_columns(width: int, height: int, twist: int) -> Iterator[tuple[int, int]]:
@@ -132,4 +132,4 @@ def twisted_hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = 
     pairs = ((rank, rank | 1 << bit) for bit in range(dim) for rank in range(nodes) if not rank >> bit & 1)
     exchanged = {(0, 1): (0, 3), (2, 3): (2, 1)}
     edges = both_ways(exchanged.get(pair, pair) for pair in pairs)
-    return make_graph(nodes=nodes, links=nodes * dim, edges=edges, wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, nodes * dim, edges, bandwidth, latency)

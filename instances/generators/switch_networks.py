@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ...core.errors import InputError, locate_errors
 from ...core.fabric import expand, expanded_size, parse_fabric
-from ...core.topology import Link, Node, Topology
+from ...core.topology import Link, Topology
 from ...core.units import UnitKind, parse
 from .building import (
     BANDWIDTH,
@@ -17,9 +17,9 @@ from .building import (
     check_range,
     check_ranges,
     check_size,
-    make_switch,
     rank_names,
     read_wire,
+    switched_network,
 )
 
 
@@ -27,8 +27,8 @@ def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multic
     """Star: n nodes on one switch."""
     check_size(nodes=check_range(n, "n", 2) + 1, links=2 * n)
     cable = read_wire(bandwidth, latency)
-    nodes = [*map(Node, rank_names(n)), make_switch("switch", multicast=multicast)]
-    return Topology(tuple(nodes), tuple(link for rank in rank_names(n) for link in cable.link_pair(rank, "switch")))
+    links = [link for rank in rank_names(n) for link in cable.link_pair(rank, "switch")]
+    return switched_network(rank_names(n), ["switch"], links, multicast=multicast, stores=True)
 
 
 def fat_tree(
@@ -68,8 +68,7 @@ def fat_tree(
             for other in range(half):
                 links += above_edges.link_pair(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
                 links += above_edges.link_pair(f"aggregation{pod}.{above}", f"core{above * half + other}")
-    nodes = [*map(Node, rank_names(hosts)), *(make_switch(name, multicast=multicast) for name in names)]
-    return Topology(tuple(nodes), tuple(links))
+    return switched_network(rank_names(hosts), names, links, multicast=multicast, stores=True)
 
 
 def dragonfly(
@@ -107,9 +106,8 @@ def dragonfly(
         links += between.link_pair(names[one], names[other])
     for rank in range(count * hosts):
         links += local.link_pair(str(rank), names[rank // hosts])
-    computing = [Node(name) for name in (rank_names(count * hosts) if hosts else names)]
-    switches = [make_switch(name, multicast=multicast) for name in names] if hosts else []
-    return Topology((*computing, *switches), tuple(links))
+    computing, switches = (rank_names(count * hosts), names) if hosts else (names, [])
+    return switched_network(computing, switches, links, multicast=multicast, stores=True)
 
 
 def between_groups(groups: int, members: int, count: int = 1) -> Iterator[tuple[int, int]]:
@@ -164,11 +162,7 @@ def dragonfly_plus(
         links += [link for spine in top[first : first + spines] for link in local.link_pair(leaf, spine)]
     for one, other in between_groups(groups, spines, global_links):
         links += between.link_pair(top[one], top[other])
-    nodes = [
-        *map(Node, rank_names(len(low) * hosts)),
-        *(make_switch(name, multicast=multicast) for name in (*low, *top)),
-    ]
-    return Topology(tuple(nodes), tuple(links))
+    return switched_network(rank_names(len(low) * hosts), [*low, *top], links, multicast=multicast, stores=True)
 
 
 def switch2d(
@@ -197,8 +191,7 @@ def switch2d(
         links += near.link_pair(str(rank), f"inner{rank // inner}")
         links += far.link_pair(str(rank), f"outer{rank % inner}")
     switches = [*(f"inner{y}" for y in range(outer)), *(f"outer{x}" for x in range(inner))]
-    nodes = [*map(Node, rank_names(count)), *(make_switch(name, multicast=multicast) for name in switches)]
-    return Topology(tuple(nodes), tuple(links))
+    return switched_network(rank_names(count), switches, links, multicast=multicast, stores=True)
 
 
 def rfs3d(
@@ -236,8 +229,8 @@ def rfs3d(
             links.append(around.link(str(rank), str(rank - x + (x + step) % ring)))
         links += [across.link(str(rank), str(rank + (other - y) * ring)) for other in range(connected) if other != y]
         links += up.link_pair(str(rank), f"switch{rank % plane}")
-    switches = [make_switch(f"switch{index}", multicast=multicast) for index in range(plane)]
-    return Topology((*map(Node, rank_names(count)), *switches), tuple(links))
+    switches = [f"switch{index}" for index in range(plane)]
+    return switched_network(rank_names(count), switches, links, multicast=multicast, stores=True)
 
 
 def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -> Topology:

@@ -27,7 +27,7 @@ from math import gcd
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ..schema import MAX_NODES
-from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, make_graph, read_wire
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_ranges, make_graph
 
 MAX_LENGTH = MAX_NODES.bit_length()  #: A longer word over two letters has more values than there may be nodes.
 
@@ -69,16 +69,12 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     nodes = d**diameter
     onward = ((x, (d * x + a) % nodes) for x in range(nodes) for a in range(d))
-    return make_graph(
-        nodes=nodes, links=nodes * d - d, edges=_without_loops(onward), wire=read_wire(bandwidth, latency)
-    )
+    return make_graph(nodes, nodes * d - d, _without_loops(onward), bandwidth, latency)
 
 
 def _imase_itoh(d: int, n: int, bandwidth: Rate, latency: Time) -> Topology:
     onward = ((x, (-d * x - a) % n) for x in range(n) for a in range(1, d + 1))
-    return make_graph(
-        nodes=n, links=n * d - _loops(d, n), edges=_without_loops(onward), wire=read_wire(bandwidth, latency)
-    )
+    return make_graph(n, n * d - _loops(d, n), _without_loops(onward), bandwidth, latency)
 
 
 def _loops(d: int, n: int) -> int:
@@ -109,7 +105,7 @@ _CYCLES = {
 def diamond(*, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Diamond: 8 nodes with two links from and to each, diameter 3; found by search."""
     onward = ((x, y) for x, targets in enumerate(_DIAMOND) for y in targets)
-    return make_graph(nodes=8, links=16, edges=onward, wire=read_wire(bandwidth, latency))
+    return make_graph(8, 16, onward, bandwidth, latency)
 
 
 def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -127,4 +123,4 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
     kept = {(x, y) for x, y in shifts if (y, x) not in shifts}
     cycle = _CYCLES[d, diameter]
     edges = sorted(kept | set(pairwise((*cycle, cycle[0]))))
-    return make_graph(nodes=nodes, links=nodes * d, edges=edges, wire=read_wire(bandwidth, latency))
+    return make_graph(nodes, nodes * d, edges, bandwidth, latency)
