@@ -78,14 +78,9 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
 def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.Event | None = None) -> Iterator[None]:
     """Set ``budget.stop`` on the first SIGINT, raise KeyboardInterrupt on the second, and enforce the budget.
 
-    Outside of the main thread the block runs unchanged, limited only by the method itself.
-
-    Parameters
-    ----------
-    grace_s : float, optional
-        Processor seconds after the budget is exhausted until the interruption; by default :data:`GRACE_S`.
-    stop : threading.Event, optional
-        What the first SIGINT sets instead of ``budget.stop``.
+    Outside of the main thread the block runs unchanged, limited only by the method itself. ``grace_s`` are processor
+    seconds after the budget is exhausted until the interruption, by default :data:`GRACE_S`; ``stop`` is what the first
+    SIGINT sets instead of ``budget.stop``.
     """
     watch = _Watch(budget, GRACE_S if grace_s is None else grace_s)
     with _interrupts(stop or budget.stop, watch) as is_main:
@@ -99,18 +94,10 @@ def time_limited(budget: Budget, grace_s: float | None = None, stop: threading.E
 
 @contextlib.contextmanager
 def command_limits(clock: WallClock, progress: Progress = ignore, *, asks: bool = False) -> Iterator[Budget]:
-    """Limit a command's work outside of runs to a time limit and the available memory.
+    """Limit a command's work outside of runs to a time limit and the available memory; interrupted, it is OutOfTime.
 
-    Parameters
-    ----------
-    asks : bool
-        The block checks the budget, and ends by itself even on the first Ctrl-C; otherwise it is interrupted at
-        once, and the first Ctrl-C raises KeyboardInterrupt.
-
-    Raises
-    ------
-    OutOfTime
-        If the block was interrupted.
+    With ``asks`` the block checks the budget, and ends by itself even on the first Ctrl-C; otherwise it is interrupted
+    at once, and the first Ctrl-C raises KeyboardInterrupt.
     """
     budget = clock.budget(progress=progress)
     stop, doing = (budget.stop, "") if asks else (threading.Event(), "reading the input")

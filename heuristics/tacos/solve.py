@@ -28,7 +28,7 @@ from ...core.solver import Solver
 from ...core.topology import Topology
 from ...core.trees import TreeKind
 from .bounds import bound_of, half_ticks
-from .method import TacosOptions, chunk_bytes, longest
+from .method import COLLECTIVES, TacosOptions, chunk_bytes, longest
 from .portfolio import SynthesizedGather, can_stream, gather, make_stream, run_stream
 
 
@@ -115,11 +115,7 @@ _MAX_OVERLAPPED = 4_000_000
 _DEPTHS = (0.2, 0.5, 1.0)
 
 #: Which way trees go for a collective.
-_TREES = {
-    Collective.ALL_GATHER: TreeKind.OUT,
-    Collective.REDUCE_SCATTER: TreeKind.IN,
-    Collective.ALL_REDUCE: TreeKind.BOTH,
-}
+_TREES = dict(zip(COLLECTIVES, (TreeKind.OUT, TreeKind.IN, TreeKind.BOTH), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
