@@ -178,7 +178,6 @@ def path_beside(name: str, suffix: str) -> Path | None:
 
 
 def _refuse(given: Mapping[str, object]) -> None:
-    """Reject options that apply only to the plot of a schedule."""
     for option, value in given.items():
         if value is not None:
             raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
@@ -256,7 +255,6 @@ def _schedule_plot(
 
 
 def _read_places(path: Path) -> dict[str, tuple[float, float]]:
-    """Read longitude and latitude of sites, in degrees."""
     from ..instances.loader import read_json
 
     found: dict[str, tuple[float, float]] = {}
@@ -339,7 +337,6 @@ def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[T
 
 
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
-    """Return the sends of a schedule in the order of its simulation."""
     from ..core.schedule import StepSchedule
     from ..core.trees import TreePacking
     from ..reports.plots.schedule_view import Traffic

@@ -121,7 +121,6 @@ class _Kernel:
 
     @functools.cached_property
     def interpreted_form(self) -> Callable[..., Any]:
-        """Interpreted function that calls interpreted kernels."""
         return self._link_calls(lambda other: other.interpreted_form)
 
     def _link_calls(self, form: Callable[[_Kernel], Any]) -> Callable[..., Any]:
@@ -182,7 +181,6 @@ class _Kernel:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Digest of the source of this function and of all that it calls."""
         text = hashlib.sha256(repr((sys.version_info, _module_paths())).encode())
         for other in sorted(self._reachable_kernels(), key=lambda each: (each.__module__, each.name)):
             code, space = other.py_func.__code__, other.py_func.__globals__

@@ -217,11 +217,9 @@ def reserve_rates(
     tree, links = _uses(packing)
 
     def load(rates: Floats) -> float:
-        """Return the largest load of a link over its bandwidth."""
         return float((np.bincount(links, rates[tree], len(bandwidth_Bps)) / bandwidth_Bps).max())
 
     def rates_within(deadline_s: float) -> Floats:
-        """Return rates with which all trees end in time; infinite where none suffices."""
         flow_s = forest.flow_within(deadline_s, given)
         rates: Floats = np.divide(data, flow_s, out=np.full(len(data), np.inf), where=flow_s > 0)
         return rates
@@ -239,7 +237,6 @@ def reserve_rates(
 
 
 def _uses(packing: TreePacking) -> tuple[Ints, Ints]:
-    """Return all pairs of a tree and a link it uses, in both directions."""
     trees, links = zip(*((part.path_tree, part.path_links) for part in packing.passes), strict=True)
     return np.concatenate(trees), np.concatenate(links)
 
@@ -257,7 +254,6 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     most = float(forest.seconds(flow_s, number).max())
 
     def bytes_within(deadline_s: float) -> Floats:
-        """Return the bytes that every tree carries in time."""
         return rates_Bps * forest.flow_within(deadline_s, given)
 
     seconds = _least(lambda deadline: float(bytes_within(deadline).sum()) / size_bytes, float(flow_s[0]), most)

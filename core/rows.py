@@ -322,7 +322,6 @@ def array_rows(constraint: Any) -> ArrayRows | None:
 
 
 def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvaluation) -> ArrayRows:
-    """Call a rule once, with arrays."""
     said = rule(_Model(m, reading), *row_indices(keys, reading))
     if reading.scope.outer is not None:
         raise NotVectorizable
@@ -353,7 +352,6 @@ def _broadcast(numbers: Any, size: int) -> Array:
 
 
 def _drop_empty_rows(many: ArrayRows) -> ArrayRows:
-    """Leave out true rows without terms."""
     stands = many.has_terms
     if stands.all():
         return many

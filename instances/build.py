@@ -125,7 +125,6 @@ def build_instance(
 
 
 def _fabric(network: Fabric | Topology) -> Fabric:
-    """Return the network if it is one of dimensions, else raise InputError."""
     if not isinstance(network, Fabric):
         raise InputError("this needs a network of dimensions such as RI(4)_SW(32), not a graph")
     return network
@@ -201,7 +200,6 @@ def _build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCos
 
 
 def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
-    """Make a workload of its layers, used by name or written out, and map its groups onto the fabric."""
     if file.use is not None:
         with locate_errors("use"):
             used = find(file.use)
@@ -293,7 +291,6 @@ def _build_phase(file: PhaseFile) -> Phase:
 
 
 def _build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fabric) -> Transformer:
-    """Make a described transformer; its degrees are checked against the fabric."""
     if training.groups is not None:
         raise InputError("a transformer has degrees instead of groups", place="groups")
     with locate_errors("transformer"):

@@ -196,7 +196,6 @@ def _ends(network: Topology, text: str) -> set[str]:
 
 
 def _require_node(network: Topology, text: str) -> str:
-    """Return the node of a name or rank, else raise InputError."""
     node = _node(network, text)
     if node is None:
         expected = show_value(network.nodes[-1].name)

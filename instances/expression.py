@@ -118,7 +118,6 @@ def quote_text(text: str) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    """Return the decimal text of a fraction that was read from one."""
     whole, part = divmod(abs(value.numerator) * 10**MAX_DIGITS // value.denominator, 10**MAX_DIGITS)
     digits = f"{part:0{MAX_DIGITS}}".rstrip("0") or "0"
     return f"{'-' if value < 0 else ''}{whole}.{digits}"

@@ -194,7 +194,6 @@ _asking = threading.Lock()
 
 @cache
 def _find_solver(name: str) -> Availability:
-    """Ask Pyomo for a solver."""
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept
 

@@ -91,7 +91,6 @@ class _Search:
         self.solves = 0
 
     def find_conflict(self, every: list[Part]) -> Conflict | None:
-        """Return the conflict among all parts, if there is one."""
         self.relaxed = True
         start, by = self.begin(every)
         if start is None and self.matrix.is_mixed_integer:
@@ -122,11 +121,9 @@ class _Search:
         return Conflict(tuple(parts), whole, irreducible and all(rest is False for rest in rests), by, self.solves)
 
     def without_each(self, parts: Sequence[Part]) -> list[bool | None]:
-        """Check for each part if all others are infeasible."""
         return [self.is_infeasible([other for other in parts if other != part]) for part in parts]
 
     def begin(self, every: list[Part]) -> tuple[list[Part] | None, str]:
-        """Return the initial parts and their origin; None if all parts together are not infeasible."""
         outcome = self.solve(every, native=True)
         if outcome.termination is not Termination.INFEASIBLE:
             return None, ""
@@ -305,7 +302,6 @@ def _of_bound(matrix: MatrixModel, kind: str, number: int) -> Condition:
 
 
 def _row(matrix: MatrixModel, number: int) -> str:
-    """Return a row as compiled, in units of the model."""
     part = slice(matrix.A.indptr[number], matrix.A.indptr[number + 1])
     terms = [
         _term(coefficient, matrix.columns[j].name)

@@ -63,7 +63,6 @@ def _give_ctrl_c_back() -> None:
 
 
 def _environment() -> Any:
-    """Start a silent Gurobi environment with any available licence."""
     try:
         environment = gp.Env(empty=True)
         environment.setParam("OutputFlag", 0)
@@ -244,7 +243,6 @@ class GurobiSession(Session):
         )
 
     def _pool(self) -> list[Any]:
-        """Return the best points, best first."""
         found = []
         for number in range(self.model.SolCount):
             self.model.Params.SolutionNumber = number

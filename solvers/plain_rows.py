@@ -156,7 +156,6 @@ class PlainRows:
         return self._components[id(component)]
 
     def _add_many(self, component: Any, many: ArrayRows) -> None:
-        """Append the rows of a constraint that was read by arrays."""
         first_row = len(self.rows) + 1
         for terms in many.terms:
             first, count = self._columns_of(terms.component)
@@ -185,7 +184,6 @@ class PlainRows:
         return sp.csr_array((data, index.astype(small), ends.astype(small)), shape)
 
     def _finish(self) -> None:
-        """Convert the rows to matrices, without variables that appear nowhere."""
         # Through columns and back puts every row in the order of its columns.
         by_column = self._by_row().tocsc()
         by_column.sum_duplicates()

@@ -306,7 +306,6 @@ class PyomoSession(Session):
 
 
 def _as_pyomo(matrix: MatrixModel, scale: float) -> tuple[Any, list[Any]]:
-    """Return the arrays as a Pyomo model, with its variables in their order."""
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(len(matrix.columns)))
     variables = list(model.x.values())

@@ -97,7 +97,6 @@ class _Blocks:
     size: NDArray[Any]
 
     def first_bad(self, tolerance: float) -> int | None:
-        """Return a block that is not semidefinite; None if there is none."""
         for k in range(1, _SMALL + 1):
             blocks = np.flatnonzero(self.size == k)
             step = max(1, _BATCH_ENTRIES // k**2)
