@@ -121,7 +121,7 @@ class RunRecord(DisplayMixin):
 
     def as_failure(self, error: Exception) -> RunRecord:
         """Return the failure record of a method whose record JSON cannot represent."""
-        claims = dict.fromkeys(("objective", "bound", "gap", "verified", "answer", "certificate"))
+        claims: dict[str, Any] = dict.fromkeys(("objective", "bound", "gap", "verified", "answer", "certificate"))
         message = f"internal error: the record is not JSON: {error}"
         failed: dict[str, Any] = {"status": "error", "message": message, "exit_status": int(ExitStatus.FAILURE)}
         return replace(self, violations=(), metrics={}, **claims, **failed)
