@@ -70,7 +70,7 @@ class TranslatedTrees(AnswerMixin, name="translated-trees"):
         return {"sizes": list(self.sizes), "edges": len(self.step), "sends": self.sends, "steps": self.steps}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"kind": self.kind.value, **self._size()}
+        return {"kind": self.kind.value, "sizes": self.sizes, "edges": len(self.step), "sends": self.sends}
 
 
 def coordinates(sizes: tuple[int, ...], ranks: Ints) -> NDArray[np.int64]:
@@ -119,6 +119,9 @@ class StreamedSteps(AnswerMixin, name="streamed-steps"):
 
     def _size(self) -> dict[str, Any]:
         return {"kind": self.kind.value, "sends": self.sends, "steps": self.steps, "sha256": self.digest}
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"kind": self.kind.value, "steps": self.steps, "sends": self.sends, "digest": self.digest[:12]}
 
 
 class Digest:

@@ -152,6 +152,9 @@ class StepSchedule(AnswerMixin, name="step-schedule"):
     def _size(self) -> dict[str, Any]:
         return {"chunks": len(self.chunks), "sends": len(self.sends), "steps": self.steps}
 
+    def _facts(self) -> Mapping[str, object]:
+        return {"steps": self.steps, "sends": len(self.sends), "chunks": len(self.chunks)}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(AnswerMixin, name="schedule"):
@@ -176,7 +179,7 @@ class Schedule(AnswerMixin, name="schedule"):
         return {"chunks": len(self.chunks), "sends": len(self.sends)}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"end_s": float(self.end_s.max(initial=0)), **self._size()}
+        return {"end_s": float(self.end_s.max(initial=0)), "sends": len(self.sends), "chunks": len(self.chunks)}
 
 
 def sends_from_lists(

@@ -183,7 +183,8 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
         return {"trees": len(self), "given": len(self.trees), "orders": orders, "edges": len(self.trees.parent)}
 
     def _facts(self) -> Mapping[str, object]:
-        return {"kind": self.kind.value, **self._size()}
+        given = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
+        return {"kind": self.kind.value, "trees": len(self), **given}
 
 
 #: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.
