@@ -219,6 +219,11 @@ def exchange_of(instance: Instance, options: object = None) -> Exchange:
     return Exchange(instance, servers, sizes, instance.demands[0].chunks)
 
 
+def seconds(index: Exchange, objective: float) -> float:
+    """Convert the model's objective, a multiple of the bound, to seconds (``Formulation.value``)."""
+    return objective * float(index.bound[0])
+
+
 def own_rails(exchange: Exchange, *, of_target: bool) -> Pieces:
     """Put every message on its sender's or its receiver's rail: two levels, unbalanced."""
     place = exchange.servers.place

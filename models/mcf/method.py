@@ -98,7 +98,7 @@ CLASSES = Formulation(
     index=f"{__package__}.problem:class_index",
     build=f"{__package__}.formulation:build_classes",
     options=ClassOptions,
-    value=lambda found, rate: float(found.exchange.unit_s) / rate if rate > 0 else float("inf"),
+    value=f"{__package__}.problem:class_seconds",
     supports=supports,
     agrees_with="all-to-all-mcf",
 )

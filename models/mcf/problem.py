@@ -185,3 +185,8 @@ def class_index(instance: Instance, options: Any) -> FlowClasses:
             raise InputError(f"the network is a line graph {taken} times", place="options.line_graphs")
         exchange = smaller
     return classes_of(exchange)
+
+
+def class_seconds(found: FlowClasses, objective: float) -> float:
+    """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
+    return float(found.exchange.unit_s) / objective if objective > 0 else float("inf")

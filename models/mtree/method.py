@@ -284,6 +284,9 @@ _DECLARED: dict[str, Any] = {
     "restricted_to": describe_limits,
 }
 
+_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}
+_REPAIRED: dict[str, Any] = _DECLARED | {"restricted_to": describe_repair}
+
 SELECTION = Formulation(
     "mtree/selection",
     summary="at most K of all spanning trees of a limited height, and their rates",
@@ -350,7 +353,7 @@ PRICING = Formulation(
     needs=("integers",),
     options=select_options(MtreeOptions, height=_HEIGHT, prices=_PRICES),
     rel_gap=1e-9,
-    **(_DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}),
+    **_PRICED,
 )
 
 REPAIR_SELECTION = Formulation(
@@ -365,7 +368,7 @@ REPAIR_SELECTION = Formulation(
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,
-    **(_DECLARED | {"restricted_to": describe_repair}),
+    **_REPAIRED,
 )
 
 REPAIR_PATTERNS = Formulation(
@@ -387,5 +390,5 @@ REPAIR_PATTERNS = Formulation(
     pose=pose,
     agrees_with="mtree-repair",
     rel_gap=1e-9,
-    **(_DECLARED | {"restricted_to": describe_repair}),
+    **_REPAIRED,
 )

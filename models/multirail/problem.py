@@ -39,6 +39,11 @@ def pose_problem(instance: Instance, options: object = None) -> OrderProblem:
     return OrderProblem(orders, transfer, tuple(demand.chunks * fixed for fixed in once), unit)
 
 
+def seconds(problem: OrderProblem, objective: float) -> float:
+    """Return the time of the busiest dimension (``Formulation.value``)."""
+    return objective * float(problem.unit_s)
+
+
 def latency_s(fabric: WiredFabric, d: int) -> Fraction:
     """Return ``A_d``, the latency of consecutive links in ring, direct or halving algorithms (table 3.1)."""
     n = fabric.sizes[d]
