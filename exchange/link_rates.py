@@ -139,7 +139,7 @@ _PCIE_LANE = {
 
 
 def pcie(speed: str, width: int) -> LinkRate:
-    """Return the rates of a PCIe link; as in NCCL, an unknown speed is 8 GT/s, and a width of 0 is 16 lanes."""
+    """Return the rates of a PCIe link; an unknown speed is 8 GT/s, an unknown width 16 lanes."""
     lane = _PCIE_LANE.get(speed.partition(" GT/s")[0].removesuffix(".0"), _PCIE_LANE["8"])
     return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
 

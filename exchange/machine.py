@@ -175,7 +175,7 @@ def _add_nics(box: Box, nic: Times | None) -> _WithNics:
 
 
 def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[str, str]], list[str]]:
-    """Return the links on paths from GPUs to their best NICs, or to those that the file has chosen, and these NICs."""
+    """Return the best NICs of the GPUs, or those that the file has chosen, and the links to them."""
     if box.chosen:
         return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
     ahead: dict[str, list[Cable]] = {}

@@ -294,7 +294,7 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
 
 
 def _relations(text: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Read the NUMA node of every GPU, and the xGMI links, from the blocks of weights, link types and NUMA nodes."""
+    """Read the NUMA node of every GPU, and the xGMI links between them."""
     blocks: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
     title = ""

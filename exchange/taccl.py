@@ -32,7 +32,7 @@ _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30}
 def import_taccl(
     path: Path, *, sketch: Path | None = None, size: str | None = None, time_unit: str = "1 us", name: str | None = None
 ) -> dict[str, Any]:
-    """Make an instance of a topology, for the boxes of a sketch or one; the costs are those of data of a size."""
+    """Make an instance of a topology, for the boxes of a sketch or for one."""
     with locate_errors(source=str(path)):
         data = read_object(path, MAX_BYTES)
         if "gpus_per_node" not in data and "nnodes" in data:

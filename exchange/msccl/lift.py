@@ -32,14 +32,14 @@ ROUNDS = 10_000  #: Rounds in which steps are found; each settles at least one m
 
 @dataclass
 class Message:
-    """A chunk that is sent: its GPUs, when it is read and when it counts; the channel chooses among equal ways."""
+    """A chunk that is sent: over which GPUs, when it is read, and when it counts."""
 
     chunk: int
     way: tuple[int, ...]
     reduce: bool
     read: int
     write: int
-    channel: int
+    channel: int  #: It chooses among equally short ways between two GPUs.
     before: Message | None = None  # what came to the source and was sent on from where it lay
     passing: bool = False  # only passed on, unless it is added
 

@@ -86,7 +86,7 @@ def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
 
 @dataclass(frozen=True)
 class Block:
-    """A thread block on one channel, with at most one GPU to send to and one to receive from; -1 is none."""
+    """A thread block: its channel, and the GPUs that it sends to and receives from, or -1."""
 
     id: int
     send: int

@@ -259,7 +259,7 @@ _VARIANTS = {
 
 
 def lower(flow: Flow, target: Target) -> Plan:
-    """Make a plan that does what the schedule does, with as few channels as the executor's limits allow, and run it."""
+    """Make a plan of a schedule with as few channels as the limits allow, and run it."""
     if target.protocol == "LL" and any(
         target.kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
     ):
