@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..core.bounds import Certificate
     from ..core.record import RunRecord
     from ..core.trace import SimulationMode, Trace
-    from ..reports.plots.schedule_view import Traffic
+    from ..reports.plots.schedule_traffic import Traffic
     from ..schedules.files import ScheduleFile
 
 KINDS = PLOT_KINDS  #: Plots of a schedule.
@@ -288,14 +288,7 @@ def draw_plot(
         Longitude and latitude of sites in degrees, by name.
     """
     from ..core.trees import TreePacking
-    from ..reports.plots import (
-        html_page,
-        schedule_heatmap,
-        schedule_map,
-        schedule_network,
-        schedule_time,
-        schedule_trees,
-    )
+    from ..reports.plots import html_page, schedule_map, schedule_time, schedule_traffic, schedule_trees
     from ..reports.plots.look import draw_as
     from ..schedules.collective import proof_of
     from ..schedules.simulate import utilization
@@ -308,9 +301,9 @@ def draw_plot(
         shown = (_title(instance, read), instance.topology, answer, trees)
         if kind == "map":
             return draw_as(form, schedule_map.draw, *shown, places)
-        return draw_as(form, (schedule_trees if kind == "trees" else schedule_network).draw, *shown)
+        return draw_as(form, schedule_trees.draw_trees if kind == "trees" else schedule_trees.draw_over_network, *shown)
     if kind == "heatmap" and form != "html":
-        return draw_as(form, schedule_heatmap.draw, _traffic(read, 1))
+        return draw_as(form, schedule_traffic.draw_heatmap, _traffic(read, 1))
     trace, pieces = _simulate_answer(read, mode)
     traffic = _traffic(read, pieces)
     if form == "html":
@@ -339,7 +332,7 @@ def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[T
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
     from ..core.schedule import StepSchedule
     from ..core.trees import TreePacking
-    from ..reports.plots.schedule_view import Traffic
+    from ..reports.plots.schedule_traffic import Traffic
     from ..schedules.simulate.transfers import sends_of
     from ..schedules.verify.answers import write_out
 
@@ -353,7 +346,7 @@ def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
 
 def _title(instance: Instance, read: ScheduleFile) -> str:
     """Return the instance of a schedule and its method, if the file names one."""
-    from ..reports.plots.schedule_view import bytes_unit
+    from ..reports.plots.schedule_traffic import bytes_unit
 
     method = read.extra.get("model", read.extra.get("method"))
     words = [method] if isinstance(method, str) else []

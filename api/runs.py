@@ -310,14 +310,14 @@ def train(
     """
     from ..core.fields import run_validation
     from ..core.training import TrainingOptions
-    from ..studies.training import draw_timeline, measures, request_of
+    from ..studies.training import draw_timeline, measures
     from ..studies.training import train as simulated
 
     known = TrainingOptions.model_fields
     asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
     chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
-    request = request_of(asked, chunks, seed, seconds_or_none(time_limit_s, "time_limit_s"))
-    made = simulated(load(spec), request, progress or ignore)
+    limit_s = seconds_or_none(time_limit_s, "time_limit_s")
+    made = simulated(load(spec), asked, progress or ignore, chunks=chunks, seed=seed, time_limit_s=limit_s)
     if timeline is not None:
         draw_timeline(Path(timeline), made)
     return measures(made)

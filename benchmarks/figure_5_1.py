@@ -28,8 +28,7 @@ from cwb.harness.registry import get
 from cwb.instances import load
 from cwb.reports.plots import plot_format
 from cwb.reports.plots.look import look, new_figure, to_bytes
-from cwb.reports.plots.schedule_heatmap import paint
-from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, sparse
+from cwb.reports.plots.schedule_traffic import Traffic, bytes_unit, loads, paint, sparse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

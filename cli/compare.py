@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +16,16 @@ from ..core.budget import Progress, ignore
 from ..core.errors import ExitStatus
 from ..core.option_names import RETRIES
 from . import completion
-from .options import Command, network_edits, parse_duration, parse_options, plugin_option
+from .options import (
+    Command,
+    Edits,
+    methods_option,
+    network_edits,
+    options_of,
+    parse_duration,
+    plugin_option,
+    quiet_flag,
+)
 from .streams import console, echo, notice
 
 if TYPE_CHECKING:
@@ -32,13 +41,10 @@ _REASONS = 5  #: Reasons that the summary tells; the records have all.
 
 @click.command(cls=Command)
 @click.argument("suite", required=False, shell_complete=completion.complete("suites", files=True))
-@click.option(
-    "--models",
-    "--methods",
-    "models",
+@methods_option(
+    "Instead of a suite: methods, such as ring,tacos,forestcoll.",
+    "NAMES",
     shell_complete=completion.complete("models", listed=True),
-    metavar="NAMES",
-    help="Instead of a suite: methods, such as ring,tacos,forestcoll.",
 )
 @click.option(
     "--instances",
@@ -63,21 +69,12 @@ _REASONS = 5  #: Reasons that the summary tells; the records have all.
     metavar="NAMES",
     help="Solvers for those --models that use one.  [default: highs]",
 )
-@click.option(
-    "--option",
-    "-O",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda ctx, param, pairs: parse_options(pairs or ()),
-    help="Option of the --models; the values of a list are tried in turn.",
-)
+@options_of("the --models", "--option", text="Option of {}; the values of a list are tried in turn.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("results"),
-    show_default=True,
     help="Folder of records.jsonl, to which records are appended.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan and the existing records, and run nothing.")
@@ -97,18 +94,15 @@ _REASONS = 5  #: Reasons that the summary tells; the records have all.
     help="Total threads of all concurrent runs.  [default: the number of cores]",
 )
 @click.option("--time-limit", metavar="TIME", help="Time limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
-@click.option(
-    "--grace", metavar="TIME", default="10 s", show_default=True, help="Time after the limit at which a run is killed."
-)
+@click.option("--grace", metavar="TIME", default="10 s", help="Time after the limit at which a run is killed.")
 @click.option("--memory", metavar="SIZE", help="Largest resident memory of a run: '4 GiB'.")
 @click.option(
     "--executor",
     default="local",
-    show_default=True,
     metavar="WHERE",
     help="local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@quiet_flag
 @network_edits
 @plugin_option
 def compare(
@@ -123,7 +117,7 @@ def compare(
     memory: str | None,
     executor: str,
     quiet: bool,
-    edits: tuple[tuple[str, str], ...],
+    edits: Edits,
     **given: Any,
 ) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
@@ -223,44 +217,23 @@ Watch = Callable[["ComparisonProgress"], None]
 
 @contextmanager
 def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
-    """Yield a function that prints a line per record and one that displays the tally."""
+    """Yield a function that prints a line per record and one that displays the tally.
+
+    On a terminal, the tally is a bar below the lines; elsewhere, each line ends with it.
+    """
     if quiet:
         yield ignore, lambda _: None
-    elif sys.stderr.isatty():
-        with _on_terminal() as shown:
-            yield shown
-    else:
-        yield _plain_lines()
-
-
-def _plain_lines() -> tuple[Progress, Watch]:
-    """Return functions that print plain lines, each ending with the tally."""
-    latest: list[ComparisonProgress] = []
-
-    def watch(tally: ComparisonProgress) -> None:
-        latest[:] = [tally]
-
-    def progress(line: str) -> None:
-        echo(f"{line} [{progress_text(latest[0])}]" if latest else line, err=True)
-
-    return progress, watch
-
-
-@contextmanager
-def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
-    """Yield functions that print lines above a progress bar."""
+        return
+    if not sys.stderr.isatty():
+        latest: deque[ComparisonProgress] = deque(maxlen=1)
+        yield lambda line: echo(f"{line} [{progress_text(latest[0])}]" if latest else line, err=True), latest.append
+        return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
     printed = console(err=True)
-    with Bars(
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=printed,
-        transient=True,
-    ) as bars:
+    columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("{task.description}"), console=printed, transient=True) as bars:
         bar = bars.add_task("starting")
 
         def watch(tally: ComparisonProgress) -> None:

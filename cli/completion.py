@@ -79,7 +79,6 @@ def method_options(context: click.Context, param: click.Parameter, word: str) ->
 
 
 def _choices(kind: Any) -> list[str]:
-    """Return the values of an enumerated type."""
     if kind is bool:
         return ["true", "false"]
     if isinstance(kind, type) and issubclass(kind, Enum):

@@ -154,7 +154,9 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
         heading = "bound (attested)" if record.proof == ATTESTED else "proved bound"
         table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None:
-        table.add_row("gap", "n/a" if record.gap is None else _gap(record.gap))
+        gap = record.gap
+        shown = "n/a" if gap is None else f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
+        table.add_row("gap", shown)
     if record.verified is not None:
         table.add_row("verified", "yes" if record.verified else "NO")
     seconds = record.seconds
@@ -169,11 +171,6 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
 def number(value: Any) -> str:
     """Format a number with three decimals; ``n/a`` if None."""
     return "n/a" if value is None else f"{value:.3f}"
-
-
-def _gap(gap: float) -> str:
-    """Format a relative gap, in percent unless it is tiny."""
-    return f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
 
 
 def _with_unit(value: Any, unit: str, form: str) -> str:

@@ -28,7 +28,7 @@ def doctor(as_json: bool) -> int:
     from .. import solvers
     from ..harness import registry
 
-    found = [SolverReport(name, *examine(name)) for name in (*registry.solver_names(), *solvers.pyomo_solver_names())]
+    found = [examine(name) for name in (*registry.solver_names(), *solvers.pyomo_solver_names())]
     works = any(one.name == solvers.DEFAULT and one.test_model == _SOLVED for one in found)
     if as_json:
         told = {"versions": versions(), "default_solver": solvers.DEFAULT, "works": works}
@@ -77,8 +77,8 @@ def _show(found: Sequence[SolverReport], default: str) -> None:
     printed.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
 
 
-def examine(name: str) -> tuple[str, str, str]:
-    """Return a solver's version, a remark on its licence, and its result on the test model."""
+def examine(name: str) -> SolverReport:
+    """Solve a test model with a solver, if it is there."""
     from ..core.budget import Budget
     from ..harness import registry
 
@@ -87,18 +87,18 @@ def examine(name: str) -> tuple[str, str, str]:
         found = solver.installation()
         version = found.version or "unknown"
         if not found.ok:
-            return "not installed", "", found.message
+            return SolverReport(name, "not installed", "", found.message)
         licence = solver.licence()
         if not licence.ok:
-            return version, licence.message, ""
-        model = small_model()
-        result = solver.solve(model, Budget())
-    except CwbError as error:
-        return "", "", str(error)
+            return SolverReport(name, version, licence.message, "")
+        result = solver.solve(small_model(), Budget())
     except Exception as error:  # a broken library can raise anything, and to say so is what a doctor is for
-        return "", "", f"{type(error).__name__}: {error}"
+        return SolverReport(
+            name, "", "", str(error) if isinstance(error, CwbError) else f"{type(error).__name__}: {error}"
+        )
     solved = result.objective is not None and abs(result.objective - _EXPECTED) <= 1e-6 * _EXPECTED
-    return version, licence.message or "ok", _SOLVED if solved else f"wrong: {result.termination.value}"
+    verdict = _SOLVED if solved else f"wrong: {result.termination.value}"
+    return SolverReport(name, version, licence.message or "ok", verdict)
 
 
 def small_model() -> Any:

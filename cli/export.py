@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,30 +13,19 @@ from . import completion
 from .options import OUTPUT_FILE, PATH, Command, combine, placement_option, quiet_flag, working_on_stderr
 from .streams import echo
 
-if TYPE_CHECKING:
-    from ..studies.exports import ExportedFile
-
-
 _schedule = click.argument("schedule", type=PATH, metavar="SCHEDULE")
 
 _copies = click.option(
     "--instances",
     type=click.IntRange(1, 128),
     default=1,
-    show_default=True,
     help="Parallel copies, each with its own channels and share of the data.",
 )
 
 _pieces = click.option("--pieces", type=click.IntRange(1), help="Pieces per tree.  [default: as in cwb simulate]")
 
 _sizes = combine(
-    click.option(
-        "--min-bytes",
-        metavar="SIZE",
-        default="0 B",
-        show_default=True,
-        help="Smallest size for which the file is used.",
-    ),
+    click.option("--min-bytes", metavar="SIZE", default="0 B", help="Smallest size for which the file is used."),
     click.option(
         "--max-bytes",
         metavar="SIZE",
@@ -51,7 +40,7 @@ def export() -> None:
 
 
 @export.command(cls=Command)
-@click.option("--of", type=click.Choice(["instance", "workload"]), default="instance", show_default=True)
+@click.option("--of", type=click.Choice(["instance", "workload"]), default="instance")
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write to this file.")
 def schema(of: str, output: Path | None) -> None:
     """Print the JSON Schema of a file format, for editors and other programs.
@@ -69,14 +58,14 @@ def schema(of: str, output: Path | None) -> None:
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="XML", help="Output file.")
-@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
-@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True)
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", help="The runtime.")
+@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple")
 @_copies
 @placement_option
 @_sizes
 @click.option("--fused/--no-fused", default=None, help="Allow fused steps.  [default: the runtime's]")
 @click.option("--name", help="Name of the algorithm; by default the file's.")
-def msccl(schedule: Path, output: Path, **given: Any) -> None:
+def msccl(**given: Any) -> None:
     """Write the schedule in SCHEDULE as an MSCCL algorithm (XML).
 
     \b
@@ -86,20 +75,17 @@ def msccl(schedule: Path, output: Path, **given: Any) -> None:
     The schedule is verified first, and the program is executed symbolically before it is written. A schedule that
     exceeds a limit of the runtime is rejected with that limit.
     """
-    from ..studies.exports import export_msccl
-
-    _report_export(output, export_msccl(schedule, output=output, **given))
+    _export("msccl", **given)
 
 
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
-@click.option("--protocol", type=click.Choice(["Simple", "LL"]), default="Simple", show_default=True)
+@click.option("--protocol", type=click.Choice(["Simple", "LL"]), default="Simple")
 @click.option(
     "--channel",
     type=click.Choice(["memory", "port"]),
     default="memory",
-    show_default=True,
     help="Channels between GPUs: mapped memory, or a proxy that copies.",
 )
 @click.option("--box", type=click.IntRange(1), metavar="GPUS", help="GPUs of a box; channels between boxes are ports.")
@@ -107,7 +93,7 @@ def msccl(schedule: Path, output: Path, **given: Any) -> None:
 @click.option("--inplace", is_flag=True, help="In-place, for calls whose input and output share memory.")
 @_sizes
 @click.option("--name", help="Name of the plan; by default the file's.")
-def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
+def mscclpp(**given: Any) -> None:
     """Write the schedule in SCHEDULE as an MSCCL++ execution plan (JSON).
 
     \b
@@ -117,9 +103,7 @@ def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
     The schedule is verified first, and the plan is executed symbolically before it is written. A schedule that exceeds
     a limit of the executor is rejected with that limit.
     """
-    from ..studies.exports import export_mscclpp
-
-    _report_export(output, export_mscclpp(schedule, output=output, **given))
+    _export("mscclpp", **given)
 
 
 @export.command(cls=Command)
@@ -131,7 +115,7 @@ def mscclpp(schedule: Path, output: Path, **given: Any) -> None:
     help="Rate at which a rank adds, such as '1 TB/s'; by default that of the instance, else additions take no time.",
 )
 @_pieces
-def goal(schedule: Path, output: Path, reduce_rate: str | None, pieces: int | None) -> None:
+def goal(**given: Any) -> None:
     """Write the schedule in SCHEDULE as GOAL text: sends, receives and their dependences.
 
     \b
@@ -139,16 +123,14 @@ def goal(schedule: Path, output: Path, reduce_rate: str | None, pieces: int | No
 
     The schedule is verified first.
     """
-    from ..studies.exports import export_goal
-
-    _report_export(output, export_goal(schedule, output=output, reduce_rate=reduce_rate, pieces=pieces))
+    _export("goal", **given)
 
 
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="CM", help="Output file.")
 @_pieces
-def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
+def htsim(**given: Any) -> None:
     """Write the schedule in SCHEDULE as a connection matrix of Ultra Ethernet's htsim: messages with triggers.
 
     \b
@@ -156,9 +138,7 @@ def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
 
     The schedule is verified first.
     """
-    from ..studies.exports import export_htsim
-
-    _report_export(output, export_htsim(schedule, output=output, pieces=pieces))
+    _export("htsim", **given)
 
 
 @export.command(cls=Command)
@@ -166,7 +146,7 @@ def htsim(schedule: Path, output: Path, pieces: int | None) -> None:
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Output folder.")
 @click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
 @_pieces
-def chakra(schedule: Path, output: Path, name: str | None, pieces: int | None) -> None:
+def chakra(**given: Any) -> None:
     """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
 
     \b
@@ -175,9 +155,7 @@ def chakra(schedule: Path, output: Path, name: str | None, pieces: int | None) -
 
     The schedule is verified first, and the trace is run before it is written. Needs protobuf, cwb[chakra].
     """
-    from ..studies.exports import export_chakra
-
-    _report_export(output, export_chakra(schedule, output=output, name=name, pieces=pieces))
+    _export("chakra", **given)
 
 
 @export.command(cls=Command)
@@ -185,7 +163,7 @@ def chakra(schedule: Path, output: Path, name: str | None, pieces: int | None) -
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
 @_pieces
-def astra(schedule: Path, output: Path, name: str | None, pieces: int | None) -> None:
+def astra(**given: Any) -> None:
     """Write the schedule in SCHEDULE as input files of ASTRA-sim: traces, workload, network, system, memory.
 
     \b
@@ -195,13 +173,14 @@ def astra(schedule: Path, output: Path, name: str | None, pieces: int | None) ->
     The network has to be one of rings, switches and fully connected dimensions. The schedule is verified first, and the
     trace is run before it is written. Needs protobuf, cwb[chakra].
     """
-    from ..studies.exports import export_astra
-
-    _report_export(output, export_astra(schedule, output=output, name=name, pieces=pieces))
+    _export("astra", **given)
 
 
-def _report_export(output: Path, exported: ExportedFile) -> None:
-    """Print a summary of an exported file."""
+def _export(verb: str, /, output: Path, **given: Any) -> None:
+    """Call the verb ``export_VERB``, and print a summary of the exported file."""
+    from ..studies import exports
+
+    exported = getattr(exports, f"export_{verb}")(output=output, **given)
     echo(f"{output}: {exported.about}", err=True)
     if exported.rounded:
         echo("sizes of messages are rounded up to whole bytes", err=True)
@@ -214,7 +193,6 @@ def _report_export(output: Path, exported: ExportedFile) -> None:
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("library"),
-    show_default=True,
     help="Folder for the files and index.json.",
 )
 @quiet_flag

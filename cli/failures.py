@@ -17,19 +17,20 @@ from .options import (
     OUTPUT_FILE,
     PATH,
     Command,
+    Edits,
     duration_option,
     json_flag,
-    keywords_of,
     load_edited,
     network_edits,
+    network_options,
     options_of,
     plugin_option,
+    print_found,
     quiet_flag,
     time_limit,
     working_on_stderr,
 )
-from .signals import INTERRUPTED
-from .streams import echo, notice
+from .streams import INTERRUPTED, echo, notice
 
 if TYPE_CHECKING:
     from ..studies.repair import RepairedSchedule
@@ -41,17 +42,15 @@ if TYPE_CHECKING:
 @click.option(
     "--change", "-c", "change", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
-@click.option(
-    "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
-)
+@click.option("--solver", "-s", default="highs", help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.")
 @options_of("mtree-repair", "--option")
 @time_limit
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the new plan to this file.")
 @json_flag("the record as one JSON object on stdout")
 @quiet_flag
-@network_edits
-def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any) -> int:
+@network_options
+def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: Any) -> int:
     """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
 
     \b
@@ -73,15 +72,12 @@ def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str],
     from ..studies.solve import shown_answer
     from .display import show_record
 
-    if any(option == "--ranks" for option, _ in edits):
+    if ranks is not None:
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
     with working_on_stderr(quiet=quiet) as progress:
-        found = mend(plan, progress=progress, notice=notice, **keywords_of(edits), **given)
+        found = mend(plan, progress=progress, notice=notice, **given)
     if not isinstance(found, Run):
-        if as_json:
-            echo(json.dumps(found.to_json(), allow_nan=False))
-        else:
-            _show_repair(found)
+        print_found(found, _show_repair, as_json=as_json)
         return int(ExitStatus.OK)
     if as_json:
         echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
@@ -94,7 +90,6 @@ def repair(plan: Path, as_json: bool, quiet: bool, edits: tuple[tuple[str, str],
 
 
 def _show_repair(found: RepairedSchedule) -> None:
-    """Print a repair."""
     from ..core.units import TIMES, amount
     from .display import new_form
     from .streams import console
@@ -126,14 +121,8 @@ def _show_repair(found: RepairedSchedule) -> None:
     multiple=True,
     help="Kind of failure; may be repeated.  [default: all]",
 )
-@click.option(
-    "--slow",
-    metavar="FACTOR",
-    default="0",
-    show_default=True,
-    help="Fraction of its bandwidth that a link keeps, such as 1/2.",
-)
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows of the table.")
+@click.option("--slow", metavar="FACTOR", default="0", help="Fraction of its bandwidth that a link keeps, such as 1/2.")
+@click.option("--top", type=click.IntRange(1), default=20, help="Rows of the table.")
 @duration_option("time-limit", "Time limit of all failures together.", "5 min")
 @json_flag("all failures as one JSON object")
 @quiet_flag
@@ -146,7 +135,7 @@ def resilience(
     time_limit_s: float | None,
     as_json: bool,
     quiet: bool,
-    edits: tuple[tuple[str, str], ...],
+    edits: Edits,
     **given: Any,
 ) -> int:
     """Rank all single failures of INSTANCE by their cost: links, ranks and switches, one lost at a time.
@@ -164,10 +153,7 @@ def resilience(
     with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         posed = load_edited(instance, edits)
         found = examine(posed, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **given)
-    if as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-    else:
-        _show_failures(found, top)
+    print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
     return INTERRUPTED if not found.complete and time_limit_s is None else int(ExitStatus.OK)
 
 

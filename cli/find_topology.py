@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from ..core.errors import ExitStatus
 from ..core.option_names import FINDER_COLLECTIVES
-from .options import OUTPUT_FILE, Command, duration_option, json_flag, libraries_on_stderr
+from .options import OUTPUT_FILE, Command, duration_option, json_flag, libraries_on_stderr, print_found
 from .streams import echo, table_console
 
 WIDTH = 120  #: Columns of the table where it is not shown on a terminal.
@@ -19,21 +18,19 @@ WIDTH = 120  #: Columns of the table where it is not shown on a terminal.
 @click.command(cls=Command)
 @click.option("--nodes", type=int, required=True, help="Number of nodes.")
 @click.option("--degree", type=int, required=True, help="Ports of a node in each direction.")
-@click.option("--alpha", default="10 us", show_default=True, help="Latency of a step.")
+@click.option("--alpha", default="10 us", help="Latency of a step.")
 @click.option(
     "--size",
     multiple=True,
     default=("1 MiB",),
-    show_default=True,
     help="Size of a collective; several, each with its weight: --size '1 MiB:9' --size '1 GiB:1'.",
 )
 @click.option(
     "--all-to-all-share",
     default="0",
-    show_default=True,
     help="Share of all-to-alls among the collectives, from 0 to 1; the others are all-reduces.",
 )
-@click.option("--bandwidth", default="100 Gb/s", show_default=True, help="Bandwidth of all ports of a node together.")
+@click.option("--bandwidth", default="100 Gb/s", help="Bandwidth of all ports of a node together.")
 @click.option(
     "--bidirectional", is_flag=True, help="Only networks in which every link has one in the opposite direction."
 )
@@ -46,15 +43,10 @@ WIDTH = 120  #: Columns of the table where it is not shown on a terminal.
     "all_to_all_limit_s",
     type=click.FloatRange(min=0),
     default=60.0,
-    show_default=True,
     help="Seconds per linear program; 0 solves none.",
 )
 @click.option(
-    "--collective",
-    type=click.Choice(FINDER_COLLECTIVES),
-    default="all_reduce",
-    show_default=True,
-    help="Collective of the schedule.",
+    "--collective", type=click.Choice(FINDER_COLLECTIVES), default="all_reduce", help="Collective of the schedule."
 )
 @click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
 @duration_option("time-limit", "Time limit of the whole command: 60 (seconds), '5 min'.")
@@ -81,10 +73,7 @@ def find_topology(as_json: bool, **given: Any) -> int:
 
     with libraries_on_stderr():
         found = find(**given)
-    if as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-    else:
-        show(found.to_json())
+    print_found(found, lambda found: show(found.to_json()), as_json=as_json)
     if found.stopped:
         echo(f"cwb: limit: {found.stopped}; there is no schedule", err=True)
         return int(ExitStatus.LIMIT)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .options import OUTPUT_FILE, PATH, Command, combine, progress_on_stderr
 from .streams import echo
-
-if TYPE_CHECKING:
-    from ..studies.imports import ImportedInstance
 
 _NVIDIA = ("p100", "v100", "a100", "a800", "h100", "h200", "h20", "h800", "gh200", "b200", "gb200", "b300", "gb300")
 _CPUS = ("broadwell", "skylake", "sapphire-rapids", "granite-rapids", "amd", "zhaoxin", "kh-40000", "arm", "power")
@@ -22,13 +19,13 @@ _output = click.option("--output", "-o", required=True, type=OUTPUT_FILE, metava
 _named = combine(click.option("--name", help="Name of the instance; by default the file's."), _output)
 
 _boxes = combine(
-    click.option("--boxes", type=click.IntRange(min=1), default=1, help="Number of boxes; 1 by default."),
+    click.option("--boxes", type=click.IntRange(min=1), default=1, help="Number of boxes."),
     click.option("--nic", metavar="RATE", help="Number of NICs used per box and their rate, such as '8 x 400 Gb/s'."),
     click.option("--nics", metavar="NAMES", help="NICs in use, such as mlx5_0,mlx5_1; all by default."),
     click.option("--rails", is_flag=True, help="Connect NIC i of every box to switch i, instead of all to one switch."),
     click.option("--keep-pcie", is_flag=True, help="Keep the whole PCIe tree, even if NVLink connects all GPUs."),
-    click.option("--latency", default="0.7 us", help="Latency between two GPUs; 0.7 us by default."),
-    click.option("--nic-latency", default="1.3 us", help="Latency between two NICs; 1.3 us by default."),
+    click.option("--latency", default="0.7 us", help="Latency between two GPUs."),
+    click.option("--nic-latency", default="1.3 us", help="Latency between two NICs."),
 )
 
 _nvls = click.option(
@@ -65,7 +62,7 @@ def importing() -> None:
 @click.option("--total-bandwidth", metavar="RATE", help="Bandwidth per NPU over all dimensions, such as '1000 GB/s'.")
 @click.option("--name", help="Name of the instance; by default such as gpt-3-4d.")
 @_output
-def libra(output: Path, **files: Any) -> None:
+def libra(**given: Any) -> None:
     """Import the input files of the original LIBRA (astra-sim/libra).
 
     The instance is checked before it is written. Sizes of all-gathers become those of full buffers.
@@ -74,10 +71,7 @@ def libra(output: Path, **files: Any) -> None:
     cwb import libra --network 4d_network.yml --workload GPT_3.txt --communicator GPT_3_4d.yml \\
         --cost-model 4d_cost_model.yml --total-bandwidth "1000 GB/s" -o gpt-3-4d.json
     """
-    from ..studies.imports import import_libra
-
-    data = import_libra(output=output, **files).data
-    echo(f"{output}: {data['name']}, {data['network']['npus']:,} NPUs", err=True)
+    _import("libra", **given)
 
 
 @importing.command(cls=Command)
@@ -87,7 +81,7 @@ def libra(output: Path, **files: Any) -> None:
 )
 @click.option("--schedule", type=PATH, metavar="JSON", help="A schedule of the original for this input.")
 @_named
-def teccl(input_file: Path, output: Path, **given: Any) -> None:
+def teccl(**given: Any) -> None:
     """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
     The instance is checked before it is written. The size of a chunk becomes that of the full buffer.
@@ -97,11 +91,7 @@ def teccl(input_file: Path, output: Path, **given: Any) -> None:
     cwb import teccl ndv2_sample.json -o ndv2.json
     cwb import teccl ndv2_sample.json --schedule 1MB.json -o 1mb-schedule.json
     """
-    from ..studies.imports import ImportedInstance, import_teccl
-
-    made = import_teccl(input_file, output=output, **given)
-    about = f"{made.data['name']}, {made.data['network']}" if isinstance(made, ImportedInstance) else made.about
-    echo(f"{output}: {about}", err=True)
+    _import("teccl", **given)
 
 
 @importing.command(cls=Command)
@@ -116,7 +106,7 @@ def teccl(input_file: Path, output: Path, **given: Any) -> None:
 @click.option("--latency", metavar="DURATION", help="Latency of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
 @_output
-def wan(source: str, output: Path, **given: Any) -> None:
+def wan(**given: Any) -> None:
     """Import a wide-area network: GraphML, GML, SNDlib's XML, node-link JSON, or topohub:NAME.
 
     Latencies are distances over 200,000 km/s, from lengths or coordinates.
@@ -125,11 +115,7 @@ def wan(source: str, output: Path, **given: Any) -> None:
     cwb import wan Abilene.graphml --bandwidth "10 Gb/s" -o abilene.json
     cwb import wan topohub:sndlib/germany50 --bandwidth "10 Gb/s" -o germany50.json
     """
-    from ..studies.imports import import_wan
-
-    data = import_wan(source, output=output, **given).data
-    network = data["network"]
-    echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)
+    _import("wan", **given)
 
 
 @importing.command(cls=Command)
@@ -146,7 +132,7 @@ def wan(source: str, output: Path, **given: Any) -> None:
 @_nvls
 @_boxes
 @_named
-def nccl(file: Path, output: Path, **given: Any) -> None:
+def nccl(**given: Any) -> None:
     """Import a topology of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), or a graph (NCCL_GRAPH_DUMP_FILE).
 
     Files of clouds have only the PCIe tree; --generation, --nvlink or --no-nvlink adds the NVLinks.
@@ -156,9 +142,7 @@ def nccl(file: Path, output: Path, **given: Any) -> None:
     cwb import nccl ndv4-topo.xml --generation a100 --boxes 4 --nic "8 x 200 Gb/s" -o ndv4.json
     cwb import nccl graph.xml --graph 1 -o trees.json
     """
-    from ..studies.imports import import_nccl
-
-    _tell(output, import_nccl(file, output=output, **given))
+    _import("nccl", **given)
 
 
 @importing.command("nvidia-smi", cls=Command)
@@ -170,7 +154,7 @@ def nccl(file: Path, output: Path, **given: Any) -> None:
 @_nvls
 @_boxes
 @_named
-def nvidia_smi(files: tuple[Path, ...], output: Path, **given: Any) -> None:
+def nvidia_smi(**given: Any) -> None:
     """Import the text of nvidia-smi topo -m.
 
     With that of nvidia-smi -L or nvidia-smi nvlink -s, in the same file or another one, --generation is unnecessary.
@@ -180,9 +164,7 @@ def nvidia_smi(files: tuple[Path, ...], output: Path, **given: Any) -> None:
     cwb import nvidia-smi topo.txt -o box.json
     cwb import nvidia-smi topo.txt --boxes 4 --nic "8 x 400 Gb/s" --rails -o cluster.json
     """
-    from ..studies.imports import import_nvidia_smi
-
-    _tell(output, import_nvidia_smi(files, output=output, **given))
+    _import("nvidia_smi", **given)
 
 
 @importing.command("rocm-smi", cls=Command)
@@ -193,15 +175,13 @@ def nvidia_smi(files: tuple[Path, ...], output: Path, **given: Any) -> None:
 @_pcie_rates
 @_boxes
 @_named
-def rocm_smi(file: Path, output: Path, **given: Any) -> None:
+def rocm_smi(**given: Any) -> None:
     """Import the text of rocm-smi --showtopo.
 
     \b
     cwb import rocm-smi topo.txt --generation mi300x -o box.json
     """
-    from ..studies.imports import import_rocm_smi
-
-    _tell(output, import_rocm_smi(file, output=output, **given))
+    _import("rocm_smi", **given)
 
 
 @importing.command(cls=Command)
@@ -213,33 +193,29 @@ def rocm_smi(file: Path, output: Path, **given: Any) -> None:
     "--fabric", is_flag=True, help="Write a network of dimensions, for bandwidth designs, instead of a graph."
 )
 @_named
-def astra(file: Path, output: Path, **given: Any) -> None:
+def astra(**given: Any) -> None:
     """Import a network of ASTRA-sim's analytical backend, or the logical dimensions of its ns-3 backend.
 
     \b
     cwb import astra HGX-H100.yml -o h100.json
     cwb import astra logical.json --blocks Ring,Switch --bandwidth "50 GB/s,25 GB/s" --latency "1 us,2 us" -o l.json
     """
-    from ..studies.imports import import_astra
-
-    _tell(output, import_astra(file, output=output, **given))
+    _import("astra", **given)
 
 
 @importing.command(cls=Command)
 @click.argument("file", type=PATH, metavar="JSON")
 @click.option("--sketch", type=PATH, metavar="JSON", help="A sketch: number of boxes, and the senders between them.")
 @click.option("--size", metavar="SIZE", help="Data size of the costs; by default as in the name (1MB is 1 MiB).")
-@click.option("--time-unit", default="1 us", help="Time of a cost of 1; 1 us by default.")
+@click.option("--time-unit", default="1 us", help="Time of a cost of 1.")
 @_named
-def taccl(file: Path, output: Path, **given: Any) -> None:
+def taccl(**given: Any) -> None:
     """Import a topology of the original TACCL (microsoft/taccl), for the boxes of a sketch.
 
     \b
     cwb import taccl topo-ndv2-1MB.json --sketch sk1-ndv2-n2.json -o ndv2x2.json
     """
-    from ..studies.imports import import_taccl
-
-    _tell(output, import_taccl(file, output=output, **given))
+    _import("taccl", **given)
 
 
 @importing.command("csv", cls=Command)
@@ -248,23 +224,21 @@ def taccl(file: Path, output: Path, **given: Any) -> None:
 @click.option("--bandwidth", metavar="RATE", help="Bandwidth of links without one, such as '25 GB/s'.")
 @click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
 @_named
-def links(file: Path, output: Path, **given: Any) -> None:
+def links(**given: Any) -> None:
     """Import a list of links: columns source, target, bandwidth, latency, count, bidirectional.
 
     \b
     cwb import csv links.csv --switches "leaf*,spine*" --latency "0.5 us" -o cluster.json
     """
-    from ..studies.imports import import_csv
-
-    _tell(output, import_csv(file, output=output, **given))
+    _import("csv", **given)
 
 
 @importing.command("msccl", cls=Command)
 @click.argument("file", type=PATH, metavar="XML")
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
-@click.option("--size", metavar="SIZE", default="1 GiB", show_default=True, help="Full buffer of the collective.")
+@click.option("--size", metavar="SIZE", default="1 GiB", help="Full buffer of the collective.")
 @_named
-def msccl(file: Path, output: Path, **given: Any) -> None:
+def msccl(**given: Any) -> None:
     """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 
     \b
@@ -273,11 +247,8 @@ def msccl(file: Path, output: Path, **given: Any) -> None:
     It is executed symbolically, and the schedule is verified before it is written; then it can be simulated, drawn and
     compared. SPEC is a file, the name of a shipped instance or an expression such as "torus(4,4)".
     """
-    from ..studies.imports import import_msccl
-
     with progress_on_stderr(quiet=False) as progress:
-        made = import_msccl(file, output=output, progress=progress, **given)
-    echo(f"{output}: {made.about}", err=True)
+        _import("msccl", progress=progress, **given)
 
 
 @importing.command("chakra", cls=Command)
@@ -289,7 +260,7 @@ def msccl(file: Path, output: Path, **given: Any) -> None:
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the sum of the messages]")
 @click.option("--name", help="Name of the instance; by default the folder's.")
 @_output
-def chakra(folder: Path, output: Path, **given: Any) -> None:
+def chakra(**given: Any) -> None:
     """Import the Chakra execution traces in FOLDER, one for each rank, as a schedule in steps.
 
     \b
@@ -298,22 +269,12 @@ def chakra(folder: Path, output: Path, **given: Any) -> None:
     The data of a message is inferred from its dependences, and the schedule is verified before it is written. Nodes
     that are whole collectives contain no schedule, and are rejected. Needs protobuf, cwb[chakra].
     """
-    from ..studies.imports import import_chakra
-
     with progress_on_stderr(quiet=False) as progress:
-        made = import_chakra(folder, output=output, progress=progress, **given)
-    echo(f"{output}: {made.about}", err=True)
+        _import("chakra", progress=progress, **given)
 
 
-def _tell(output: Path, made: ImportedInstance) -> None:
-    """Print a summary of the written file."""
-    data = made.data
-    network = data["network"]
-    if isinstance(network, str) or "links" not in network:
-        echo(f"{output}: {data['name']}, {data['description']}", err=True)
-        return
-    ranks = sum(node.get("kind") != "switch" for node in network["nodes"])
-    others = len(network["nodes"]) - ranks
-    counted = sum((2 if link.get("bidirectional") else 1) * link.get("count", 1) for link in network["links"])
-    echo(f"{output}: {data['name']}, {ranks:,} ranks, {others:,} switches, {counted:,} links", err=True)
-    echo(data["source"], err=True)
+def _import(verb: str, /, output: Path, **given: Any) -> None:
+    """Call the verb ``import_VERB``, and print a summary of the written file."""
+    from ..studies import imports
+
+    echo(f"{output}: {getattr(imports, f'import_{verb}')(output=output, **given).about}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 import click
@@ -18,11 +18,61 @@ from .streams import echo
 Row = dict[str, str]  #: One line of a listing; the keys are the headings.
 
 
-def models() -> Iterator[Row]:
-    """Yield methods by family with the type of their objective and the supported problems."""
-    from ..studies.support_matrix import methods
+KINDS = (
+    "models",
+    "formulations",
+    "instances",
+    "solvers",
+    "topologies",
+    "workloads",
+    "suites",
+    "collectives",
+    "tables",
+    "plots",
+)
 
-    yield from methods()
+
+def rows_of(kind: str) -> Iterator[Row]:  # noqa: PLR0912 (one for each kind)
+    """Yield a row for every name of a kind, one of :data:`KINDS`."""
+    from ..harness import registry, suite_file
+    from ..instances import generators, loader
+    from ..reports.plots import PLOTS
+    from ..reports.tables import TABLES
+
+    match kind:
+        case "models":
+            from ..studies.support_matrix import methods
+
+            yield from methods()
+        case "formulations":
+            for declared in map(registry.formulation, registry.formulation_names()):
+                yield {
+                    "name": declared.name,
+                    "class": declared.model_class,
+                    "equations": declared.equations,
+                    "agrees with": declared.agrees_with or "none",
+                    "summary": declared.summary,
+                }
+        case "instances":
+            yield from _describe_files(loader.shipped_instances(), "")
+        case "workloads":
+            yield from _describe_files(loader.shipped_workloads(), "workloads/")
+        case "solvers":
+            yield from solvers()
+        case "topologies":
+            for name in generators.names():
+                made = generators.describe(name)
+                yield {"name": name, "summary": made.summary.rstrip(".").replace("``", ""), "call": made.signature}
+        case "suites":
+            for name in suite_file.shipped_suites():
+                yield {"name": name, "summary": _first_sentence(suite_file.load_suite(name).file.description)}
+        case "collectives":
+            yield from ({"name": each.name, "summary": each.summary} for each in core.collectives())
+        case "tables":
+            for name, spec in TABLES.items():
+                yield {"name": name, "summary": spec.title, "made from": spec.expects}
+        case "plots":
+            yield from ({"name": name, "summary": summary} for name, (_, summary) in PLOTS.items())
 
 
 def models_for(spec: str, collective: str | None) -> Iterator[Row]:
@@ -40,40 +90,15 @@ def models_for(spec: str, collective: str | None) -> Iterator[Row]:
     yield from methods_for(instance)
 
 
-def formulations() -> Iterator[Row]:
-    """Yield declared models with class, method of equal optimum, and source."""
-    from ..harness import registry
-
-    for name in registry.formulation_names():
-        declared = registry.formulation(name)
-        yield {
-            "name": name,
-            "class": declared.model_class,
-            "equations": declared.equations,
-            "agrees with": declared.agrees_with or "none",
-            "summary": declared.summary,
-        }
-
-
-def instances() -> Iterator[Row]:
-    """Yield the instances shipped with cwb."""
-    from ..instances.loader import shipped_instances
-
-    yield from _describe_files(shipped_instances(), "")
-
-
-def workloads() -> Iterator[Row]:
-    """Yield the workloads that instances can refer to by name."""
-    from ..instances.loader import shipped_workloads
-
-    yield from _describe_files(shipped_workloads(), "workloads/")
-
-
 def _describe_files(names: tuple[str, ...], folder: str) -> Iterator[Row]:
     """Yield the description in every file of a folder of instances."""
     for name in names:
         data = json.loads(files("cwb.instances").joinpath(f"{folder}{name}.json").read_bytes())
-        yield {"name": name, "summary": data.get("description", "").partition(". ")[0].rstrip(".")}
+        yield {"name": name, "summary": _first_sentence(data.get("description", ""))}
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")
 
 
 def solvers() -> Iterator[Row]:
@@ -97,63 +122,10 @@ def _words(capabilities: Capability) -> str:
     return ", ".join(c.name.lower().replace("_", "-") for c in capabilities if c.name)
 
 
-def topologies() -> Iterator[Row]:
-    """Yield generators of named networks."""
-    from ..instances import generators
-
-    for name in generators.names():
-        described = generators.describe(name)
-        yield {"name": name, "summary": described.summary.rstrip(".").replace("``", ""), "call": described.signature}
-
-
-def suites() -> Iterator[Row]:
-    """Yield the suites of ``cwb compare``."""
-    from ..harness.suite_file import load_suite, shipped_suites
-
-    for name in shipped_suites():
-        yield {"name": name, "summary": load_suite(name).file.description.partition(". ")[0].rstrip(".")}
-
-
-def collectives() -> Iterator[Row]:
-    """Yield collectives with their final condition."""
-    for each in core.collectives():
-        yield {"name": each.name, "summary": each.summary}
-
-
-def tables() -> Iterator[Row]:
-    """Yield the tables of ``cwb table`` with the records that they use."""
-    from ..reports.tables import TABLES
-
-    for name, spec in TABLES.items():
-        yield {"name": name, "summary": spec.title, "made from": spec.expects}
-
-
-def plots() -> Iterator[Row]:
-    """Yield the plots of ``cwb plot``."""
-    from ..reports.plots import PLOTS
-
-    for name, (_, summary) in PLOTS.items():
-        yield {"name": name, "summary": summary}
-
-
-LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
-    "models": models,
-    "formulations": formulations,
-    "instances": instances,
-    "solvers": solvers,
-    "topologies": topologies,
-    "workloads": workloads,
-    "suites": suites,
-    "collectives": collectives,
-    "tables": tables,
-    "plots": plots,
-}
-
-
 @click.command(name="list")
 @click.argument(
     "what",
-    type=click.Choice([*LISTINGS, "methods"]),
+    type=click.Choice([*KINDS, "methods"]),
     metavar="WHAT",
     callback=lambda _, __, what: "models" if what == "methods" else what,
 )
@@ -187,7 +159,7 @@ def listing(what: str, instance: str | None, collective: str | None, as_json: bo
         raise InputError(f"only for models, not for {what}", source="--for")
     if instance is None and collective is not None:
         raise InputError("expected together with --for INSTANCE", source="--collective")
-    rows = list(LISTINGS[what]() if instance is None else models_for(instance, collective))
+    rows = list(rows_of(what) if instance is None else models_for(instance, collective))
     if as_json:
         echo(json.dumps(rows))
         return

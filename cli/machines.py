@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,48 +18,38 @@ from .options import (
     duration_option,
     json_flag,
     loading_progress_on_stderr,
+    methods_option,
     options_of,
     parse_duration,
     placement_option,
     plugin_option,
+    print_found,
     quiet_flag,
     working_on_stderr,
 )
-from .signals import INTERRUPTED
-from .streams import echo, table_console
+from .streams import INTERRUPTED, echo, table_console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..studies.calibration import CalibratedMachine
+    from ..studies.predict import Expectation
     from ..studies.selection import Selection
 
 
 @click.command(cls=Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
-@click.option(
-    "--sizes", metavar="FIRST..LAST", default="1KiB..8GiB", show_default=True, help="Every other power of two."
-)
+@click.option("--sizes", metavar="FIRST..LAST", default="1KiB..8GiB", help="Every other power of two.")
 @click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
-@click.option(
-    "--models",
-    "--methods",
-    "models",
-    metavar="LIST",
-    help="Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
-)
-@click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
+@methods_option("Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
+@click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
 @options_of("the method nccl, such as version")
 @click.option("--graphs", type=PATH, metavar="XML", help="NCCL's graph file, whose channels are used unchanged.")
 @duration_option("time-limit", "Time limit of all runs together.", "5 min")
 @duration_option("run-limit", "Time limit of one run.", "10")
 @click.option(
-    "--links-limit",
-    metavar="DURATION",
-    default="60",
-    show_default=True,
-    help="Time limit for the value of more bandwidth; 0 skips it.",
+    "--links-limit", metavar="DURATION", default="60", help="Time limit for the value of more bandwidth; 0 skips it."
 )
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="HTML", help="Write a page.")
 @json_flag("one JSON object on stdout")
@@ -86,15 +75,11 @@ def advise(instance: str, models: str | None, links_limit: str, as_json: bool, q
         machine = load(instance)
     with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         found = report(machine, progress=progress, **given)
-    if as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-    else:
-        _show_advice(found.to_json())
+    print_found(found, lambda found: _show_advice(found.to_json()), as_json=as_json)
     return INTERRUPTED if found.found.interrupted else int(ExitStatus.OK)
 
 
 def _show_advice(found: Mapping[str, Any]) -> None:
-    """Print the table and the possible improvements."""
     from ..reports.studies import ADVICE_HEADINGS, advice_rows, hints
     from .display import new_table
 
@@ -114,27 +99,15 @@ def _show_advice(found: Mapping[str, Any]) -> None:
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(MSCCL_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
-@click.option("--min-bytes", metavar="SIZE", default="1 KiB", show_default=True, help="Smallest size.")
-@click.option("--max-bytes", metavar="SIZE", default="1 GiB", show_default=True, help="Largest size.")
-@click.option(
-    "--models",
-    "--methods",
-    "models",
-    metavar="LIST",
-    help="Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]",
-)
-@click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
-@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
-@click.option(
-    "--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True, help="Protocol of the files."
-)
+@click.option("--min-bytes", metavar="SIZE", default="1 KiB", help="Smallest size.")
+@click.option("--max-bytes", metavar="SIZE", default="1 GiB", help="Largest size.")
+@methods_option("Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
+@click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", help="The runtime.")
+@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", help="Protocol of the files.")
 @placement_option
 @click.option(
-    "--instances",
-    type=click.IntRange(1, 128),
-    default=1,
-    show_default=True,
-    help="Parallel copies, each with its own channels.",
+    "--instances", type=click.IntRange(1, 128), default=1, help="Parallel copies, each with its own channels."
 )
 @click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
 @duration_option("time-limit", "Time limit of all runs together.", "5 min")
@@ -164,15 +137,11 @@ def select(instance: str, models: str | None, output: Path, as_json: bool, quiet
     with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         models = DEFAULT_MODELS if models is None else models
         chosen = choose(machine, models=models, output=output, progress=progress, **options)
-    if as_json:
-        echo(json.dumps(chosen.to_json(), allow_nan=False))
-    else:
-        _show_selection(output, chosen)
+    print_found(chosen, lambda chosen: _show_selection(output, chosen), as_json=as_json)
     return INTERRUPTED if chosen.found.interrupted else int(ExitStatus.OK)
 
 
 def _show_selection(folder: Path, chosen: Selection) -> None:
-    """Print the table and the remarks."""
     from ..reports.studies import SELECTION_HEADINGS, selection_rows
     from .display import new_table
 
@@ -223,10 +192,7 @@ def calibrate(
     found = fit(results, posed, collective=collective, options=options, output=output)
     if found.below_bound:
         echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
-    if as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-    else:
-        _show_fit(found, machine)
+    print_found(found, lambda found: _show_fit(found, machine), as_json=as_json)
     return int(ExitStatus.OK)
 
 
@@ -258,7 +224,7 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
 @click.command(cls=Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
-@click.option("--size", default="1 GiB", show_default=True, help="Size of the collective.")
+@click.option("--size", default="1 GiB", help="Size of the collective.")
 @options_of("the method nccl, such as version")
 @json_flag("one JSON object on stdout")
 @plugin_option
@@ -273,10 +239,10 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
     """
     from ..studies.predict import predict as expect
 
-    found = expect(instance, **given)
-    if as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-        return
+    print_found(expect(instance, **given), _show_expectation, as_json=as_json)
+
+
+def _show_expectation(found: Expectation) -> None:
     echo(f"{_time(found.seconds)} expected, {_time(found.low_s)} to {_time(found.high_s)} in nine of ten cases")
     echo(f"{found.busbw_GBps:.4g} GB/s bus bandwidth, as nccl-tests has it")
     echo(f"{found.algorithm} with {found.protocol}: choice of NCCL {found.nccl}, which predicts {_time(found.nccl_s)}")
@@ -285,5 +251,4 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
 
 
 def _time(seconds: float) -> str:
-    """Return a time with four digits."""
     return amount(float(f"{seconds:.4g}"), TIMES)

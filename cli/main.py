@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import CwbError, ExitStatus, did_you_mean, one_of
-from .signals import INTERRUPTED, stop_on_signals
-from .streams import StdoutError, discard_stdout, echo, open_closed
+from .streams import INTERRUPTED, StdoutError, discard_stdout, echo, open_closed, stop_on_signals
 
 #: Command name to module and attribute.
 COMMANDS = {
@@ -34,7 +33,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce",
     "polish": "schedules:polish",
     "formulate": "formulate:formulate",
-    "new-method": "new_method:new_method",
+    "new-method": "formulate:new_method",
     "find-topology": "find_topology:find_topology",
     "select": "machines:select",
     "calibrate": "machines:calibrate",
@@ -56,6 +55,9 @@ class _CarriedException(Exception):
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
 class LazyGroup(click.Group):
@@ -84,7 +86,7 @@ class LazyGroup(click.Group):
         return command
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings=_SETTINGS)
 @click.option("--debug", is_flag=True, help="Show tracebacks instead of one-line errors.")
 @click.version_option(package_name="cwb")
 @click.pass_context
@@ -133,7 +135,6 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _report_failure(error: BaseException, *, debug: bool) -> int:
-    """Report an error and return its exit status."""
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         _print_error("interrupted")
         return INTERRUPTED
@@ -189,8 +190,10 @@ def usage_text(error: click.ClickException) -> str:
         case click.BadParameter(param=click.Parameter() as param):
             return f"{_place(param)}: {_wrong_value_text(error.message, param)}"
         case click.NoSuchOption(option_name=name):
+            known = [opt for param in (error.ctx.command.params if error.ctx else []) for opt in param.opts]
+            nearest = did_you_mean(name, [opt for opt in known if opt.startswith("--")])
             command = error.ctx.command_path if error.ctx else "cwb"
-            return f"{name}: no such option; expected one of '{command} --help'{_nearest(error)}"
+            return f"{name}: no such option; expected one of '{command} --help'{nearest}"
         case click.UsageError():
             return _unknown_word_text(error)
         case _:
@@ -198,7 +201,6 @@ def usage_text(error: click.ClickException) -> str:
 
 
 def _place(param: click.Parameter) -> str:
-    """Return an option's longest name, or an argument's name in the help."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name
@@ -209,27 +211,20 @@ def _expected_text(param: click.Parameter) -> str:
     match param.type:
         case click.Choice(choices=choices):
             return f"one of {', '.join(map(str, choices))}"
-        case click.IntRange() | click.FloatRange() as limits:
-            return _limits(limits)
+        case click.IntRange() | click.FloatRange() as kind:
+            what = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+            least = "" if kind.min is None else f"{'above' if kind.min_open else 'of at least'} {kind.min:,}"
+            most = "" if kind.max is None else f"{'below' if kind.max_open else 'at most'} {kind.max:,}"
+            return f"{what} {' and '.join(filter(None, (least, most)))}".strip()
         case click.Path() | click.File():
             return "a file or folder" if param.nargs != 1 else "a file"
         case kind:
             if isinstance(param, click.Argument) and param.name in _ARGUMENTS:
                 return _ARGUMENTS[param.name]
             described = getattr(param, "help", None)
-            return _EXPECTED.get(kind.name, "a value") + (f": {_first(described)}" if described else "")
-
-
-def _limits(kind: click.IntRange | click.FloatRange) -> str:
-    """Describe a range in words."""
-    what = "a whole number" if isinstance(kind, click.IntRange) else "a number"
-    least = "" if kind.min is None else f"{'above' if kind.min_open else 'of at least'} {kind.min:,}"
-    most = "" if kind.max is None else f"{'below' if kind.max_open else 'at most'} {kind.max:,}"
-    return f"{what} {' and '.join(filter(None, (least, most)))}".strip()
-
-
-def _first(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
+            return _EXPECTED.get(kind.name, "a value") + (
+                f": {described.partition('. ')[0].rstrip('.')}" if described else ""
+            )
 
 
 def _wrong_value_text(message: str, param: click.Parameter) -> str:
@@ -240,11 +235,6 @@ def _wrong_value_text(message: str, param: click.Parameter) -> str:
         choices = [str(choice) for choice in param.type.choices]
         return f"{found['value']} is unknown{one_of(found['value'], choices)}"
     return message
-
-
-def _nearest(error: click.NoSuchOption) -> str:
-    known = [name for param in (error.ctx.command.params if error.ctx else []) for name in param.opts]
-    return did_you_mean(error.option_name, [name for name in known if name.startswith("--")])
 
 
 def _unknown_word_text(error: click.UsageError) -> str:

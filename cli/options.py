@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,7 @@ from functools import wraps
 from math import isnan
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
@@ -26,6 +27,8 @@ from .streams import console, echo
 if TYPE_CHECKING:
     from ..core.instance import Instance
 
+
+Edits: TypeAlias = tuple[tuple[str, str], ...]  #: Changes of a network: options and their values.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -81,11 +84,7 @@ class Command(click.Command):
 PATH, OUTPUT_FILE, DURATION = click.Path(path_type=Path), OutputFile(), Duration()
 
 placement_option = click.option(
-    "--placement",
-    type=click.Choice(PLACEMENTS),
-    default="out",
-    show_default=True,
-    help="Out-of-place, in-place, or both.",
+    "--placement", type=click.Choice(PLACEMENTS), default="out", help="Out-of-place, in-place, or both."
 )
 
 quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -93,10 +92,8 @@ quiet_flag = click.option("--quiet", "-q", is_flag=True, help="No progress on st
 
 def duration_option(name: str, text: str, default: str | None = None) -> Callable[[_Command], _Command]:
     """Add an option for a duration, which the command receives in seconds as ``NAME_s``."""
-    parameter, shown = f"{name.replace('-', '_')}_s", default is not None
-    return click.option(
-        f"--{name}", parameter, type=DURATION, metavar="DURATION", default=default, show_default=shown, help=text
-    )
+    parameter = f"{name.replace('-', '_')}_s"
+    return click.option(f"--{name}", parameter, type=DURATION, metavar="DURATION", default=default, help=text)
 
 
 time_limit = duration_option("time-limit", "Time limit such as 60 (seconds) or '5 min'.")
@@ -118,7 +115,20 @@ def json_flag(what: str) -> Callable[[_Command], _Command]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what}.")
 
 
-def options_of(method: str, *names: str, **more: Any) -> Callable[[_Command], _Command]:
+def print_found(found: Any, show: Callable[[Any], object], *, as_json: bool) -> None:
+    """Print what a verb has found, as one JSON object or as ``show`` prints it."""
+    if as_json:
+        echo(json.dumps(found if isinstance(found, dict) else found.to_json(), allow_nan=False))
+    else:
+        show(found)
+
+
+def methods_option(text: str, metavar: str = "LIST", **more: Any) -> Callable[[_Command], _Command]:
+    """Add ``--models``, which is also called ``--methods``."""
+    return click.option("--models", "--methods", "models", metavar=metavar, help=text, **more)
+
+
+def options_of(method: str, *names: str, text: str = "An option of {}.", **more: Any) -> Callable[[_Command], _Command]:
     """Add ``-O`` for options of a method, which the command receives as a mapping."""
     return click.option(
         *names,
@@ -127,7 +137,7 @@ def options_of(method: str, *names: str, **more: Any) -> Callable[[_Command], _C
         multiple=True,
         metavar="NAME=VALUE",
         callback=lambda ctx, param, pairs: parse_options(pairs or ()),
-        help=f"An option of {method}.",
+        help=text.format(method),
         **more,
     )
 
@@ -284,54 +294,39 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command receives ``edits``, pairs of an option and its value."""
-
-    @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
-    @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
-    @click.option("--without-rank", "lost", multiple=True, metavar="NODE", help="Same as --without-node.")
-    @click.option(
+network_options = combine(
+    click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11."),
+    click.option("--without-link", multiple=True, metavar="A:B", help="Remove the links between two nodes."),
+    click.option("--without-rank", multiple=True, metavar="NODE", help="Same as --without-node."),
+    click.option(
         "--without-node",
-        "nodes",
         multiple=True,
         metavar="NODE",
         help="Remove a rank, switch or NIC with its links; the collective is that of the other ranks.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--link",
-        "links",
         multiple=True,
         metavar="A:B=RATE",
         help="Set the bandwidth of the links between two nodes (a:b=25GB/s, or a:b=50% of what each has), and latency"
         " (a:b=25GB/s,1us), or add them.",
-    )
+    ),
+)
+
+
+def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options that change the network; the command receives ``edits``, pairs of an option and its value."""
+
     @wraps(command)
-    def with_edits(
-        *args: Any,
-        ranks: str | None,
-        without: tuple[str, ...],
-        nodes: tuple[str, ...],
-        lost: tuple[str, ...],
-        links: tuple[str, ...],
-        **kwargs: Any,
-    ) -> Any:
-        options = ("--without-link", "--without-node", "--without-rank", "--link", "--ranks")
-        values = (without, nodes, lost, links, () if ranks is None else (ranks,))
-        edits = tuple((option, text) for option, texts in zip(options, values, strict=True) for text in texts)
-        return command(*args, edits=edits, **kwargs)
+    def with_edits(*args: Any, ranks: str | None, **given: Any) -> Any:
+        options = ("--without-link", "--without-node", "--without-rank", "--link")
+        edits = [(option, text) for option in options for text in given.pop(option[2:].replace("-", "_"))]
+        return command(*args, edits=(*edits, *([] if ranks is None else [("--ranks", ranks)])), **given)
 
-    return with_edits
+    return network_options(with_edits)
 
 
-def keywords_of(edits: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """Return the edits as keyword arguments of the Python verbs."""
-    found: dict[str, Any] = {}
-    for option, text in edits:
-        found.setdefault(option.removeprefix("--").replace("-", "_"), []).append(text)
-    return found
-
-
-def load_edited(what: str, edits: tuple[tuple[str, str], ...]) -> Instance:
+def load_edited(what: str, edits: Edits) -> Instance:
     """Load an instance and change its network."""
     from ..instances import load
     from ..instances.edits import Edit, edit_instance

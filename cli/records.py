@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,23 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.option_names import PLOT_KINDS, SIMULATION_MODES
 from . import completion
-from .options import OUTPUT_FILE, PATH, Command, load_edited, network_edits
+from .options import OUTPUT_FILE, PATH, Command, Edits, combine, load_edited, network_edits
 from .streams import echo
 
-
-def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--where`` and ``--only``, which select records."""
-    where = click.option(
+selecting = combine(
+    click.option(
         "--where",
         multiple=True,
         metavar="CONDITION",
         help="Only records with model=ring, instance=torus*, seconds.total<1.",
-    )
-    only = click.option(
+    ),
+    click.option(
         "--only",
         shell_complete=completion.complete("models", listed=True),
         metavar="MODELS",
         help="Only records of these methods, such as 'ring,teccl*'.",
-    )
-    return where(only(command))
+    ),
+)
 
 
 @click.command(cls=Command)
@@ -91,9 +88,7 @@ def table(
 )
 @click.option("--output", "-o", type=OUTPUT_FILE, help="A .svg, .pdf or .png file; for a schedule also .html.")
 @network_edits
-def plot(
-    name: str | None, records: tuple[Path, ...], output: Path | None, edits: tuple[tuple[str, str], ...], **given: Any
-) -> None:
+def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits: Edits, **given: Any) -> None:
     """Draw the plot NAME from RECORDS, the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
 
     RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The plot of a
@@ -136,10 +131,8 @@ def plot(
 
 @click.command(cls=Command)
 @click.argument("records", nargs=-1, type=PATH)
-@click.option(
-    "--output", "-o", type=OUTPUT_FILE, default=Path("report.html"), show_default=True, help="Write to this .html file."
-)
-@click.option("--title", default="cwb report", show_default=True, help="Heading of the page.")
+@click.option("--output", "-o", type=OUTPUT_FILE, default=Path("report.html"), help="Write to this .html file.")
+@click.option("--title", default="cwb report", help="Heading of the page.")
 def report(records: tuple[Path, ...], output: Path, title: str) -> None:
     """Make a page of RECORDS: JSONL files, or folders of them (./results).
 

@@ -10,8 +10,7 @@ from ..core.errors import ExitStatus, InputError
 from ..core.paper_results import PublishedRow
 from . import completion
 from .options import DURATION, OUTPUT_FILE, Command, progress_on_stderr, quiet_flag
-from .signals import INTERRUPTED
-from .streams import echo
+from .streams import INTERRUPTED, echo
 
 
 @click.command(cls=Command)

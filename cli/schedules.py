@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from .options import (
     duration_option,
     json_flag,
     plugin_option,
+    print_found,
     progress_on_stderr,
     quiet_flag,
     time_limit,
@@ -70,7 +70,7 @@ def check(file: Path, as_json: bool, **given: Any) -> int:
 
     with progress_on_stderr(quiet=False) as progress:
         found = verdict_on(file, progress=progress, **given)
-    echo(json.dumps(found.to_json(), allow_nan=False) if as_json else found.text())
+    print_found(found, lambda found: echo(found.text()), as_json=as_json)
     return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
 
 
@@ -147,15 +147,11 @@ def simulate(
         **given,
     )
     found = describe_simulation(read_schedule(file), asked, trace_file)
-    if as_json:
-        echo(json.dumps(found, allow_nan=False))
-    else:
-        _show_simulation(found)
+    print_found(found, _show_simulation, as_json=as_json)
     return int(ExitStatus.VERIFICATION_FAILED if found["violations"] else ExitStatus.OK)
 
 
 def _show_simulation(found: dict[str, Any]) -> None:
-    """Print the measures as tables."""
     from ..core.units import TIMES, amount
     from ..core.units import show as quantity
     from .display import new_form, new_table
@@ -190,8 +186,8 @@ def _show_simulation(found: dict[str, Any]) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
-@click.option("--repeat", type=click.IntRange(1), default=5, show_default=True, help="Measured repetitions.")
-@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Repetitions before them.")
+@click.option("--repeat", type=click.IntRange(1), default=5, help="Measured repetitions.")
+@click.option("--warmup", type=click.IntRange(0), default=1, help="Repetitions before them.")
 @click.option(
     "--processes",
     type=click.Choice(("local", "mpi")),
@@ -201,7 +197,6 @@ def _show_simulation(found: dict[str, Any]) -> None:
     "--dtype",
     type=click.Choice(("int64", "float32")),
     default="int64",
-    show_default=True,
     help="Type of the elements; integers are compared exactly.",
 )
 @click.option("--size", metavar="SIZE", help="Size of the collective, by which all data is scaled, such as '1 MiB'.")
@@ -248,10 +243,8 @@ def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
         if first:
             raise
         return int(error.exit_status)  # the first process reports what all have found
-    if first and as_json:
-        echo(json.dumps(found.to_json(), allow_nan=False))
-    elif first:
-        _show_execution(found)
+    if first:
+        print_found(found, _show_execution, as_json=as_json)
     return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion
-from .options import load_edited, network_edits, plugin_option, time_limit_option
+from .options import Edits, load_edited, network_edits, plugin_option, time_limit_option
 from .streams import console
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @network_edits
 @plugin_option
 @time_limit_option
-def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
+def show(what: str, edits: Edits) -> None:
     """Show an instance, a model, a formulation or a named topology.
 
     WHAT is an instance as for 'cwb solve', or a name from 'cwb list models', 'cwb list formulations' or
@@ -39,7 +39,7 @@ def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
         printed.print(part)
 
 
-def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType]:
+def _parts(what: str, edits: Edits) -> list[RenderableType]:
     """Resolve a name and return its description."""
     from ..harness import registry
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ..core.collective import Collective, Demand
+from ..core.collective import Collective
 from ..core.design import Design
 from ..core.experts import Experts
 from ..core.fabric import COMPONENTS, CostModel, Fabric, expanded_size
@@ -45,8 +45,10 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
         ranks, switches, links = (f"{len(part):,}" for part in (network.ranks, network.switches, network.links))
         parts.append(f"network: {ranks} NPUs, {switches} switches, {links} directed links")
         parts.append(topology_table(network))
-    if instance.demand is not None:
-        parts.append(demand_line(instance.collectives[0]))
+    for demand in instance.collectives[:1] if instance.demand is not None else ():
+        ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
+        size = amount(demand.size_bytes, SIZES)
+        parts.append(f"collective: {demand.collective.name} of {size}, {demand.chunks:,} chunks per rank, {ranks}")
     parts.extend(transformer_line(transformer) for transformer in instance.transformers)
     for workload in instance.training():
         parts.extend((groups_table(workload, instance.fabric), phases_table(workload)))
@@ -84,13 +86,6 @@ def topology_table(topology: Topology) -> Table:
     for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
         table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, TIMES))
     return table
-
-
-def demand_line(demand: Demand) -> str:
-    """Describe the collective in one line."""
-    ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
-    size = amount(demand.size_bytes, SIZES)
-    return f"collective: {demand.collective.name} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
 
 
 def experts_line(experts: Experts) -> str:

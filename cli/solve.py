@@ -17,6 +17,7 @@ from .options import (
     OUTPUT_FILE,
     PATH,
     Command,
+    Edits,
     json_flag,
     libraries_on_stderr,
     log_of_solver,
@@ -29,8 +30,7 @@ from .options import (
     quiet_flag,
     time_limit,
 )
-from .signals import INTERRUPTED
-from .streams import echo, notice
+from .streams import INTERRUPTED, echo, notice
 
 if TYPE_CHECKING:
     from ..core.record import RunRecord
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     "-s",
     default="highs",
     shell_complete=completion.complete("solvers"),
-    show_default=True,
     help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.",
 )
 @options_of("the method", "--option", shell_complete=completion.method_options)
@@ -80,8 +79,8 @@ if TYPE_CHECKING:
 )
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the instance's, else 1 GiB]")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
+@click.option("--threads", type=click.IntRange(1, 1024), default=1)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="File for the solver's log; - is stderr.")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write the answer to this file.")
 @click.option(
@@ -127,7 +126,7 @@ def solve(
     start: Path | None,
     as_json: bool,
     quiet: bool,
-    edits: tuple[tuple[str, str], ...],
+    edits: Edits,
     **to_finish: Any,
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.

@@ -1,17 +1,20 @@
-"""Output to stdout and stderr: escaped, and safe if a stream is closed.
+"""Standard streams, escaped and safe if closed; signals that end a program.
 
 Text is printed escaped, so that text from files cannot send control codes to the terminal. A closed or full stream
-neither loses a file nor causes an internal error.
+neither loses a file nor causes an internal error. SIGTERM and SIGHUP stop a command as Ctrl-C does.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,3 +129,40 @@ def discard_stdout() -> None:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, descriptor)
                 os.close(nowhere)
+
+
+INTERRUPTED = 128 + signal.SIGINT  #: Exit status after Ctrl-C; after another signal it is 128 and the signal's number.
+
+#: By which batch systems and closed terminals end programs, where the system has them.
+_SIGNALS = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[list[int]]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored or already handled.
+
+    Yields
+    ------
+    list of int
+        Signals received so far, in order.
+    """
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        at_interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(at_interrupt):  # of a program in the background, which ignores Ctrl-C
+            raise KeyboardInterrupt
+        at_interrupt(number, frame)
+
+    taken = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,19 +15,21 @@ from . import completion
 from .options import (
     OUTPUT_FILE,
     Command,
+    Edits,
+    duration_option,
     json_flag,
     load_edited,
     network_edits,
-    parse_duration,
     parse_options,
     plugin_option,
+    print_found,
     progress_on_stderr,
     quiet_flag,
 )
-from .streams import console, echo
+from .streams import console
 
 if TYPE_CHECKING:
-    from ..studies.training import TrainingRequest
+    from ..core.training import TrainingOptions
 
 _LISTED = 20  #: Collectives that are listed; the JSON has all.
 
@@ -39,7 +40,6 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
 @click.option(
     "--group",
     "-g",
-    "groups",
     multiple=True,
     metavar="NAME=DEGREE",
     help="Process group: a degree, innermost first; a span such as 4x4x1x1; or all.",
@@ -47,7 +47,6 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
 @click.option(
     "--method",
     "-m",
-    "methods",
     multiple=True,
     metavar="[KEY=]METHOD",
     help="Source of collectives' times: a method, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a "
@@ -56,9 +55,7 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="METHOD.NAME=VALUE", help="An option of one of the methods."
 )
-@click.option(
-    "--chunks", type=click.IntRange(1, 10**9), default=1, show_default=True, help="Chunks of each rank's part."
-)
+@click.option("--chunks", type=click.IntRange(1, 10**9), default=1, help="Chunks of each rank's part.")
 @click.option("--bandwidth", metavar="RATES", help="Bandwidths of the dimensions, per NPU: '250 GB/s, 50 GB/s'.")
 @click.option("--latency", metavar="TIMES", help="Latencies of a link of each dimension: '0.5 us, 2 us'.")
 @click.option("--design", metavar="METHOD", help="Method that designs the bandwidths, such as libra.")
@@ -68,30 +65,33 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
     help="Overlap of computation and communication.  [default: ddp with --bucket, else the workload's]",
 )
 @click.option(
-    "--bucket",
-    "buckets",
-    multiple=True,
-    metavar="SIZE",
-    help="Size of gradient buckets; if several are given, the best is used.",
+    "--bucket", multiple=True, metavar="SIZE", help="Size of gradient buckets; if several are given, the best is used."
 )
 @click.option(
     "--streams",
     type=click.Choice(["one", "group", "unlimited"]),
     default="one",
-    show_default=True,
     help="Concurrent collectives: one, one per group, or all.",
 )
-@click.option("--microbatches", type=click.IntRange(1, 10_000), default=1, show_default=True)
-@click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b", show_default=True)
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--time-limit", metavar="DURATION", help="Time limit of each run of a method, such as '60 s'.")
+@click.option("--microbatches", type=click.IntRange(1, 10_000), default=1)
+@click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
+@duration_option("time-limit", "Time limit of each run of a method, such as '60 s'.")
 @click.option("--timeline", type=OUTPUT_FILE, help="Draw the tasks over time to this file, .svg, .pdf or .png.")
 @json_flag("one JSON object on stdout")
 @quiet_flag
 @network_edits
 @plugin_option
 def train(
-    instance: str, timeline: Path | None, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any
+    instance: str,
+    chunks: int,
+    seed: int,
+    time_limit_s: float | None,
+    timeline: Path | None,
+    as_json: bool,
+    quiet: bool,
+    edits: Edits,
+    **given: Any,
 ) -> int:
     """Simulate a training iteration on the network of INSTANCE.
 
@@ -106,54 +106,42 @@ def train(
 
     if timeline is not None:
         plot_format(timeline)
-    request = _request_of(**given)
+    asked = _options_of(**given)
     with progress_on_stderr(quiet=quiet) as progress:
         loaded = load_edited(instance, edits)
         with locate_errors(source=instance):
-            made = simulated(loaded, request, progress)
+            made = simulated(loaded, asked, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
     if timeline is not None:
         draw_timeline(timeline, made)
-    found = measures(made)
-    if as_json:
-        echo(json.dumps(found, allow_nan=False))
-    else:
-        show(found)
+    print_found(measures(made), show, as_json=as_json)
     return 0
 
 
-def _request_of(
-    groups: Sequence[str],
-    methods: Sequence[str],
+def _options_of(
+    group: Sequence[str],
+    method: Sequence[str],
     options: Sequence[str],
-    chunks: int,
     bandwidth: str | None,
     latency: str | None,
     loop: str | None,
-    buckets: Sequence[str],
-    seed: int,
-    time_limit: str | None,
+    bucket: Sequence[str],
     **given: Any,
-) -> TrainingRequest:
-    """Convert the options to a request."""
+) -> TrainingOptions:
     from ..core.training import TrainingOptions
-    from ..studies.training import request_of as request
 
-    if buckets and loop not in (None, "ddp"):
+    if bucket and loop not in (None, "ddp"):
         raise InputError(f"given in the loop {loop}; expected --loop ddp", source="--bucket")
-    sizes = _quantities(buckets, UnitKind.SIZE, "--bucket", positive=True)
-    asked = TrainingOptions.model_construct(
+    rates, times = (None if text is None else text.split(",") for text in (bandwidth, latency))
+    return TrainingOptions.model_construct(
         **given,
-        group=_pairs(groups, "--group"),
-        method=_pairs([text if "=" in text else f"all={text}" for text in methods], "--method"),
+        group=_pairs(group, "--group"),
+        method=_pairs([text if "=" in text else f"all={text}" for text in method], "--method"),
         options=_options(options),
-        bandwidth=None
-        if bandwidth is None
-        else _quantities(bandwidth.split(","), UnitKind.RATE, "--bandwidth", positive=True),
-        latency=None if latency is None else _quantities(latency.split(","), UnitKind.TIME, "--latency"),
+        bandwidth=None if rates is None else _quantities(rates, UnitKind.RATE, "--bandwidth", positive=True),
+        latency=None if times is None else _quantities(times, UnitKind.TIME, "--latency"),
         loop=loop,
-        bucket=sizes,
+        bucket=_quantities(bucket, UnitKind.SIZE, "--bucket", positive=True),
     )
-    return request(asked, chunks, seed, parse_duration(time_limit, "--time-limit"))
 
 
 def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: bool = False) -> list[Fraction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from ..core.record import NONE, PROOFS, RECOMPUTED, RunRecord
+from ..core.record import NONE, PROOFS, RECOMPUTED
 from .numbers import number
 from .objective_types import CLOCKS
 from .runs import LedgerRun
@@ -54,7 +54,7 @@ class Bounds:
             wrong = run.record.verified is False or run.record.status == "error"
             if wrong or (value := number(run.record.bound)) is None:
                 continue
-            bound, certificate = _KnownBound(value, run.record.proof), _certificate(run.record)
+            bound, certificate = _KnownBound(value, run.record.proof), (run.record.certificate or {}).get("certificate")
             general = bound.proof == RECOMPUTED and certificate in _OF_ALL
             _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
             if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
@@ -98,11 +98,6 @@ class Bounds:
         if objective == 0:
             return 0.0 if difference == 0 else None
         return difference / abs(objective)
-
-
-def _certificate(record: RunRecord) -> str:
-    kind = (record.certificate or {}).get("certificate")
-    return kind if isinstance(kind, str) else ""
 
 
 def _scope(run: LedgerRun) -> Hashable:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from ..core.errors import InputError
 from ..core.text import printable
-from . import html_table, latex
-from .spec import Label
-from .table import Table, TableCell
+from . import latex, page
+from .table import Label, Table, TableCell
 
 
 def to_csv(table: Table) -> str:
@@ -135,7 +134,7 @@ FORMATS: Mapping[str, Callable[[Table], str]] = {
     "md": to_markdown,
     "csv": to_csv,
     "text": to_text,
-    "html": html_table.render,
+    "html": page.render,
 }
 
 _SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text", ".html": "html"}

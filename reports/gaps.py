@@ -12,7 +12,7 @@ from ..core.record import RunRecord
 from ..core.text import markup
 from .bounds import Bounds
 from .numbers import MISSING, mark_of, size_text
-from .plots.series import most_common, no_records_error, series_name, several_solvers
+from .plots.look import most_common, no_records_error, series_name, several_solvers
 from .runs import Facets, LedgerRun, runs_of
 
 Problem: TypeAlias = tuple[str, str, float]  #: A problem: name of the instance, collective, size.
@@ -52,10 +52,7 @@ class GapMatrix:
 def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatrix:
     """Compute the gaps of the problems and methods with the most runs, at most so many rows and columns.
 
-    Raises
-    ------
-    InputError
-        If no answer has a bound to be compared with.
+    It is an error if no answer has a bound to be compared with.
     """
     everything = runs_of(records)
     runs = [run for run in everything if run.clock != "bound"]
@@ -103,7 +100,11 @@ def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
     """
     matrix = gap_matrix(records, _MAX_ROWS, _MAX_COLUMNS)
     head = "".join(f'<th scope="col"><span>{markup(name)}</span></th>' for name in matrix.columns)
-    body = "".join(_row(matrix, row, facets) for row in matrix.rows)
+    body = "".join(
+        f'<tr><th scope="row">{markup(problem_name(row))}</th>'
+        f"{''.join(_cell(matrix.cells.get((row, name)), name, facets) for name in matrix.columns)}</tr>"
+        for row in matrix.rows
+    )
     is_dense = (
         len(matrix.cells) >= _MIN_DENSITY * len(matrix.rows) * len(matrix.columns)
         and len(matrix.columns) <= _MAX_DENSE_COLUMNS
@@ -116,12 +117,6 @@ def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
     legend = "; ".join(f"{mark.text} {mark.meaning}" for mark in sorted(marks, key=lambda mark: mark.text))
     remark = "; ".join(part for part in (f"bounds: {matrix.proofs}", legend, matrix.left_out) if part)
     return f'{_scale()}<div class="heat-scroll" tabindex="0">{table}</div>', remark
-
-
-def _row(matrix: GapMatrix, problem: Problem, facets: Facets) -> str:
-    """Write a problem with a cell for each method; one that was not run is empty."""
-    cells = "".join(_cell(matrix.cells.get((problem, name)), name, facets) for name in matrix.columns)
-    return f'<tr><th scope="row">{markup(problem_name(problem))}</th>{cells}</tr>'
 
 
 def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:

@@ -131,18 +131,16 @@ def _parts(table: Table) -> list[Table]:
     most = max(1, int((_TEXT_MM - sum(widths[:keys])) // max(groups)))
     each = ceil(len(groups) / ceil(len(groups) / most))
     slices = [slice(first, first + each) for first in range(0, len(groups), each)]
-    return [_of_groups(table, some, () if some is not slices[-1] else table.notes) for some in slices]
-
-
-def _of_groups(table: Table, some: slice, notes: tuple[str, ...]) -> Table:
-    """Return the table with some groups of columns only."""
-    return replace(
-        table,
-        spec=replace(table.spec, groups=table.spec.groups[some]),
-        rows=tuple(replace(row, cells=row.cells[some], statuses=row.statuses[some]) for row in table.rows),
-        footers=tuple(replace(row, cells=row.cells[some]) for row in table.footers),
-        notes=notes,
-    )
+    return [
+        replace(
+            table,
+            spec=replace(table.spec, groups=table.spec.groups[some]),
+            rows=tuple(replace(row, cells=row.cells[some], statuses=row.statuses[some]) for row in table.rows),
+            footers=tuple(replace(row, cells=row.cells[some]) for row in table.footers),
+            notes=() if some is not slices[-1] else table.notes,
+        )
+        for some in slices
+    ]
 
 
 def is_long(table: Table) -> bool:
@@ -163,7 +161,6 @@ def _columns(table: Table) -> str:
 
 
 def _body(table: Table) -> list[str]:
-    """Write rows, footers and notes."""
     width, lines = len(table.keys), list[str]()
     previous: tuple[str, ...] | None = None
     for row in table.rows:
@@ -198,7 +195,6 @@ def standalone(table: Table) -> str:
 
 
 def _column_texts(table: Table) -> list[list[str]]:
-    """Return all texts of each column."""
     texts = [[escape(item.heading)] for item in table.header_columns]
     for row in table.rows:
         cells = row.texts(lambda cell: cell.text)
@@ -208,7 +204,6 @@ def _column_texts(table: Table) -> list[list[str]]:
 
 
 def _note_lines(table: Table) -> list[str]:
-    """Break notes into lines no wider than the columns, which they would stretch."""
     width = max(40, 8 * len(table.header_columns))
     return [line for note in table.notes for line in textwrap.wrap(note, width)]
 

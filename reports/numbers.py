@@ -50,7 +50,6 @@ class NumberFormat:
 
 
 def _plain_exponent(text: str) -> str:
-    """Write ``1.2e-08`` as ``1.2e-8``."""
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else mantissa
 

@@ -84,21 +84,15 @@ def questions_of(records: Sequence[RunRecord]) -> list[RecordQuestion]:
         if asked.clock is not None:
             for scope in _scopes(record):
                 by_scope.setdefault(scope, set()).add(asked)
-    return [
-        asked if asked.clock else _agreed_question(record, by_scope)
-        for record, asked in zip(records, stated, strict=True)
-    ]
+    for index, (record, asked) in enumerate(zip(records, stated, strict=True)):
+        agreed = [others for scope in _scopes(record) if len(others := by_scope.get(scope, set())) == 1]
+        if asked.clock is None and agreed:
+            stated[index] = next(iter(agreed[0]))
+    return stated
 
 
 def _scopes(record: RunRecord) -> tuple[tuple[str, ...], ...]:
     return (record.model, record.instance_sha256, record.collective or ""), (record.model,)
-
-
-def _agreed_question(record: RunRecord, by_scope: Mapping[tuple[str, ...], set[RecordQuestion]]) -> RecordQuestion:
-    for scope in _scopes(record):
-        if len(others := by_scope.get(scope, set())) == 1:
-            return next(iter(others))
-    return RecordQuestion()
 
 
 def is_ranked(clock: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Frame of pages: one style, light and dark, one small script, no external resource.
+"""Pages and tables as HTML: one style, light and dark, one small script, no external resource.
 
 The policy in the head lets a browser load nothing and run no script but this one, whatever a record holds.
 """
@@ -8,9 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from ..core.text import markup
+from .numbers import MISSING
+from .runs import Facets
+from .table import Row, Table, TableCell
 
 #: A heat table as lines: every problem with the cells of its methods, which say their names.
 _LINES = """TABLE, TABLE tbody { display: block; } TABLE thead, TABLE td.empty, TABLE td.off { display: none; }
@@ -55,7 +59,7 @@ _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 _NAME = re.compile(r"""(\bid="|href="#|url\(#)""")
 
-#: What belongs to an entry of the legend (:mod:`cwb.reports.plots.parts`): a class, since lines share it.
+#: What belongs to an entry of the legend (:mod:`cwb.reports.cards`): a class, since lines share it.
 _SERIES = re.compile(r"""<g id="series-([0-9]+)">""")
 
 #: Ink, paper and grid of the look, as the page calls them.
@@ -65,12 +69,8 @@ _COLOURS = (("#000000", "currentColor"), ("#ffffff", "var(--card)"), ("#dddddd",
 def inline(svg: bytes, name: str, label: str) -> str:
     """Convert an SVG file that matplotlib wrote into a part of a page; black and white follow the page's colours.
 
-    Parameters
-    ----------
-    name : str
-        Prefix of every identifier, so that plots do not clash: letters, digits and hyphens.
-    label : str
-        Escaped text for screen readers; empty for a plot that repeats the text beside it.
+    ``name`` (letters, digits and hyphens) is the prefix of every identifier, so that plots do not clash. ``label`` is
+    escaped text for screen readers; empty for a plot that repeats the text beside it.
     """
     text = _PROLOG.sub("", svg.decode(), count=1)
     text = _SHEET.sub("", _METADATA.sub("", text))
@@ -81,3 +81,137 @@ def inline(svg: bytes, name: str, label: str) -> str:
     told = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
     start = f'<svg {told} fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
     return text.replace("<svg", start, 1)
+
+
+_LONG = 36  #: Letters of a label from which it is broken into lines.
+_FILTERED = 25  #: Rows from which a table has a field to filter them.
+
+
+def render(table: Table) -> str:
+    """Write a page that holds only the table."""
+    return page(table.spec.title, f"<main>{fragment(table, table.spec.name)}</main>", wide=True)
+
+
+def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets | None = None) -> str:
+    """Write a table with its title above and its notes below.
+
+    At most ``most`` rows are written, and the number of omitted ones. ``facets`` are those of the page's filters.
+    """
+    spec = table.spec
+    rows = table.rows[:most]
+    notes = list(table.notes)
+    if len(rows) < len(table.rows):
+        notes.insert(0, f"The first {len(rows):,} of {len(table.rows):,} rows; cwb table {spec.name} has all.")
+    body = [_row(table, row, previous, facets) for row, previous in zip(rows, [None, *rows], strict=False)]
+    foot = [
+        f'<tr><th scope="row" colspan="{len(table.keys)}">{markup(footer.heading)}</th>'
+        f"{_cells(cell for group in footer.cells for cell in group)}</tr>"
+        for footer in table.footers
+    ]
+    inside = f"<thead>{_head(table)}</thead><tbody>{''.join(body)}</tbody>"
+    inside += f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""
+    return section(anchor, spec.title, inside, notes, len(rows), opened=facets is None)
+
+
+def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int, opened: bool = False) -> str:
+    """Write a titled section around the parts of a table; a long one gets a filter field.
+
+    The notes below it are folded, unless they are ``opened``.
+    """
+    field = (
+        f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {markup(title)}"></label>'
+        if rows >= _FILTERED
+        else ""
+    )
+    said = "".join(f"<p>{markup(note)}</p>" for note in notes)
+    below = (
+        f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{said}</details>' if said else ""
+    )
+    return (
+        f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
+        f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{markup(title)}"><table '
+        f'class="sortable">{inside}</table></div>'
+        f"{below}</section>"
+    )
+
+
+def plain_table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], long: str = "", codes: Sequence[str] = ()
+) -> str:
+    """Write the parts of a table of texts and numbers.
+
+    Texts of the column ``long`` are broken into lines; ``codes`` are the facet codes of the rows.
+    """
+    first = rows[0] if rows else headings
+    head = "".join(
+        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{markup(heading)}</th>'
+        for heading, value in zip(headings, first, strict=True)
+    )
+    lines = [
+        "".join(_plain(value, heading == long) for heading, value in zip(headings, row, strict=True)) for row in rows
+    ]
+    told = [f' data-f="{code}"' for code in codes] or [""] * len(lines)
+    body = "".join(f"<tr{code}>{line}</tr>" for code, line in zip(told, lines, strict=True))
+    return f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: object, long: bool) -> str:
+    if _is_number(value):
+        return f'<td class="n" data-v="{value!r}">{value:,}</td>'
+    return f"<td{' class=reason' if long else ' class=long' if len(str(value)) > _LONG else ''}>{markup(value)}</td>"
+
+
+def _head(table: Table) -> str:
+    """Write the headings, below those of the groups where there are any."""
+    spec = table.spec
+    lines = ""
+    if any(group.heading for group in spec.groups):
+        spans = "".join(
+            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{markup(group.heading)}</th>'
+            for group in spec.groups
+        )
+        lines = f'<tr><td colspan="{len(table.keys)}"></td>{spans}</tr>'
+    cells: list[str] = []
+    for index, item in enumerate(table.header_columns):
+        unit = f' <span class="unit">{markup(item.unit)}</span>' if item.unit else ""
+        number = index >= len(table.keys) or table.keys[index].form is not None
+        cells.append(f'<th scope="col"{" class=n" if number else ""}>{markup(item.heading)}{unit}</th>')
+    return f"{lines}<tr>{''.join(cells)}</tr>"
+
+
+def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) -> str:
+    """Write a row; leading labels that repeat the row above are faint."""
+    texts = table.label_texts(row)
+    above: tuple[str, ...] = table.label_texts(previous) if previous is not None else ()
+    repeated = bool(above)
+    cells: list[str] = []
+    for index, text in enumerate(texts):
+        repeated = repeated and text == above[index] and index < len(texts) - 1
+        label = row.labels[table.shown[index]]
+        value = f' data-v="{label!r}"' if isinstance(label, int | float) else ""
+        form = table.keys[index].form is not None
+        names = " ".join(
+            name for name, holds in (("n", form), ("same", repeated), ("long", len(text) > _LONG)) if holds
+        )
+        named = f' class="{names}"' if names else ""
+        cells.append(f"<td{named}{value}>{markup(text)}</td>")
+    new = previous is not None and texts[:1] != above[:1]
+    numbers = _cells(cell for group in row.cells for cell in group)
+    code = "" if facets is None else f' data-f="{facets.code(row.records)}"'
+    return f"<tr{' class=new' if new else ''}{code}>{''.join(cells)}{numbers}</tr>"
+
+
+def _cells(cells: Iterable[TableCell | None]) -> str:
+    return "".join("<td></td>" if cell is None else _cell(cell) for cell in cells)
+
+
+def _cell(cell: TableCell) -> str:
+    if cell.value is None:
+        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{markup(cell.text)}</td>'
+    text = f"<b>{markup(cell.text)}</b>" if cell.best else markup(cell.text)
+    return f'<td class="n" data-v="{cell.value!r}">{text}</td>'

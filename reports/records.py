@@ -1,16 +1,20 @@
-"""Loader of records for a report: files and folders, checked, the latest of every cell."""
+"""Records of files, checked and filtered; column selection and pivots of finished tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ..core.errors import InputError, locate_os_errors
+from ..core.errors import InputError, did_you_mean, locate_os_errors, one_of
 from ..core.record import RunRecord, read_records
-
-T = TypeVar("T")
+from ..core.text import printable
+from .numbers import MISSING, natural
+from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell
 
 #: Types of the fields that a report relies on, and what to call them, by their annotation in :class:`RunRecord`.
 _TYPES: Mapping[str, tuple[Any, str]] = {
@@ -29,10 +33,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
 def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     """Read the records of JSONL files and of folders of them, at least one, in the order of the files.
 
-    Raises
-    ------
-    InputError
-        If there is no record, or a line is not one; names the file and the line.
+    An error names the file and the line that is no record.
     """
     # Every line is a record, so that the number of a record is that of its line.
     records = [
@@ -47,7 +48,6 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the JSONL files of a path."""
     with locate_os_errors("cannot be read", str(path)):
         if not path.exists():
             missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
@@ -70,11 +70,180 @@ def _check_types(record: RunRecord, file: Path, line: int) -> RunRecord:
     return record
 
 
-def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
-    """Keep the latest record of every cell; of equal start times the last one read."""
-    kept: dict[Hashable, T] = {}
-    for item in items:
-        cell = key(item)
-        if cell not in kept or record(item).started_at >= record(kept[cell]).started_at:
-            kept[cell] = item
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(?P<field>[^<>=!\s]+)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a field of a record, nested ones after dots: ``seconds.total``.
+
+    ``=`` and ``!=`` compare text, and patterns such as ``torus*``; the other signs compare numbers.
+    """
+
+    field: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Parse a condition such as ``model=ring`` or ``seconds.total<1`` on a field that records have."""
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise InputError(f"{text!r} is not a condition; expected one such as model=ring or seconds.total<1")
+        condition = cls(found["field"], found["sign"], found["value"])
+        known = RunRecord.__dataclass_fields__
+        if (name := condition.field.partition(".")[0]) not in known:
+            raise InputError(f"no record has a field {name!r}{one_of(name, known)}")
+        if condition.sign in _COMPARISONS and _number(condition.value) is None:
+            raise InputError(f"{condition.value!r} is not a number; expected one after {condition.sign!r}")
+        return condition
+
+    def value_in(self, record: RunRecord) -> Any:
+        """Return the field's value in a record; None if it has none."""
+        value: Any = record
+        for name in self.field.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        return value
+
+    def holds(self, record: RunRecord) -> bool:
+        """Return whether a record meets the condition; one without the field meets only ``!=``."""
+        value = self.value_in(record)
+        if self.sign in _COMPARISONS:
+            number, other = _number(value), _number(self.value)
+            return number is not None and other is not None and _COMPARISONS[self.sign](number, other)
+        number, text = _number(value), str(value).lower() if isinstance(value, bool) else str(value)
+        same = fnmatchcase(text, self.value) or (number is not None and number == _number(self.value))
+        same = value is not None and same
+        return same if self.sign == "=" else not same
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def filter_records(
+    records: Sequence[RunRecord], conditions: Iterable[Condition], models: Sequence[str] = ()
+) -> list[RunRecord]:
+    """Return the records that meet all conditions, and match one of the model names or patterns; at least one."""
+    asked = list(conditions)
+    for condition in asked:
+        parts = next(
+            (found for each in records if isinstance(found := condition.value_in(each), Mapping) and found), None
+        )
+        if parts is not None:
+            text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
+            raise InputError(text, source="--where")
+    kept = [record for record in records if all(condition.holds(record) for condition in asked)]
+    if models:
+        kept = [record for record in kept if any(fnmatchcase(record.model, pattern) for pattern in models)]
+    if not kept:
+        there = sorted({record.model for record in records})
+        hint = did_you_mean(models[0], there) if models else ""
+        asked_for = " and ".join(["--where"] * bool(asked) + ["--only"] * bool(models))
+        raise InputError(
+            f"none of {len(records)} records is left; their models are {', '.join(there)}{hint}", source=asked_for
+        )
     return kept
+
+
+#: Columns that answer a question; without any of them the question is not part of a table.
+_ANSWER_COLUMNS = frozenset({"objective", "objective_s", "bound", "gap", "time_ratio", "excess"})
+
+
+def with_columns(table: Table, names: Sequence[str]) -> Table:
+    """Return the table with these columns only, in this order; labels stay unless some are named.
+
+    The explanation of objectives is dropped with the last column that depends on it: completion times and bandwidths
+    have one time model for all methods.
+    """
+    spec = table.spec
+    keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]
+    columns = [c for name in names for c, column in enumerate(spec.columns) if _is_named(column, name)]
+    for name in names:
+        known: tuple[Key | Column, ...] = (*spec.keys, *spec.columns)
+        if not any(_is_named(item, name) for item in known):
+            raise _unknown(name, known)
+    columns = columns or list(range(len(spec.columns)))
+    has_answers = any(spec.columns[c].name in _ANSWER_COLUMNS for c in columns)
+    shown = tuple(keys) or tuple(i for i in table.shown if has_answers or spec.keys[i].name != "question")
+    return replace(
+        table,
+        spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
+        shown=shown,
+        rows=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
+        ),
+        footers=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.footers
+        ),
+    )
+
+
+def pivot_table(table: Table, pair: str) -> Table:
+    """Return the table pivoted on one label: ``method×size`` has a row for each method.
+
+    Other labels that differ between rows stay, before the row's. Without another choice by :func:`with_columns`, the
+    first column of numbers is shown.
+    """
+    names = [name.strip() for name in re.split(r"×|\*|,| x ", pair)]
+    if len(names) != 2 or not all(names):
+        raise InputError(f"{pair!r} is no pair of columns; expected one such as method×size")
+    if len(table.spec.groups) > 1:
+        raise InputError(f"the columns of {table.spec.name} are already grouped; expected another table")
+    spec = table.spec
+    row_key, column_key = (_key(spec.keys, name) for name in names)
+    others = [
+        i for i in table.shown if i not in (row_key, column_key) and len({row.labels[i] for row in table.rows}) > 1
+    ]
+    places = [*others, row_key]
+    values = sorted({row.labels[column_key] for row in table.rows}, key=natural)
+    found: dict[tuple[Label, ...], dict[Label, Row]] = {}
+    for row in table.rows:
+        cells = found.setdefault(tuple(row.labels[i] for i in places), {})
+        if row.labels[column_key] in cells:
+            raise InputError(f"two rows have the same {pair}; expected --where to leave one of them")
+        cells[row.labels[column_key]] = row
+    groups = tuple(ColumnGroup(str(value), printable(spec.keys[column_key].text(value))) for value in values)
+    pivoted = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
+    rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    meaning = f"{MISSING.text} {MISSING.meaning}"
+    missing = any(len(cells) < len(values) for cells in found.values())
+    is_unexplained = missing and not any(note.startswith(meaning) for note in table.notes)
+    notes = (*table.notes, f"{meaning}.") if is_unexplained else table.notes
+    return Table(pivoted, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
+
+
+def _pivot_row(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:
+    nothing = tuple(TableCell(MISSING.text) for _ in range(count))
+    parts = [cells.get(value) for value in values]
+    return Row(
+        labels,
+        tuple(nothing if part is None else part.cells[0] for part in parts),
+        tuple("missing" if part is None else part.statuses[0] for part in parts),
+    )
+
+
+def _key(keys: Sequence[Key], name: str) -> int:
+    for index, key in enumerate(keys):
+        if _is_named(key, name):
+            return index
+    raise _unknown(name, keys)
+
+
+def _is_named(item: Key | Column, name: str) -> bool:
+    return name.lower() in (item.name.lower(), item.heading.lower())
+
+
+def _unknown(name: str, items: Sequence[Key | Column]) -> InputError:
+    known = [item.name for item in items]
+    hint = did_you_mean(name, [*known, *(item.heading.lower() for item in items)])
+    return InputError(f"no column {name!r}; expected one of {', '.join(known)}{hint}")

@@ -9,9 +9,8 @@ from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
 from ..core.text import markup
 from .cards import cards
-from .html_table import fragment, plain_table, section
 from .numbers import mark_of, number, size_text
-from .page import page
+from .page import fragment, page, plain_table, section
 from .runs import NAMES, Facets, LedgerRun, facets_of, options_text, runs_of
 from .table import build, status_of
 from .tables import TABLES
@@ -60,7 +59,6 @@ def _filters(facets: Facets) -> str:
 
 
 def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
-    """Count runs by status."""
     statuses = Counter(status_of(run.record) for run in runs)
     other = sum(count for name, count in statuses.items() if name not in _TOLD)
     tiles = [
@@ -95,7 +93,6 @@ def _tile(count: int, what: str, tone: str = "") -> str:
 
 
 def _tables(records: Sequence[RunRecord], facets: Facets) -> str:
-    """Make every table that there are records for."""
     found: list[str] = []
     for name in TABLES:
         try:
@@ -154,7 +151,6 @@ def reason(record: RunRecord) -> str:
 
 
 def _environment(runs: Sequence[LedgerRun]) -> str:
-    """List machines, versions and limits."""
     machines: dict[tuple[str, ...], list[RunRecord]] = {}
     packages: Counter[tuple[str, str]] = Counter()
     solvers: Counter[tuple[str, str]] = Counter()

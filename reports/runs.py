@@ -6,16 +6,17 @@ Facts that a failed run's record lacks are taken from another run of the same in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.record import RunRecord
 from .numbers import mark_of, natural, number
 from .objective_types import questions_of
-from .records import latest
+
+T = TypeVar("T")
 
 #: Options that state the problem, for methods where options do: pairs of a prefix of the model's name and the options.
 _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -138,6 +139,16 @@ def sizes_bytes(records: Sequence[RunRecord]) -> list[float | None]:
     return [sizes.get(_problem_key(record)) for record in records]
 
 
+def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
+    """Keep the latest record of every cell; of equal start times the last one read."""
+    kept: dict[Hashable, T] = {}
+    for item in items:
+        cell = key(item)
+        if cell not in kept or record(item).started_at >= record(kept[cell]).started_at:
+            kept[cell] = item
+    return kept
+
+
 def identity(record: RunRecord) -> tuple[str, ...]:
     """Return the identity of a run: repeated runs, also by another version, share it."""
     return (
@@ -246,16 +257,14 @@ class Facets:
 
     def code(self, records: Iterable[RunRecord]) -> str:
         """Write the runs of a row or cell as space-separated numbers ``method,instance,clock``."""
-        return " ".join(sorted({",".join(self._numbers(record)) for record in records}))
+        keys = {(record.model, record.instance, self.clock.get(identity(record), "")) for record in records}
+        codes = ((str(place.get(value, "")) for place, value in zip(self._places, key, strict=True)) for key in keys)
+        return " ".join(sorted(map(",".join, codes)))
 
     def method_of(self, series: str) -> int | None:
         """Return the number of the method whose name a series begins with."""
         fits = [name for name in self.values[0] if series == name or series.startswith(tuple(name + a for a in _AFTER))]
         return self.values[0].index(max(fits, key=len)) if fits else None
-
-    def _numbers(self, record: RunRecord) -> list[str]:
-        of_run = record.model, record.instance, self.clock.get(identity(record), "")
-        return [str(place.get(value, "")) for place, value in zip(self._places, of_run, strict=True)]
 
     @cached_property
     def _places(self) -> tuple[dict[str, int], ...]:

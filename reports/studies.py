@@ -9,11 +9,9 @@ from typing import Any
 
 from ..core.paper_results import Finding, PublishedFile, parse_printed
 from ..core.text import markup
-from .html_table import plain_table, section
 from .numbers import MISSING, NumberFormat, size_text
-from .page import inline, page
-from .spec import ALONE, Column, Key, TableSpec
-from .table import Row, Table, TableCell
+from .page import inline, page, plain_table, section
+from .table import ALONE, Column, Key, Row, Table, TableCell, TableSpec
 
 ADVICE_HEADINGS = (
     "size",
@@ -37,33 +35,22 @@ _LEAST_GAIN = 5e-4  #: Gain of a link's tenth more bandwidth that is worth a sen
 
 def advice_rows(found: Mapping[str, Any]) -> list[list[object]]:
     """Return one row for each size, in the columns of :data:`ADVICE_HEADINGS`; missing numbers are dashes."""
-    return [_advice_row(one) for one in found["rows"]]
 
-
-def _advice_row(one: Mapping[str, Any]) -> list[object]:
     def digits(value: float | None, factor: float = 1.0) -> object:
         return "-" if value is None else float(f"{value * factor:.4g}")
 
-    taken = one["nccl"]
-    name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else None
-    if taken and one["nccl_schedule"] != taken["algorithm"]:
-        name = f"{name} (here {one['nccl_schedule']})"
-    measured, predicted = one["measured_s"], one["nccl_predicted_s"]
-    return [
-        size_text(one["size_bytes"]),
-        name or "-",
-        digits(predicted, 1e6),
-        digits(one["nccl_s"], 1e6),
-        digits(one["ring_s"], 1e6),
-        one["best"] or "-",
-        digits(one["best_s"], 1e6),
-        digits(one["times_nccl"]),
-        digits(one["bound_s"], 1e6),
-        digits(one["gap"], 100),
-        digits(one["nccl_gap"], 100),
-        digits(measured, 1e6),
-        digits(measured / predicted if measured and predicted else None),
-    ]
+    rows: list[list[object]] = []
+    for one in found["rows"]:
+        taken, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
+        name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
+        if taken and one["nccl_schedule"] != taken["algorithm"]:
+            name += f" (here {one['nccl_schedule']})"
+        ratio = measured / predicted if measured and predicted else None
+        times = [digits(one[key], 1e6) for key in ("nccl_predicted_s", "nccl_s", "ring_s")]
+        best = [one["best"] or "-", digits(one["best_s"], 1e6), digits(one["times_nccl"])]
+        gaps = [digits(one["bound_s"], 1e6), digits(one["gap"], 100), digits(one["nccl_gap"], 100)]
+        rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, digits(measured, 1e6), digits(ratio)])
+    return rows
 
 
 def hints(found: Mapping[str, Any]) -> list[str]:

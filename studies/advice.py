@@ -30,7 +30,7 @@ from ..heuristics.nccl.constants import Algorithm
 from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction
 from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
 from .calibration import Fit, fit, measured_collective
-from .inputs import Spec, load, seconds_or_none
+from .inputs import Spec, seconds_or_none
 from .schedule_candidates import (
     DEFAULT_CHUNKS,
     Candidate,
@@ -38,11 +38,9 @@ from .schedule_candidates import (
     Choice,
     Item,
     candidates,
-    counts_of,
+    choice_of,
     distinct_candidates,
-    items_of,
-    machine_and_collective,
-    whole_size,
+    size_ends,
 )
 from .sensitivity import sensitivity
 
@@ -148,7 +146,10 @@ class Advice:
             "nccl": self.predicted.version,
             "busbw_factor": factor,
             "rows": [self.row(size) for size in self.sizes],
-            "table": self.table(),
+            "table": [  # NCCL's table for the collective
+                {"algorithm": a.value, "protocol": p.value, **cost._asdict()}
+                for (a, p), cost in self.predicted.costs.items()
+            ],
             "graphs": {
                 a.value: {"channels": g.channels, "intra_GBps": g.intra, "inter_GBps": g.inter}
                 for a, g in machine.graphs.items()
@@ -161,18 +162,6 @@ class Advice:
             "why_ended": self.found.why_ended,
             "suspects": list(self.predicted.suspects),
         }
-
-    def table(self) -> list[dict[str, Any]]:
-        """Return NCCL's table for the collective."""
-        return [
-            {
-                "algorithm": algorithm.value,
-                "protocol": protocol.value,
-                "latency_us": cost.latency_us,
-                "bandwidth_GBps": cost.bandwidth_GBps,
-            }
-            for (algorithm, protocol), cost in self.predicted.costs.items()
-        ]
 
     def helpful_links(self) -> list[dict[str, Any]]:
         """Return the classes of links that limit the last size, with the bound's gain from 10 % more bandwidth."""
@@ -220,12 +209,8 @@ def advice_of(
 ) -> Advice:
     """Run NCCL's algorithms and other methods, and prove a bound.
 
-    Parameters
-    ----------
-    nccl : mapping
-        Options of the method ``nccl`` except algorithm and protocol.
-    links_s : float or None
-        Time limit for sensitivities in seconds; 0 for none.
+    ``nccl`` has options of the method ``nccl`` except algorithm and protocol; ``links_s`` is the time limit for
+    sensitivities in seconds, 0 for none.
     """
     if choice.kind not in (*COLLECTIVES, *EXCHANGES):
         expected = ", ".join(kind.name for kind in (*COLLECTIVES, *EXCHANGES))
@@ -237,7 +222,8 @@ def advice_of(
     with locate_errors(source="-O"):
         options = run_validation(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
     predicted = prediction(choice.with_size(choice.last, 1), options)
-    own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
+    offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
+    own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in predicted.drawable if a in offered]
     if not predicted.has_costs:
         own = [Item("nccl", dict(nccl))]
     sizes = _sizes(choice, measured)
@@ -276,18 +262,11 @@ def _seconds_of(one: Candidate, size: int) -> float | None:
 
 
 def _sizes(choice: Choice, measured: Measurements | None) -> tuple[int, ...]:
-    """Return every other power of two from the first size, the last size, and all measured sizes."""
     found = {choice.first, choice.last}
     found |= {choice.first * 4**step for step in range(40) if choice.first * 4**step <= choice.last}
     if measured is not None:
         found |= {sample.size for sample in measured.samples if choice.first <= sample.size <= choice.last}
     return tuple(sorted(found))
-
-
-def _own(predicted: Prediction) -> list[Algorithm]:
-    """Return NCCL's algorithms that have a predicted time and a schedule in cwb."""
-    offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
-    return [algorithm for algorithm in predicted.drawable if algorithm in offered]
 
 
 def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
@@ -334,14 +313,10 @@ def advise(
 
     Parameters
     ----------
-    sizes : str
-        First and last size; the rows are every other power of two.
-    measured : str or Path, optional
-        File with results of nccl-tests.
-    models : str
-        Methods in addition to NCCL's, such as ``"ring, dbt, forestcoll k=2"``.
-    chunks : str or sequence of int
-        Numbers of chunks of each rank's part to try.
+    sizes, measured : str or Path
+        First and last size, of which every other power of two is a row; file with results of nccl-tests.
+    models, chunks
+        Methods in addition to NCCL's, such as ``"ring, dbt, forestcoll k=2"``; numbers of chunks of each rank's part.
     options : mapping, optional
         Options of the method ``nccl``, such as ``{"version": "2.27.3"}``.
     graphs : str or Path, optional
@@ -349,40 +324,26 @@ def advise(
     time_limit_s, run_limit_s, links_limit_s : float or None
         Seconds for all runs, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
     """
-    first, last = _size_range(sizes)
-    items, numbers = items_of(models), counts_of(chunks)
-    limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
+    if len(ends := sizes.split("..")) != 2:
+        raise InputError(f"{sizes[:60]!r}; expected two sizes, such as 1KiB..8GiB", source="--sizes")
+    first, last = size_ends(ends[0].strip(), ends[1].strip(), "--sizes", "--sizes")
     links_s = seconds_or_none(links_limit_s, "links_limit_s")
     given = dict(options or {})
     if graphs is not None:
         orders, speeds = ring_channels(Path(graphs))
         given |= {"channels": orders, "speeds": speeds}
-    posed, kind = machine_and_collective(load(instance), collective)
-    choice = Choice(posed, kind, first, last, items, numbers, *limits)
+    choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     times: Measurements | None = None
     if measured is not None:
         times = read_measured(Path(measured))
-        measured_collective(times, kind.name, str(measured))
+        measured_collective(times, choice.kind.name, str(measured))
     found = advice_of(choice, given, times, links_s, progress)
     if output is not None:
-        _write_page(Path(output), found)
+        from ..reports.plots.look import draw_as
+        from ..reports.plots.studies import draw_advice
+        from ..reports.studies import advice_page
+
+        plain = found.to_json()
+        page = advice_page(plain, draw_as("svg", draw_advice, plain))
+        write_whole(Path(output), page.encode(errors="backslashreplace"))
     return found
-
-
-def _size_range(text: str) -> tuple[int, int]:
-    ends = text.split("..")
-    if len(ends) != 2:
-        raise InputError(f"{text[:60]!r}; expected two sizes, such as 1KiB..8GiB", source="--sizes")
-    first, last = (whole_size(end.strip(), "--sizes") for end in ends)
-    if first > last:
-        raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--sizes")
-    return first, last
-
-
-def _write_page(path: Path, found: Advice) -> None:
-    from ..reports.plots.look import draw_as
-    from ..reports.plots.studies import draw_advice
-    from ..reports.studies import advice_page
-
-    plain = found.to_json()
-    write_whole(path, advice_page(plain, draw_as("svg", draw_advice, plain)).encode(errors="backslashreplace"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
@@ -32,6 +32,7 @@ from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.method import NcclOptions, prediction
+from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from .inputs import Spec, load
 from .schedule_candidates import resize_schedule
@@ -55,10 +56,6 @@ class Estimate:
     low: float
     high: float
 
-    def plain(self) -> dict[str, float]:
-        """Return the estimate as plain data."""
-        return {"value": self.value, "low": self.low, "high": self.high}
-
 
 @dataclass(frozen=True)
 class Outlier:
@@ -66,15 +63,6 @@ class Outlier:
 
     sample: Sample
     expected_s: float
-
-    def plain(self) -> dict[str, Any]:
-        """Return the outlier as plain data."""
-        return {
-            "size_bytes": self.sample.size,
-            "in_place": self.sample.in_place,
-            "seconds": self.sample.seconds,
-            "expected_s": self.expected_s,
-        }
 
 
 @dataclass(frozen=True)
@@ -94,24 +82,19 @@ class Fit:
 
     def plain(self) -> dict[str, Any]:
         """Return the fit as plain data."""
-        return {
-            "latency_s": self.latency_s.plain(),
-            "bandwidth_Bps": self.bandwidth_Bps.plain(),
-            "samples": self.samples,
-            "outliers": [one.plain() for one in self.outliers],
-            "misfit": self.misfit,
-        }
+        names = ("size_bytes", "in_place", "seconds", "expected_s")
+        rows = [(at.sample.size, at.sample.in_place, at.sample.seconds, at.expected_s) for at in self.outliers]
+        return {**asdict(self), "outliers": [dict(zip(names, row, strict=True)) for row in rows]}
 
 
 def fit(samples: Sequence[Sample]) -> Fit:
     """Fit a latency and a bandwidth.
 
-    Raises
-    ------
-    InputError
-        If there are fewer than four usable samples or two usable sizes, times do not grow with the size, or they show
-        no latency.
+    It is an error if there are fewer than four usable samples or two usable sizes, times do not grow with the size, or
+    they show no latency.
     """
+    from scipy.stats import t
+
     outliers = _outliers(samples)
     left = [sample for sample in samples if not any(sample is one.sample for one in outliers)]
     sizes, times = (np.array([getattr(s, name) for s in left], dtype=np.float64) for name in ("size", "seconds"))
@@ -126,7 +109,7 @@ def fit(samples: Sequence[Sample]) -> Fit:
         raise InputError("times do not grow with the size")
     if alpha < _LEAST_PART * times.min():
         raise InputError("times have no latency: smaller sizes are missing")
-    factor = _quantile(int(used.sum()) - 2)
+    factor = float(t.ppf(0.975, max(int(used.sum()) - 2, 1)))
     latency = Estimate(alpha, alpha - factor * spread[0], alpha + factor * spread[0])
     slow, fast = beta + factor * spread[1], max(beta - factor * spread[1], beta * 1e-9)
     bandwidth = Estimate(1 / beta, 1 / slow, 1 / fast)
@@ -146,17 +129,8 @@ def _least_squares(sizes: Floats, times: Floats) -> tuple[tuple[float, float], t
     return (alpha, beta), (float(spread[0]), float(spread[1]))
 
 
-def _quantile(freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(0.975, max(freedom, 1)))
-
-
 def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
-    """Return the samples far from those of neighbouring sizes, by size.
-
-    They are removed one by one, the farthest first.
-    """
+    """Return the samples far from those of neighbouring sizes, removed one by one, the farthest first; by size."""
     left, found = list(samples), list[Outlier]()
     while len({sample.size for sample in left}) >= 3:
         guesses = _all_guesses(left)
@@ -298,8 +272,6 @@ def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> 
 
 def _seconds(machine: Instance, kind: Collective, size: int, options: dict[str, Any], at: int) -> tuple[float, str]:
     """Return the time, at another size, of NCCL's schedule for a size, and the schedule's name."""
-    from ..schedules.completion import completion_of
-
     posed = machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
     done = run(posed, Request("nccl", options=options))
     if not isinstance(done.answer, Written) or done.instance is None:

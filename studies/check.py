@@ -6,33 +6,51 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.bounds import CutCertificate, LeastLoads
 from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError
-from ..core.instance import Instance
-from ..core.option_names import WrongUse, verb
+from ..core.option_names import DIALECTS, WrongUse, verb
 from ..core.topology import Topology
+from ..exchange.chakra.files import read_trace
+from ..exchange.chakra.trace import problems_of
+from ..exchange.msccl.dialects import dialect_of
 from ..exchange.mscclpp.files import is_plan
+from ..exchange.mscclpp.run import meaning_of
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
 from ..schedules.metrics import contradictions, question_of
-from ..schedules.placement import (
-    SCHEMA,
-    PlacementFile,
-    bound_of,
-    is_placement,
-    loads_of,
-    read_placement,
-    violations_of,
-)
+from ..schedules.placement import SCHEMA, PlacementFile, bound_of, is_placement, loads_of, read_placement, violations_of
 from ..schedules.verify import Report, verify
-from .check_programs import Check, check_chakra, check_msccl, check_mscclpp
+from .exports import messages_and_bytes
 from .inputs import Spec, load, network_of, seconds_or_none
+
+if TYPE_CHECKING:
+    from ..core.topology import Link
+    from ..exchange.msccl.check import AlgorithmReport
+    from ..exchange.msccl.links import Program
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Verdict on a file."""
+
+    data: dict[str, Any]
+    lines: tuple[str, ...]
+    ok: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output of ``cwb check --json``."""
+        return self.data
+
+    def text(self) -> str:
+        """Return the verdict as text for people."""
+        return "\n".join(self.lines)
+
 
 CLAIM_TOLERANCE = 1e-9  #: Relative difference up to which a claimed bound is the one that is proved.
 
@@ -103,12 +121,9 @@ def check(
     file : str or Path
         A schedule, a placement, an MSCCL algorithm (.xml) or a folder of them, an MSCCL++ plan, or a folder of Chakra
         traces.
-    instance : Instance or other, optional
-        Problem that the schedule must be for.
-    topology : Instance or other, optional
-        Network of files of runtimes, which must have their links.
-    dialect : str, optional
-        Runtime of MSCCL files; by default any.
+    instance, topology, dialect : optional
+        Problem that the schedule must be for; network of files of runtimes, which must have their links; and runtime of
+        MSCCL files, by default any.
     """
     with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s"))):
         return _check(Path(file), instance, topology, dialect, progress)
@@ -117,7 +132,10 @@ def check(
 def _check(file: Path, instance: Spec, topology: Spec, dialect: str | None, progress: Progress) -> Check:
     if file.suffix == ".et":
         raise InputError("is one rank of a trace; expected its folder", source=str(file))
-    of_runtime, traces = file.suffix == ".xml" or file.is_dir(), file.is_dir() and _has_traces(file)
+    of_runtime = file.suffix == ".xml" or file.is_dir()
+    traces, algorithms = (file.is_dir() and any(file.glob(f"*{suffix}")) for suffix in (".et", ".xml"))
+    if traces and algorithms:
+        raise InputError("has .et and .xml files; expected one of the two", source=str(file))
     if of_runtime and instance is not None:
         raise WrongUse("--instance is of schedules; expected --topology with MSCCL files and traces")
     if traces and dialect is not None:
@@ -143,7 +161,12 @@ def _check_schedule(file: Path, instance: Spec, progress: Progress) -> Check:
     read = read_schedule(file, others=[SCHEMA])
     if instance is not None:
         with limited_by(Budget(progress=progress)):
-            _check_same(file, read.instance, instance)
+            expected, found = load(instance), read.instance
+            if expected.demand is None:
+                expected = expected.with_changes(demand=found.demand)
+            if expected.sha256 != found.sha256:
+                text = f"is for the instance {found.sha256[:12]}…, not for {instance} ({expected.sha256[:12]}…)"
+                raise InputError(text, source=str(file), place="instance_sha256")
     report = verify(read.instance, read.answer)
     completion = completion_if_any(read.instance, read.answer, read.pieces) if report.ok else None
     proof, missed = proof_of(read, right=report.ok, completion_s=completion.seconds if completion else None)
@@ -152,49 +175,22 @@ def _check_schedule(file: Path, instance: Spec, progress: Progress) -> Check:
     return Check(data, tuple(_lines(file, read, report, proof, completion, violations)), not violations)
 
 
-def _has_traces(folder: Path) -> bool:
-    """Return True if a folder has Chakra traces; reject one that also has .xml files."""
-    traces, algorithms = (any(folder.glob(f"*{suffix}")) for suffix in (".et", ".xml"))
-    if traces and algorithms:
-        raise InputError("has .et and .xml files; expected one of the two", source=str(folder))
-    return traces
-
-
-def _check_same(file: Path, found: Instance, spec: Spec) -> None:
-    expected = load(spec)
-    if expected.demand is None:
-        expected = expected.with_changes(demand=found.demand)
-    if expected.sha256 != found.sha256:
-        text = f"is for the instance {found.sha256[:12]}…, not for {spec} ({expected.sha256[:12]}…)"
-        raise InputError(text, source=str(file), place="instance_sha256")
-
-
-@dataclass(frozen=True)
-class CutDescription:
-    """Node set of a cut certificate."""
-
-    nodes: int
-    of: int
-    ranks: int
-    bandwidth_Bps: Fraction  #: Total bandwidth of the links that leave the set.
-
-
-def cut_of(read: ScheduleFile) -> CutDescription | None:
-    """Describe the cut that certifies the bound of a file; None without one."""
+def _cut_of(read: ScheduleFile) -> dict[str, Any] | None:
+    """Describe the node set of the cut that certifies the bound of a file; None without one."""
     topology, certificate = read.instance.network, read.certificate
     if not isinstance(certificate, CutCertificate) or not isinstance(topology, Topology):
         return None
     inside = set(certificate.nodes)
     ends = zip(topology.links, topology.link_ends, strict=True)
     leaving = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
-    return CutDescription(len(inside), len(topology.nodes), len(inside.intersection(topology.rank_nodes)), leaving)
+    ranks = len(inside.intersection(topology.rank_nodes))
+    return {"nodes": len(inside), "ranks": ranks, "bandwidth_Bps": float(leaving)}
 
 
 def _verdict(
     file: Path, read: ScheduleFile, report: Report, proof: Proof, completion: Completion | None, violations: list[str]
 ) -> dict[str, Any]:
     exact = {"bound": proof.bound_s, "flow_time": proof.time_s, "gap": proof.gap}
-    cut = cut_of(read)
     return {
         "file": str(file),
         "instance": read.instance.name,
@@ -210,7 +206,7 @@ def _verdict(
         "flow_time_s": None if proof.time_s is None else float(proof.time_s),
         "gap": None if proof.gap is None else float(proof.gap),
         "exact": {name: None if value is None else str(value) for name, value in exact.items()},
-        "cut": cut and {"nodes": cut.nodes, "ranks": cut.ranks, "bandwidth_Bps": float(cut.bandwidth_Bps)},
+        "cut": _cut_of(read),
     }
 
 
@@ -229,9 +225,9 @@ def _lines(
         yield f"{file}: WRONG, {told} in a schedule of {what}{proved}"
         return
     yield f"{file}: right, a schedule of {what}{proved}"
-    if (cut := cut_of(read)) is not None and proof.bound_s is not None:
-        rate = f"{float(cut.bandwidth_Bps / 10**9):.9g} GB/s"
-        yield f"cut: {cut.nodes} of {cut.of} nodes, {cut.ranks} of {read.instance.npus} ranks; {rate} leave it"
+    if (cut := _cut_of(read)) is not None and proof.bound_s is not None:
+        total, rate = len(read.instance.topology.nodes), f"{cut['bandwidth_Bps'] / 1e9:.9g} GB/s"
+        yield f"cut: {cut['nodes']} of {total} nodes, {cut['ranks']} of {read.instance.npus} ranks; {rate} leave it"
     if completion is not None:
         told = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
         yield f"completion time: {told}"
@@ -245,3 +241,161 @@ def _lines(
         yield f"optimal (flow, latency left out): flow time and bound are the same fraction, {proof.time_s} s"
     elif proof.gap is not None:
         yield f"gap: {float(proof.gap):.3%}, exactly {proof.gap} of the flow time"
+
+
+def check_msccl(path: Path, dialect: str | None, network: Topology | None) -> Check:
+    """Check an MSCCL file, or all in a folder."""
+    from ..exchange.msccl.check import check_file, ranges
+
+    dialects = [dialect_of(name) for name in (DIALECTS if dialect is None else (dialect,))]
+    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
+    if not files:
+        raise InputError("has no .xml file", source=str(path))
+    checked = [check_file(file, dialects) for file in files]
+    gaps = [line for one in dialects for line in ranges([c for c in checked if one.name in c.runs_on], one)]
+    found = [_algorithm(one, network) for one in checked]
+    lines: list[str] = []
+    for data in found:
+        placed = " and ".join({"in": "in place", "out": "out of place"}[name] for name in data["placements"])
+        runs = "" if len(dialects) == 1 else f"; runs on {', '.join(data['runs_on'])}"
+        lines += _program_lines(data, f"{data['steps']:,} steps", placed, runs)
+    lines += gaps if path.is_dir() else []
+    return Check({"files": found, "ranges": gaps}, tuple(lines), all(data["verified"] for data in found))
+
+
+def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, Any]:
+    algorithm = checked.algorithm
+    problems = checked.problems + list(_sends_without_link(algorithm, network))
+    return {
+        "file": str(checked.path),
+        "collective": algorithm.coll,
+        "gpus": algorithm.ngpus,
+        "chunks": algorithm.nchunksperloop,
+        "steps": algorithm.steps,
+        "root": checked.root,
+        "verified": not problems,
+        "runs_on": list(checked.runs_on),
+        "placements": list(checked.runs),
+        "violations": problems,
+        "notes": checked.notes,
+        "transfers": [[*pair, count] for pair, count in sorted(algorithm.transfers.items())],
+        "busiest_link": _busiest_link(algorithm, algorithm.nchunksperloop, network),
+    }
+
+
+def check_mscclpp(path: Path, network: Topology | None) -> Check:
+    """Check an MSCCL++ execution plan."""
+    from ..exchange.mscclpp.check import check_file
+
+    checked = check_file(path)
+    plan, chunks = checked.plan, meaning_of(checked.plan).grains
+    problems = checked.problems + list(_sends_without_link(plan, network))
+    data: dict[str, Any] = {
+        "file": str(checked.path),
+        "collective": plan.collective,
+        "protocol": plan.protocol,
+        "gpus": plan.ngpus,
+        "chunks": chunks,
+        "operations": plan.steps,
+        "inplace": plan.inplace,
+        "root": checked.root,
+        "ran": checked.ran,
+        "verified": not problems,
+        "violations": problems,
+        "notes": checked.notes,
+        "transfers": [[*pair, str(count)] for pair, count in sorted(plan.transfers.items())],
+        "busiest_link": _busiest_link(plan, chunks, network),
+    }
+    placed = "in place" if plan.inplace else "out of place"
+    lines = _program_lines(data, f"{plan.steps:,} operations", placed, ran=checked.ran)
+    return Check(data, tuple(lines), not problems)
+
+
+def check_chakra(folder: Path, network: Topology | None) -> Check:
+    """Run the Chakra execution trace in a folder without data."""
+    trace = read_trace(folder)
+    problems = [*problems_of(trace), *_sends_without_link(trace, network)]
+    sends, moved = messages_and_bytes(trace)
+    busiest = None
+    if not problems and (found := _slowest(trace, network)) is not None:
+        link, load, rate = found
+        busiest = {"source": link.source, "target": link.target, "bytes": float(load), "seconds": float(1 / rate)}
+    data: dict[str, Any] = {
+        "folder": str(folder),
+        "ranks": trace.ngpus,
+        "nodes": sum(map(len, trace.ranks)),
+        "messages": sends,
+        "bytes": moved,
+        "verified": not problems,
+        "violations": problems,
+        "transfers": [[*pair, size] for pair, size in sorted(trace.transfers.items())],
+        "busiest_link": busiest,
+    }
+    return Check(data, tuple(_trace_lines(data)), not problems)
+
+
+def _sends_without_link(program: Program, network: Topology | None) -> Iterator[str]:
+    from ..exchange.msccl.links import loads_of
+
+    if network is None:
+        return
+    if len(network.ranks) != program.ngpus:
+        yield f"network: {len(network.ranks)} ranks, but the file is for {program.ngpus} GPUs"
+        return
+    missing = loads_of(program, network).missing
+    for source, target in missing[:5]:
+        names = f"{network.ranks[source]!r} to {network.ranks[target]!r}"
+        yield f"network: gpu {source} sends to gpu {target}, but there is no link from {names}"
+
+
+def _slowest(program: Program, network: Topology | None) -> tuple[Link, Fraction, Fraction] | None:
+    """Return the slowest link, its load in chunks, and the rate of each chunk on it in bytes per second."""
+    from ..exchange.msccl.links import loads_of
+
+    if network is None or len(network.ranks) != program.ngpus:
+        return None
+    loads = loads_of(program, network)
+    found = loads.busiest(network)
+    return None if found is None else (network.links[found[0]], loads.chunks[found[0]], found[1])
+
+
+def _busiest_link(program: Program, chunks: int, network: Topology | None) -> dict[str, Any] | None:
+    """Return the slowest link, and the rate of the full buffer that it allows."""
+    if (found := _slowest(program, network)) is None:
+        return None
+    link, load, rate = found
+    return {
+        "source": link.source,
+        "target": link.target,
+        "chunks": str(load),
+        "bandwidth_GBps": float(link.bandwidth_Bps / 10**9),
+        "algbw_at_most_GBps": float(rate * chunks / 10**9),
+    }
+
+
+def _trace_lines(data: dict[str, Any]) -> Iterator[str]:
+    yield from data["violations"]
+    what = f"{data['ranks']:,} ranks, {data['nodes']:,} nodes, {data['messages']:,} messages, {data['bytes']:,} B"
+    yield f"{data['folder']}: {'WRONG' if data['violations'] else 'right'}, {what}"
+    if (busiest := data["busiest_link"]) is not None:
+        link = f"{busiest['source']} -> {busiest['target']}"
+        yield f"busiest link: {link} carries {busiest['bytes']:,.9g} B, which takes {busiest['seconds']:.9g} s"
+
+
+def _program_lines(
+    data: dict[str, Any], length: str, placed: str, runs: str = "", *, ran: bool = True
+) -> Iterator[str]:
+    """Yield the verdict on a program: its length, its calls and its network."""
+    yield from data["violations"]
+    for line in data["notes"]:
+        yield f"  {line}"
+    what = f"{data['collective']} of {data['gpus']} GPUs, {data['chunks']:,} chunks, {length}"
+    if data["violations"]:
+        yield f"{data['file']}: WRONG, {what}{'' if ran else '; not run'}"
+        return
+    root = "" if data["root"] is None else f", root {data['root']}"
+    yield f"{data['file']}: right, {what}, {placed}{root}{runs}"
+    if (link := data["busiest_link"]) is not None:
+        name = f"{link['source']} -> {link['target']} ({link['bandwidth_GBps']:.9g} GB/s)"
+        load = f"{link['chunks']} chunk{'' if link['chunks'] == '1' else 's'}, each 1/{data['chunks']:,} of the data"
+        yield f"busiest link: {name} carries {load}; algbw at most {link['algbw_at_most_GBps']:.9g} GB/s"

@@ -10,12 +10,14 @@ from itertools import product
 from math import inf, prod
 from typing import Any
 
+from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective, Demand, collective_names
 from ..core.design import PartialUse
 from ..core.errors import InputError, Unsupported, did_you_mean, locate_errors
 from ..core.fabric import Block, Fabric, WiredFabric, coordinates
 from ..core.instance import Instance
+from ..core.network_views import links_of
 from ..core.units import SIZES, UnitKind, amount, parse
 from ..core.workload import Communication, Span
 from ..harness import registry
@@ -61,13 +63,7 @@ class CollectiveTimes:
     made: dict[Communication, TimedCollective] = field(default_factory=dict)
 
     def __call__(self, communication: Communication) -> Fraction:
-        """Return the seconds of a collective.
-
-        Raises
-        ------
-        Unsupported
-            If its method does not support it, or finds no answer.
-        """
+        """Return the seconds of a collective; raise Unsupported if its method finds no answer."""
         if communication not in self.made:
             self.made[communication] = self._time_collective(communication)
         return self.made[communication].seconds
@@ -84,7 +80,9 @@ class CollectiveTimes:
             return TimedCollective(communication, ranks, spec, line[0] + communication.size_bytes / line[1])
         posed = self._pose_collective(communication, span)
         if spec == IDEAL:
-            return TimedCollective(communication, ranks, spec, _ideal(posed))
+            network = posed.network
+            posed = posed.with_changes(network=links_of(network)) if isinstance(network, Fabric) else posed
+            return TimedCollective(communication, ranks, spec, best_bound(posed)[0])
         return self._schedule_collective(communication, ranks, spec, posed)
 
     def _method(self, communication: Communication) -> str:
@@ -160,15 +158,6 @@ class CollectiveTimes:
         return TimedCollective(communication, ranks, name, seconds, True, record.bound)
 
 
-def _ideal(posed: Instance) -> Fraction:
-    from ..algorithms.bounds.schedule_bounds import best_bound
-    from ..core.network_views import links_of
-
-    if isinstance(posed.network, Fabric):
-        posed = posed.with_changes(network=links_of(posed.network))
-    return best_bound(posed)[0]
-
-
 def line_of(spec: str) -> tuple[Fraction, Fraction] | None:
     """Parse ``LATENCY + ALGBW``; return None for any other text."""
     latency, plus, rate = (part.strip() for part in spec.partition(" + "))
@@ -202,15 +191,11 @@ def groups_of(shape: Fabric, span: Sequence[int]) -> list[tuple[int, ...]]:
     if any(n not in (1, size) for n, size in zip(span, shape.sizes, strict=True)):
         raise InputError(f"{list(span)} spans a part of a dimension of {shape}; expected 1 or all of it")
     stride = [prod(shape.sizes[:d]) for d in range(len(span))]
-    offsets = [sum(i * s for i, s in zip(place, stride, strict=True)) for place in _places(span)]
+    places = (place[::-1] for place in product(*(range(n) for n in reversed(span))))  # the innermost dimension fastest
+    offsets = [sum(i * s for i, s in zip(place, stride, strict=True)) for place in places]
     firsts = [
         rank
         for rank in range(shape.npus)
         if all(c == 0 or n == 1 for c, n in zip(coordinates(rank, shape.sizes), span, strict=True))
     ]
     return [tuple(first + offset for offset in offsets) for first in firsts]
-
-
-def _places(span: Sequence[int]) -> Iterable[tuple[int, ...]]:
-    """Yield the coordinates within a group, the innermost dimension fastest."""
-    return (place[::-1] for place in product(*(range(n) for n in reversed(span))))

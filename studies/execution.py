@@ -118,16 +118,14 @@ class Execution:
 def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Execution:
     """Execute a schedule with real data, and predict its time.
 
-    Raises
-    ------
-    Unsupported
-        If the answer has no sends, or too many.
-    OutOfTime
-        If the data needs more memory than there is.
+    An answer without sends, or with too many, is Unsupported; data that needs more memory than there is, OutOfTime.
     """
     instance, whole = _whole(instance, answer)
     if asked.size_bytes is not None:
-        instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
+        factor = asked.size_bytes / instance.collectives[0].size_bytes
+        demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
+        instance = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
+        whole = cast("Whole", scale_answer(whole, instance.sha256, factor))
     require_few_messages(whole, asked.pieces or 1)
     framed = None
     if asked.scale is not None:
@@ -177,12 +175,6 @@ def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
     if not isinstance(answer, Written):
         raise Unsupported(f"a {type(answer).__name__} has no sends; only schedules and trees are executed")
     return instance, write_out(answer, instance)
-
-
-def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
-    demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
-    changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-    return changed, cast("Whole", scale_answer(whole, changed.sha256, factor))
 
 
 def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:

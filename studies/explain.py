@@ -24,20 +24,8 @@ DEFAULT_LIMIT_S = 60.0  #: Seconds for the search where the request has no limit
 def explain(instance: Instance, request: Request, progress: Progress = ignore) -> Explanation:
     """Return the reason why the declared model of a method has no solution.
 
-    Parameters
-    ----------
-    request : Request
-        Method or formulation, solver, options and limits. Options that a formulation does not have are ignored.
-
-    Returns
-    -------
-    Explanation
-        Has no conditions if no declared model of the method is infeasible; its message then states what is known.
-
-    Raises
-    ------
-    SolverUnavailable
-        If the solver is missing.
+    The explanation has no conditions if no declared model of the method is infeasible; its message then states what is
+    known. Options of the request that a formulation does not have are ignored.
     """
     adapter = registry.solver(request.solver)
     if not (found := adapter.installation()).ok:

@@ -20,10 +20,20 @@ from ..core.timing import RankCosts
 from ..core.topology import Topology
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
+from ..exchange.astra import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
+from ..exchange.chakra.files import file_of, messages, workload_of
+from ..exchange.chakra.trace import SEND, Trace, problems_of, trace_of
+from ..exchange.msccl.dialects import dialect_of
+from ..exchange.msccl.files import xml_text
+from ..exchange.mscclpp.files import json_text
+from ..exchange.simulators import connection_text, goal_text
+from ..harness.plan import cells
+from ..harness.suite_file import load_suite
+from ..instances.schema import schema_text
+from ..schedules.files import read_schedule
 from .inputs import read_flow, size_range, whole
 
 if TYPE_CHECKING:
-    from ..exchange.chakra.trace import Trace
     from ..exchange.msccl.flow import Flow
 
 
@@ -55,8 +65,6 @@ def export_msccl(
 
     Parameters
     ----------
-    schedule : str or Path
-        File of the schedule, which is verified first.
     output, name : optional
         File for the algorithm, .xml, and its name; by default the file's.
     dialect, proto, placement : str
@@ -68,17 +76,14 @@ def export_msccl(
     fused : bool, optional
         True if steps may be fused; by default if the runtime supports it.
     """
-    from ..exchange.msccl.dialects import dialect_of
-    from ..exchange.msccl.files import xml_text
     from ..exchange.msccl.lower import Target, lower
 
     check_name(proto, PROTOCOLS, "--proto")
     check_name(placement, PLACEMENTS, "--placement")
-    copies = whole(instances, "instances", 1, 128)
+    copies, called = whole(instances, "instances", 1, 128), name or Path(output or schedule).stem
     flow = read_flow(Path(schedule))
-    low, high = size_range(min_bytes, max_bytes, flow)
-    called = name or Path(output or schedule).stem
-    target = Target(dialect_of(dialect), called, proto, copies, placement, low, high, fused)
+    sizes = size_range(min_bytes, max_bytes, flow)
+    target = Target(dialect_of(dialect), called, proto, copies, placement, *sizes, fused)
     with locate_errors(source=str(schedule)):
         found = lower(flow, target)
     _write(output, xml_text(found))
@@ -109,20 +114,16 @@ def export_mscclpp(
         As in :func:`export_msccl`; the file is .json.
     protocol, channel : str
         ``Simple`` or ``LL``, and ``memory`` or ``port``.
-    box : int, optional
-        Number of GPUs of a box; channels between boxes are ports.
-    inplace : bool
-        True for calls whose output is the memory of the input.
+    box, inplace : optional
+        Number of GPUs of a box, between which channels are ports; True for calls whose output is the input's memory.
     """
-    from ..exchange.mscclpp.files import json_text
     from ..exchange.mscclpp.lower import Target, lower
 
     check_name(protocol, ("Simple", "LL"), "--protocol")
     check_name(channel, ("memory", "port"), "--channel")
-    copies = whole(instances, "instances", 1, 128)
+    copies, called = whole(instances, "instances", 1, 128), name or Path(output or schedule).stem
     flow = read_flow(Path(schedule))
-    low, high = size_range(min_bytes, max_bytes, flow)
-    target = Target(name or Path(output or schedule).stem, protocol, channel, box, copies, inplace, low, high)
+    target = Target(called, protocol, channel, box, copies, inplace, *size_range(min_bytes, max_bytes, flow))
     with locate_errors(source=str(schedule)):
         found = lower(flow, target)
     _write(output, json_text(found))
@@ -133,11 +134,7 @@ def export_mscclpp(
 
 @verb
 def export_goal(
-    schedule: str | Path,
-    *,
-    output: str | Path | None = None,
-    reduce_rate: str | None = None,
-    pieces: int | None = None,
+    schedule: str | Path, *, output: str | Path | None = None, reduce_rate: str | None = None, pieces: int | None = None
 ) -> ExportedFile:
     """Convert a schedule into GOAL text for LogGOPSim, as ``cwb export goal`` does.
 
@@ -147,14 +144,12 @@ def export_goal(
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
     """
-    from ..exchange.simulators import goal_text
-
     with locate_errors(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
     flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     costs = flow.costs or RankCosts()
     text = goal_text(flow, rate or costs.reduce_rate_Bps)
-    _write(output, (text,))
+    _write(output, text)
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
     left = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
     return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{left}")
@@ -169,14 +164,11 @@ def export_htsim(schedule: str | Path, *, output: str | Path | None = None, piec
     schedule, output, pieces
         As in :func:`export_goal`; the file is .cm.
     """
-    from ..exchange.chakra.trace import trace_of
-    from ..exchange.simulators import connection_text
-
     flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     trace = trace_of(flow)
     with locate_errors(source=str(schedule)):
         text = connection_text(trace)
-    _write(output, (text,))
+    _write(output, text)
     return _exported_trace(flow, trace, text)
 
 
@@ -188,13 +180,9 @@ def export_chakra(
 
     Parameters
     ----------
-    output : str or Path
-        Folder for the files, one for each rank.
-    name : str, optional
-        Files are ``NAME.RANK.et``; by default the folder's name.
+    output, name : str or Path
+        Folder for the files of all ranks, ``NAME.RANK.et``, and NAME, by default the folder's name.
     """
-    from ..exchange.chakra.files import file_of
-
     folder = Path(output)
     prefix = _prefix(folder, name)
     flow, trace = _trace_of(Path(schedule), pieces)
@@ -218,10 +206,6 @@ def export_astra(
     output, name, pieces : optional
         A new folder, and prefix of the traces and pieces of trees as in :func:`export_chakra`.
     """
-    from ..exchange.astra import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
-    from ..exchange.chakra.files import file_of, workload_of
-    from ..schedules.files import read_schedule
-
     folder = Path(output)
     check_new(folder)
     prefix = _prefix(folder, name)
@@ -257,10 +241,8 @@ def export_schema(of: str = "instance", *, output: str | Path | None = None) -> 
     of, output : optional
         Format, ``instance`` or ``workload``, and file for the schema.
     """
-    from ..instances.schema import schema_text
-
     text = schema_text(check_name(of, ("instance", "workload"), "--of"))
-    _write(output, (text,))
+    _write(output, text)
     return text
 
 
@@ -277,8 +259,6 @@ def export_instances(
     suite, output : str or Path
         File or name of the suite, and folder for the files and index.json.
     """
-    from ..harness.plan import cells
-    from ..harness.suite_file import load_suite
     from .model_library import export_models
 
     plan = cells(load_suite(suite))
@@ -299,9 +279,6 @@ def _prefix(folder: Path, name: str | None) -> str:
 
 
 def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
-    from ..exchange.chakra.files import messages
-    from ..exchange.chakra.trace import problems_of, trace_of
-
     messages()
     flow = read_flow(schedule, SimulationMode.CONGESTION_AWARE, pieces)
     with locate_errors(source=str(schedule)):
@@ -319,8 +296,6 @@ def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> Export
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:
     """Return the number of messages of a trace and their total bytes."""
-    from ..exchange.chakra.trace import SEND
-
     sends = sum(node.type == SEND for nodes in trace.ranks for node in nodes)
     return sends, sum(trace.transfers.values())
 

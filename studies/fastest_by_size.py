@@ -38,15 +38,7 @@ def sizes_between(first: int, last: int) -> list[int]:
 
 
 def fastest(curves: Sequence[Curve], first: int, last: int) -> list[Span]:
-    """Divide a range of sizes into spans of one lowest curve each.
-
-    Parameters
-    ----------
-    curves : sequence of callable
-        At least one; of equal curves the first is used.
-    first, last : int
-        Smallest and largest size in bytes.
-    """
+    """Divide a range of sizes into spans of one lowest curve each; of equal curves the first is used."""
     starts = [(first, _lowest(curves, range(len(curves)), first))]
     for low, high in pairwise(sizes_between(first, last)):
         most = min(curve(high) for curve in curves)

@@ -20,6 +20,7 @@ from ..core.topology import Topology
 from ..core.units import UnitKind, exact, exact_number, parse
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
+from ..reports.plots import plot_format, write_plot
 from ..schedules.files import write_schedule
 from ..schedules.verify import Report, verify
 from .inputs import at_least_0, seconds_or_none
@@ -77,18 +78,14 @@ def find_topology(
 
     Parameters
     ----------
-    nodes, degree : int
-        Number of nodes, and ports of a node in each direction.
-    alpha, bandwidth : str
-        Latency of a step, and bandwidth of all ports of a node together.
+    degree, alpha, bandwidth
+        Ports of a node in each direction, latency of a step, and bandwidth of all ports of a node together.
     size : str or sequence of str
         Sizes of collectives, each with its weight if there are several, such as ``"1 MiB:9"``.
     all_to_all_share : str, float or Fraction
         Share of all-to-alls among the collectives, from 0 to 1; the others are all-reduces.
-    bidirectional : bool
-        Only networks in which every link has a reverse link.
-    no_circulants : bool
-        Leave out circulants by theorem 22 or by search.
+    bidirectional, no_circulants : bool
+        Only networks in which every link has a reverse link; none of the circulants by theorem 22 or by search.
     all_to_all_limit_s : float
         Seconds for each linear program of an all-to-all; 0 for none.
     collective, no_schedule : optional
@@ -104,8 +101,6 @@ def find_topology(
     if schedule and no_schedule:
         raise InputError("there is no schedule to write with --no-schedule", source="--schedule")
     if plot is not None:
-        from ..reports.plots import plot_format
-
         plot_format(Path(plot))
     check_name(collective, FINDER_COLLECTIVES, "--collective")
     sizes = _sizes((size,) if isinstance(size, str) else size)
@@ -125,7 +120,10 @@ def find_topology(
     limit_s = at_least_0(all_to_all_limit_s, "all_to_all_limit_s")
     with command_limits(clock, progress):
         choices = find(job, generate_network)
-    rates = [_rate(choice, limit_s, clock) for choice in choices]
+    rates = []
+    for choice in choices:
+        left_s = clock.remaining_s()
+        rates.append(all_to_all_rate(choice.candidate, limit_s if left_s is None else min(limit_s, left_s)))
     seconds = [average_s(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)]
     best = fastest(choices, seconds)
     found = FoundTopologies(job, choices, best, _data(job, sizes, choices, best, rates, seconds))
@@ -136,14 +134,10 @@ def find_topology(
         except (OutOfTime, KeyboardInterrupt) as error:
             found.stopped = str(error) or "interrupted"
     if plot is not None:
-        _draw(Path(plot), found.data)
+        from ..reports.plots.studies import draw_frontier
+
+        write_plot(Path(plot), draw_frontier, found.data)
     return found
-
-
-def _rate(choice: Choice, limit_s: float, clock: WallClock) -> float | None:
-    """Return the rate of every pair in units of a link; None if computing it would take too long."""
-    left_s = clock.remaining_s()
-    return all_to_all_rate(choice.candidate, limit_s if left_s is None else min(limit_s, left_s))
 
 
 def _quantity(text: str, kind: UnitKind, option: str) -> Fraction:
@@ -226,7 +220,7 @@ def _data(
             "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
         },
         "frontier": [
-            {**_row(job, choice, rate), "average_s": float(average), "best": choice is best}
+            _row(job, choice, rate) | {"average_s": float(average), "best": choice is best}
             for choice, rate, average in zip(choices, rates, seconds, strict=True)
         ],
         "best": str(best.candidate),
@@ -273,11 +267,3 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
         },
         "collective": {"kind": demand.collective.name, "size": exact(demand.size_bytes, "B")},
     }
-
-
-def _draw(path: Path, found: dict[str, Any]) -> None:
-    from ..reports.plots import plot_format
-    from ..reports.plots.look import draw_as
-    from ..reports.plots.studies import draw_frontier
-
-    write_whole(path, draw_as(plot_format(path), draw_frontier, found))

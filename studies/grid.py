@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.budget import ignore
 from ..core.collective import Collective
-from ..core.errors import CwbError, InputError
+from ..core.errors import CwbError, InputError, locate_errors
+from ..core.fields import run_validation
 from ..core.option_names import WrongUse
-
-if TYPE_CHECKING:
-    from ..harness.suite_file import Suite
-    from ..harness.task import Limits
+from ..core.units import UnitKind, parse
+from ..harness.plan import cells
+from ..harness.suite_file import Suite, SuiteFile
+from ..harness.task import Limits
+from ..instances import load
 
 DEFAULT_COLLECTIVE = Collective.ALL_REDUCE.name  #: Asked of instances that ask for nothing themselves.
 _FACTOR = 4  #: From one size to the next in a range without a factor.
@@ -66,11 +68,6 @@ def suite_of(name: object, asked: GridOptions, notice: Callable[[str], None] = i
     for option, text in (("--models", asked.models), ("--instances", asked.instances)):
         if not split(text or ""):
             raise InputError("missing or empty; expected names between commas", source=option)
-    from ..core.errors import locate_errors
-    from ..core.fields import run_validation
-    from ..harness.plan import cells
-    from ..harness.suite_file import Suite, SuiteFile
-
     grid: dict[str, Any] = {"models": split(asked.models or ""), "options": dict(asked.options)}
     if asked.solvers:
         grid["solvers"] = split(asked.solvers)
@@ -120,8 +117,6 @@ def sizes(text: str) -> list[str] | dict[str, Any]:
 
 def _asks_nothing(spec: str) -> bool:
     """Return True if an instance has only a network; False if it cannot be loaded, which the plan reports."""
-    from ..instances import load
-
     try:
         return load(spec).is_network_only
     except CwbError:
@@ -130,10 +125,6 @@ def _asks_nothing(spec: str) -> bool:
 
 def limits_of(time_limit_s: float | None, grace_s: float, memory: str | None) -> Limits:
     """Return the limits of every run of a comparison."""
-    from ..core.errors import locate_errors
-    from ..core.units import UnitKind, parse
-    from ..harness.task import Limits
-
     if memory is None:
         return Limits(time_limit_s, None, grace_s)
     with locate_errors(source="--memory"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.budget import Progress, ignore
 from ..core.collective import collective_named
@@ -18,13 +18,25 @@ from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.option_names import check_name, verb
+from ..core.schedule import Schedule, StepSchedule
 from ..core.units import UnitKind, parse
+from ..exchange import astra, graph_network, libra, nccl_topology, smi, taccl, teccl
+from ..exchange.box import Layout, Times, Wiring
+from ..exchange.chakra.files import read_trace
+from ..exchange.chakra.lift import lift_trace
+from ..exchange.graph_network import Defaults
+from ..exchange.json_layout import readable_json
+from ..exchange.libra import LibraFiles
+from ..exchange.link_rates import CPUS, GB, Rates, Rating
+from ..exchange.links_csv import import_links
+from ..exchange.msccl.files import read_algorithm
+from ..exchange.msccl.lift import lift
+from ..exchange.teccl import import_schedule, topology_name
+from ..schedules.files import write_schedule
+from ..schedules.lowering import schedule_in_epochs
+from ..schedules.verify import verify
+from ..schedules.verify.answers import count_epochs
 from .inputs import Spec, load, network_of, whole
-
-if TYPE_CHECKING:
-    from ..core.schedule import Schedule, StepSchedule
-    from ..exchange.box import Layout, Times
-    from ..exchange.link_rates import Rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +44,7 @@ class ImportedInstance:
     """An instance as the data of its file."""
 
     data: dict[str, Any]
+    about: str  #: Name and size of its network, and its source.
 
     @cached_property
     def instance(self) -> Instance:
@@ -66,10 +79,9 @@ def import_libra(
     total_bandwidth : str, optional
         Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``.
     """
-    from ..exchange.libra import LibraFiles, import_libra
-
     files = LibraFiles(Path(network), Path(workload), Path(communicator), Path(cost_model))
-    return _write_instance(import_libra(files, total_bandwidth=total_bandwidth, name=name), output)
+    data = libra.import_libra(files, total_bandwidth=total_bandwidth, name=name)
+    return _write_instance(data, output, f"{data['network']['npus']:,} NPUs")
 
 
 @verb
@@ -85,20 +97,12 @@ def import_teccl(
 
     Parameters
     ----------
-    as_drawn : bool
-        Use the network of the paper's figure if that of the original's code differs.
-    schedule : str or Path, optional
-        A schedule of the original for this input.
+    as_drawn, schedule : optional
+        True for the network of the paper's figure if that of the original's code differs; a schedule of the original.
     """
-    from ..exchange.teccl import import_teccl, topology_name
-
-    data = import_teccl(Path(input_file), as_drawn=as_drawn, name=name)
+    data = teccl.import_teccl(Path(input_file), as_drawn=as_drawn, name=name)
     if schedule is None:
-        return _write_instance(data, output)
-    from ..exchange.teccl import import_schedule
-    from ..schedules.lowering import schedule_in_epochs
-    from ..schedules.verify.answers import count_epochs
-
+        return _write_instance(data, output, str(data["network"]))
     path = Path(schedule)
     found = import_schedule(data, topology_name(Path(input_file)), path)
     timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
@@ -123,16 +127,13 @@ def import_wan(
     ----------
     source : str or Path
         GraphML, GML, SNDlib's XML, node-link JSON, or ``topohub:NAME``.
-    bandwidth : str, optional
-        Rate per direction of links without one.
-    bandwidth_unit : str, optional
-        Unit of rates without one, such as ``"Mb/s"``.
-    latency : str, optional
-        Latency of links whose sites have no coordinates.
+    bandwidth, bandwidth_unit, latency : str, optional
+        Rate per direction of links without one; unit of rates without one, such as ``"Mb/s"``; latency of links whose
+        sites have no coordinates.
     """
-    from ..exchange.graph_network import Defaults, import_wan
-
-    return _write_instance(import_wan(str(source), Defaults(bandwidth, bandwidth_unit, latency=latency), name), output)
+    data = graph_network.import_wan(str(source), Defaults(bandwidth, bandwidth_unit, latency=latency), name)
+    nodes, links = (len(data["network"][part]) for part in ("nodes", "links"))
+    return _write_instance(data, output, f"{nodes:,} sites, {links:,} links")
 
 
 @verb
@@ -173,14 +174,11 @@ def import_nccl(
         Several boxes: ``boxes=4``, ``nic="8 x 400 Gb/s"``, ``nics``, ``rails``, ``keep_pcie``, ``latency``,
         ``nic_latency``.
     """
-    from ..exchange.box import Wiring
-    from ..exchange.nccl_topology import import_nccl
-
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
     told = _rates(rates, generation, links, None, between_cpus, cpu)
     told = replace(told, wiring=Wiring(wiring) if wiring else None, pcie_only=no_nvlink)
-    number = whole(graph, "graph", 0, 100)
-    return _write_instance(import_nccl(Path(file), _layout(nvls=nvls, **boxes), told, graph=number, name=name), output)
+    layout, number = _layout(nvls=nvls, **boxes), whole(graph, "graph", 0, 100)
+    return _write_instance(nccl_topology.import_nccl(Path(file), layout, told, graph=number, name=name), output)
 
 
 @verb
@@ -207,12 +205,10 @@ def import_nvidia_smi(
     rates, generation, nvlink, between_cpus, cpu, nvls, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
-    from ..exchange.smi import import_nvidia_smi
-
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
     told = _rates(rates, generation, links, pcie, between_cpus, cpu)
-    return _write_instance(import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
+    return _write_instance(smi.import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
 
 
 @verb
@@ -240,11 +236,9 @@ def import_rocm_smi(
     rates, generation, between_cpus, cpu, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
-    from ..exchange.smi import import_rocm_smi
-
     links = None if xgmi is None else _times("--xgmi", xgmi)
     told = _rates(rates, generation, links, pcie, between_cpus, cpu)
-    return _write_instance(import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
+    return _write_instance(smi.import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
 
 
 @verb
@@ -269,10 +263,8 @@ def import_astra(
     fabric : bool
         Return a network of dimensions instead of a graph.
     """
-    from ..exchange.astra import import_astra
-
     lists = {"blocks": _list(blocks), "bandwidth": _list(bandwidth), "latency": _list(latency)}
-    return _write_instance(import_astra(Path(file), **lists, fabric=fabric, name=name), output)
+    return _write_instance(astra.import_astra(Path(file), **lists, fabric=fabric, name=name), output)
 
 
 @verb
@@ -291,15 +283,13 @@ def import_taccl(
     ----------
     sketch : str or Path, optional
         A sketch: the number of boxes, and the senders between them.
-    size : str, optional
-        Data size to which the costs apply; by default that in the file's name.
-    time_unit : str
-        Time of a cost of 1.
+    size, time_unit : str
+        Data size to which the costs apply, by default that in the file's name, and time of a cost of 1.
     """
-    from ..exchange.taccl import import_taccl
-
     drawn = None if sketch is None else Path(sketch)
-    return _write_instance(import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output)
+    return _write_instance(
+        taccl.import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output
+    )
 
 
 @verb
@@ -323,9 +313,6 @@ def import_csv(
     bandwidth, latency : str, optional
         Values for links without one; latency is by default 0.
     """
-    from ..exchange.graph_network import Defaults
-    from ..exchange.links_csv import import_links
-
     defaults = Defaults(bandwidth, latency=latency, switches=_list(switches))
     return _write_instance(import_links(Path(file), defaults, name=name), output)
 
@@ -344,15 +331,9 @@ def import_msccl(
 
     Parameters
     ----------
-    file : str or Path
-        The algorithm, which is run with symbolic data.
     topology : Instance or other
         The network, or what :func:`load` takes; GPU i is its rank i.
     """
-    from ..exchange.msccl.files import read_algorithm
-    from ..exchange.msccl.lift import lift
-    from ..schedules.verify import verify
-
     path = Path(file)
     algorithm = read_algorithm(path)
     network = network_of(topology, progress)
@@ -386,14 +367,10 @@ def import_chakra(
         Folder with a trace for each rank.
     topology : Instance or other
         The network, or what :func:`load` takes, with the trace's number of ranks.
-    collective : str
-        Collective of the trace; ``point_to_point`` for plain messages.
-    size : str, optional
-        Full buffer of the collective; by default derived from the messages.
+    collective, size : str
+        Collective of the trace, ``point_to_point`` for plain messages, and its full buffer, by default derived from the
+        messages.
     """
-    from ..exchange.chakra.files import read_trace
-    from ..exchange.chakra.lift import lift_trace
-
     path = Path(folder)
     with locate_errors(source="--collective"):
         kind = collective_named(collective)
@@ -406,45 +383,36 @@ def import_chakra(
     return _written_schedule(instance, schedule, f"{path.name}, Chakra execution traces", about, output)
 
 
-def _write_instance(data: dict[str, Any], output: str | Path | None) -> ImportedInstance:
-    from ..exchange.json_layout import readable_json
-
+def _write_instance(data: dict[str, Any], output: str | Path | None, size: str = "") -> ImportedInstance:
     if output is not None:
         write_whole(Path(output), readable_json(data).encode())
-    return ImportedInstance(data)
+    network = data["network"]
+    if not size and (isinstance(network, str) or "links" not in network):
+        size = data["description"]
+    elif not size:
+        ranks = sum(node.get("kind") != "switch" for node in network["nodes"])
+        others = len(network["nodes"]) - ranks
+        links = sum((2 if link.get("bidirectional") else 1) * link.get("count", 1) for link in network["links"])
+        size = f"{ranks:,} ranks, {others:,} switches, {links:,} links\n{data['source']}"
+    return ImportedInstance(data, f"{data['name']}, {size}")
 
 
 def _written_schedule(
     instance: Instance, schedule: StepSchedule | Schedule, source: str, about: str, output: str | Path | None
 ) -> ImportedSchedule:
-    from ..schedules.files import write_schedule
-
     if output is not None:
         write_schedule(Path(output), instance, schedule, extra={"source": source})
     return ImportedSchedule(instance, schedule, about)
 
 
-def _layout(
-    boxes: int = 1,
-    nic: str | None = None,
-    nics: str | None = None,
-    rails: bool = False,
-    keep_pcie: bool = False,
-    latency: str = "0.7 us",
-    nic_latency: str = "1.3 us",
-    nvls: bool | None = None,
-) -> Layout:
-    from ..exchange.box import Layout
-
+def _layout(nic: str | None = None, nics: str | None = None, keep_pcie: bool = False, **boxes: Any) -> Layout:
     port = None if nic is None else _times("--nic", nic)
-    return Layout(boxes, port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
+    return Layout(nic=port, nics=_list(nics), pcie=keep_pcie, **boxes)
 
 
 def _rates(
     rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None, cpu: str | None
 ) -> Rates:
-    from ..exchange.link_rates import CPUS, GB, Rates, Rating
-
     rating = Rating(check_name(rates, tuple(rating.value for rating in Rating), "--rates"))
     if cpus is not None and cpu is not None:
         raise InputError("is given beside --between-cpus; expected one of the two", source="--cpu")
@@ -455,8 +423,6 @@ def _rates(
 
 
 def _times(option: str, text: str, *, counted: bool = False) -> Times:
-    from ..exchange.box import Times
-
     with locate_errors(source=option):
         return Times.read(text, counted=counted)
 

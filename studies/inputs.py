@@ -113,9 +113,11 @@ def edits_of(
 
 
 def _load(spec: Spec, asked: Defaults, name: str | None) -> Instance:
-    if (data := _of_links(spec, asked, name)) is not None:
-        return _build(data, str(data["name"]))
     from ..exchange.graph_network import Defaults
+    from ..instances.loader import from_data
+
+    if (data := _of_links(spec, asked, name)) is not None:
+        return from_data(data, str(data["name"]))
 
     if asked != Defaults(lengths=False):
         raise InputError("bandwidth, latency, their units and switches are those of a graph or a table of links")
@@ -125,7 +127,7 @@ def _load(spec: Spec, asked: Defaults, name: str | None) -> Instance:
         return Instance(name or "network", spec)
     if isinstance(spec, Mapping):
         with locate_errors(source="a mapping"):
-            return _build({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
+            return from_data({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
     if isinstance(spec, str | Path):
         from ..instances import load as load_instance
 
@@ -146,7 +148,9 @@ def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] |
 
         with locate_errors(source="a DataFrame"):
             return import_frame(spec, asked, name or "links")
-    if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or _is_node_link(spec):
+    nodes = spec.get("nodes") if isinstance(spec, Mapping) else None
+    has_ids = isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
+    if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or has_ids:  # node-link data has ids, not names
         from ..exchange.graph_network import import_data, import_file, import_graph
 
         if isinstance(spec, str | Path):
@@ -162,18 +166,6 @@ def _is_a(library: str, class_name: str, value: object) -> bool:
     """Return True if a value is of a class of a library, which is not imported for this."""
     module = sys.modules.get(library)
     return module is not None and isinstance(value, getattr(module, class_name))
-
-
-def _is_node_link(spec: Spec) -> bool:
-    """Return True for node-link data: its nodes have ids instead of names."""
-    nodes = spec.get("nodes") if isinstance(spec, Mapping) else None
-    return isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
-
-
-def _build(data: object, name: str) -> Instance:
-    from ..instances.loader import from_data
-
-    return from_data(data, name)
 
 
 def whole(value: Any, name: str, least: int, most: int) -> int:
@@ -199,10 +191,7 @@ def seconds_or_none(value: float | None, name: str) -> float | None:
 def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | None = None) -> Flow:
     """Read a schedule as the data flow between its GPUs; reject a wrong one.
 
-    Parameters
-    ----------
-    mode : SimulationMode, optional
-        Mode of a simulation that gives the order of messages; then trees are in pieces.
+    With a mode, the simulation in it gives the order of messages, and trees are in pieces.
     """
     from ..core.trees import Forest
     from ..exchange.msccl.flow import flow_of

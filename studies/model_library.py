@@ -10,7 +10,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,12 @@ class ModelRecorder(RecordingSolver):
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Write the model and solve it."""
-        texts = model_texts(model)
+        import pyomo.environ as pyo
+
+        maximizes = any(o.sense == pyo.maximize for o in model.component_data_objects(pyo.Objective, active=True))
+        texts = write_model(model, ".mps"), write_model(model, ".lp")
         result = super().solve(model, budget, options)
-        self._keep(*texts, result)
+        self._keep(*texts, "maximize" if maximizes else "minimize", result)
         return result
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
@@ -74,25 +77,12 @@ class ModelRecorder(RecordingSolver):
         return super().compile(model, budget, options)
 
 
-def model_texts(model: Any) -> tuple[bytes, bytes, str]:
-    """Return a Pyomo model as MPS and LP text, and its sense."""
-    import pyomo.environ as pyo
-
-    maximizes = any(o.sense == pyo.maximize for o in model.component_data_objects(pyo.Objective, active=True))
-    return write_model(model, ".mps"), write_model(model, ".lp"), "maximize" if maximizes else "minimize"
-
-
 def export_models(
     cells: Sequence[Cell], folder: Path, progress: Callable[[str], None] = ignore
 ) -> tuple[list[LibraryModel], list[str]]:
     """Write the models of all cells and an index into a folder; equal models are written once.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        Runs whose models are written; each solves under its own limits.
-    folder : Path
-        Folder for the files; ``index.json`` is written last.
+    Each cell solves under its own limits; ``index.json`` is written last.
     """
     folder.mkdir(parents=True, exist_ok=True)
     models: dict[str, LibraryModel] = {}
@@ -128,16 +118,12 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
         for suffix, text in (("mps", mps), ("lp", lp)):
             write_whole(folder / f"{name}.{suffix}.gz", gzip.compress(text, mtime=0))
         size = result.size
-        collective = posed.collective_name
         models[digest] = LibraryModel(
             name,
             method.name,
             cell.instance,
-            collective,
-            size.variables,
-            size.integers,
-            size.constraints,
-            size.nonzeros,
+            posed.collective_name,
+            *astuple(size),
             sense,
             result.objective if result.has_solution else None,
             result.bound,

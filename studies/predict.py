@@ -66,19 +66,10 @@ def predict(
 
     Parameters
     ----------
-    instance : Instance or other
-        A machine, as for :func:`cwb.load`.
-    collective : str, optional
-        Collective, instead of the instance's.
     size : str or int
         Size of the collective, in bytes as a number.
     options : mapping, optional
         Options of the method ``nccl``, such as ``{"version": "2.27.3"}``.
-
-    Raises
-    ------
-    InputError
-        If NCCL predicts no time for the collective, or has no algorithm on the machine.
     """
     size_bytes = whole_size(f"{size} B" if isinstance(size, int) else size, "--size")
     machine = load(instance)

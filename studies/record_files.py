@@ -11,8 +11,7 @@ from ..core.option_names import check_name, verb
 from ..core.record import RunRecord
 from ..reports import latex
 from ..reports.formats import FORMATS, format_of
-from ..reports.record_filter import Condition, filter_records, pivot_table, with_columns
-from ..reports.records import load_records
+from ..reports.records import Condition, filter_records, load_records, pivot_table, with_columns
 from ..reports.report import report as report_page
 from ..reports.table import build
 from ..reports.tables import get

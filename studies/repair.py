@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -61,13 +62,9 @@ class RepairedSchedule:
         """Return the output of ``cwb repair --json``."""
         return {
             "instance": self.instance.name,
-            "transfers": self.transfers,
-            "lost": self.lost,
-            "lost_part": self.lost_part,
-            "served": self.served,
+            **{name: getattr(self, name) for name in ("transfers", "lost", "lost_part", "served")},
             "nodes": list(self.nodes),
-            "before_s": self.before_s,
-            "after_s": self.after_s,
+            **{name: getattr(self, name) for name in ("before_s", "after_s")},
             "bound_s": float(self.bound_s),
             "certificate": self.certificate.to_json(),
             "verified": self.report.ok,
@@ -79,16 +76,9 @@ def repair_schedule(
 ) -> RepairedSchedule:
     """Reroute a schedule around lost links, and replace lost nodes by others.
 
-    Epoch grids are dropped: the repair is as fast as its links and its order of sends allow.
-
-    Parameters
-    ----------
-    answer : StepSchedule, Schedule or TreePacking
-        Schedule to repair, correct for the instance.
-    changed : Instance
-        The collective of the remaining nodes, possibly on other links.
-    pieces : int, optional
-        Pieces of every tree, as in the file of the schedule.
+    Epoch grids are dropped: the repair is as fast as its links and its order of sends allow. The answer is correct for
+    the instance; ``changed`` is the collective of the remaining nodes, possibly on other links; ``pieces`` are those of
+    every tree in the file.
 
     Raises
     ------
@@ -115,7 +105,10 @@ def repair_schedule(
         raise Unsupported(f"the repaired schedule is invalid: {report.violations[0]}")
     total = sum(float(ways.path_loads.sum()) for ways, _, _ in parts)
     lost = sum(float(ways.path_loads[gone].sum()) for ways, gone, _ in parts)
-    best, flow = best_bound(changed), _flow_bound(changed)
+    best, flow = best_bound(changed), None
+    with suppress(InputError, Unsupported):  # trees may not support the collective
+        optimum = optimum_of(changed)
+        flow = optimum.bound_s, optimum.certificate
     bound, certificate = flow if flow is not None and flow[0] > best[0] else best
     return RepairedSchedule(
         changed,
@@ -137,10 +130,7 @@ def repair_schedule(
 def _repaired_sends(
     answer: StepSchedule | Schedule, change: Change, changed: Instance
 ) -> tuple[StepSchedule | Schedule, list[Part], float, Report]:
-    """Repair a schedule with its sends joined at switches, and verify it.
-
-    Sums of switches are joined only if needed.
-    """
+    """Repair a schedule with its sends joined at switches, sums of switches only if needed, and verify it."""
     failed: Unsupported | None = None
     found = None
     for sums in (False, True):
@@ -226,7 +216,10 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
     numbers = [new_number.get(node, -1) for node in change.node[list(change.old.tree_nodes)].tolist()]
     place = np.array(numbers, dtype=np.int64)
     carried: Floats = answer.units.astype(np.float64) * float(answer.unit_bytes)
-    old_ways = [_ways(change, part, carried[part.edge_tree]) for part in answer.passes]
+    old_ways = [
+        Ways(*_ends(change, part, part.parent, part.child), part.path_offset, part.path_links, carried[part.edge_tree])
+        for part in answer.passes
+    ]
     loads = Loads(change)
     for ways in old_ways:
         loads.keep(ways)
@@ -253,10 +246,6 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
     return replace(passes[1], kind=TreeKind.BOTH, reduction=passes[0]), parts, served
 
 
-def _ways(change: Change, part: TreePacking, size: Floats) -> Ways:
-    return Ways(*_ends(change, part, part.parent, part.child), part.path_offset, part.path_links, size)
-
-
 def _ends(change: Change, part: TreePacking, parent: Ints, child: Ints) -> tuple[Ints, Ints]:
     nodes = np.array(change.old.tree_nodes, dtype=np.int64)
     ends = nodes[parent], nodes[child]
@@ -274,12 +263,3 @@ def _links(instance: Instance) -> Topology:
     if not isinstance(instance.network, Topology):
         raise Unsupported("the network has no links")
     return instance.network
-
-
-def _flow_bound(changed: Instance) -> tuple[Fraction, Certificate] | None:
-    """Return the latency-free optimum of trees, which bounds every schedule; None if trees do not support it."""
-    try:
-        optimum = optimum_of(changed)
-    except (InputError, Unsupported):
-        return None
-    return optimum.bound_s, optimum.certificate

@@ -10,7 +10,7 @@ import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.resources import files
 from itertools import product
@@ -47,10 +47,15 @@ from ..harness.interrupt import command_limits, stop_on_interrupt
 from ..harness.plan import Cell
 from ..harness.run import DEFAULT_SOLVER, Request
 from ..harness.task import load_and_run, run_cell
+from ..instances import load
 from ..reports.formats import FORMATS, format_of
 from ..reports.studies import reproduction_table
+from ..schedules.completion import mode_of
+from ..schedules.simulate import simulate
+from ..schedules.simulate.pipeline import simulate_reserved
 from .inputs import seconds_or_none
 from .topology_finder.assessment import run_finder
+from .training import training_record
 
 #: How numbers of several parts or seeds become one.
 _COMBINED: dict[str, Callable[[list[float]], float]] = {
@@ -113,11 +118,8 @@ def findings_of(
 ) -> list[Finding]:
     """Compute and compare every row that needs no hardware.
 
-    Parameters
-    ----------
-    time_limit_s : float, optional
-        Time limit of each run. Runs have none of their own, so without it only computing times depend on the machine
-        and its load.
+    Runs have no time limit of their own: without ``time_limit_s``, only computing times depend on the machine and its
+    load.
     """
     stop = stop or threading.Event()
     with TemporaryDirectory() as folder, stop_on_interrupt(stop):
@@ -143,23 +145,16 @@ class StoppedError(Exception):
     """A run that a row needs was stopped or not started."""
 
 
+@dataclass
 class Runs:
     """Runs of a paper, made on first use; the paper's own instances are written to a folder."""
 
-    def __init__(
-        self,
-        paper: PublishedFile,
-        time_limit_s: float | None,
-        progress: Callable[[str], None],
-        folder: Path,
-        stop: threading.Event,
-    ) -> None:
-        self.stop = stop
-        self._paper = paper
-        self._folder = folder
-        self._limit_s = time_limit_s
-        self._progress = progress
-        self._made: dict[str, list[RunRecord]] = {}
+    _paper: PublishedFile
+    _limit_s: float | None
+    _progress: Callable[[str], None]
+    _folder: Path
+    stop: threading.Event
+    _made: dict[str, list[RunRecord]] = field(default_factory=dict)
 
     def records(self, name: str) -> list[RunRecord]:
         """Return the records of a run, one for each combination and seed."""
@@ -202,14 +197,7 @@ def _simulate_cell(cell: Cell, pieces: int | None, stop: threading.Event) -> Run
 
 
 def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float:
-    """Return the completion time with links busy during latency.
-
-    Trees in pieces each have their own rate.
-    """
-    from ..schedules.completion import mode_of
-    from ..schedules.simulate import simulate
-    from ..schedules.simulate.pipeline import simulate_reserved
-
+    """Return the completion time with links busy during latency; trees in pieces each have their own rate."""
     if pieces is None:
         return simulate(instance, answer, mode_of(answer, instance.routing), hold_latency=True).completion_s
     if not isinstance(answer, TreePacking):
@@ -223,17 +211,15 @@ def _train_runs(
     paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None, progress: Callable[[str], None]
 ) -> list[RunRecord]:
     """Simulate training for each combination and seed; raise NotComputedError if one fails."""
-    from .training import request_of, training_record
-
     merged, made = _run_with_defaults(paper, name), []
     train = merged.train or TrainingOptions()
     for index, names in enumerate(_combinations(merged)):
         asked = train.model_copy(update=_fill_braces(dict(train), names))
         try:
             instance = _instance(paper, merged, names, folder / f"{name}-{index}.json")
-            request = request_of(asked, int(_fill_braces(merged.chunks, names) or 1), int(names["seed"]), time_limit_s)
+            chunks = int(_fill_braces(merged.chunks, names) or 1)
             with command_limits(WallClock(None)):  # its runs have limits, the simulation has none
-                made.append(training_record(instance, request))
+                made.append(training_record(instance, asked, chunks, int(names["seed"]), time_limit_s))
         except CwbError as error:
             raise NotComputedError(f"{name}: {error}") from None
         progress(f"{made[-1].instance}: an iteration of {made[-1].metrics['workload']}")
@@ -251,17 +237,8 @@ def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
 def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None = None) -> list[Cell]:
     """Plan the cells of a paper's run: one for each combination and seed.
 
-    Runs of the topology finder and of simulated training have none.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder to which the paper's own instances are written.
-
-    Raises
-    ------
-    NotComputedError
-        If neither the run nor the paper's default names a model or an instance.
+    Runs of the topology finder and of simulated training have none. The paper's own instances are written to the
+    folder.
     """
     run = paper.runs[name]
     if run.find is not None or run.train is not None:
@@ -275,16 +252,8 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
         options = _fill_braces({**paper.default.options, **run.options}, names)
         seed, solver = int(names["seed"]), merged.solver or DEFAULT_SOLVER
         request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
-        chunks = _fill_braces(merged.chunks, names)
-        cells.append(
-            Cell(
-                instance,
-                request,
-                merged.collective,
-                _fill_braces(merged.size, names),
-                None if chunks is None else int(chunks),
-            )
-        )
+        size, chunks = _fill_braces(merged.size, names), _fill_braces(merged.chunks, names)
+        cells.append(Cell(instance, request, merged.collective, size, None if chunks is None else int(chunks)))
     return cells
 
 
@@ -320,13 +289,7 @@ def _fill_braces(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
-    """Compute a quantity; a word only if a run's value is one.
-
-    Raises
-    ------
-    NotComputedError
-        If a run has no such value or no result.
-    """
+    """Compute a quantity, a word if a run's value is one; raise NotComputedError if there is none."""
     if quantity.run is not None:
         values = [_value(record, quantity.value, quantity.run) for record in runs.records(quantity.run)]
         if quantity.over == "commonest":
@@ -340,27 +303,20 @@ def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
     elif quantity.number is not None:
         found = float(parse_printed(quantity.number).value or 0)
     else:
-        found = _combine_parts(quantity, [_number(part, runs) for part in quantity.parts])
+        parts = [compute_quantity(part, runs) for part in quantity.parts]
+        for word in (part for part in parts if isinstance(part, str)):
+            raise NotComputedError(f"{word!r} is no number")
+        found = _combine_parts(quantity, list(map(float, parts)))
     factor = parse_printed(quantity.times).value or Fraction(0)
     return found if factor == 1 else float(Fraction(found) * factor)
 
 
 def _count_network(network: str, what: str) -> float:
-    from ..instances import load
-
     topology = load(network).network
     if not isinstance(topology, Topology):
         raise NotComputedError(f"{network} has no nodes and links")
-    return float(
-        len(topology.rank_nodes) if what == "ranks" else len(topology.nodes if what == "nodes" else topology.links)
-    )
-
-
-def _number(quantity: Quantity, runs: Runs) -> float:
-    value = compute_quantity(quantity, runs)
-    if isinstance(value, str):
-        raise NotComputedError(f"{value!r} is no number")
-    return value
+    counted = {"ranks": topology.rank_nodes, "nodes": topology.nodes}
+    return float(len(counted.get(what, topology.links)))
 
 
 def _combine_parts(quantity: Quantity, parts: list[float]) -> float:
@@ -393,10 +349,8 @@ def _value(record: RunRecord, name: str, run: str) -> float | str:
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:
     """Count the verdicts, including those that do not occur."""
-    found = dict.fromkeys((agreement.value for agreement in Agreement), 0)
-    for finding in findings:
-        found[finding.agreement.value] += 1
-    return found
+    found = Counter(finding.agreement for finding in findings)
+    return {agreement.value: found[agreement] for agreement in Agreement}
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,15 +368,10 @@ class Reproduction:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the output of ``cwb reproduce --format json``."""
+        names = ("table", "row", "column", "section", "page", "unit", "printed")
         return [
             {
-                "table": finding.row.table,
-                "row": finding.row.row,
-                "column": finding.row.column,
-                "section": finding.row.section,
-                "page": finding.row.page,
-                "unit": finding.row.unit,
-                "printed": finding.row.printed,
+                **{name: getattr(finding.row, name) for name in names},
                 "ours": finding.ours,
                 "difference": finding.difference,
                 "verdict": finding.agreement.value,

@@ -7,7 +7,7 @@ Its certificate is recomputed for every failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -100,13 +100,7 @@ class Resilience:
 
 
 def optimum_of(instance: Instance) -> Optimum:
-    """Return the least flow time of trees, with a recomputed bound.
-
-    Raises
-    ------
-    Unsupported
-        If trees do not support the collective.
-    """
+    """Return the least flow time of trees, with a recomputed bound; raise Unsupported for other collectives."""
     if _is_exchange(instance):
         return _exchange_optimum(instance)
     ways, mirrored = ways_of(instance)
@@ -131,16 +125,10 @@ def _exchange_optimum(instance: Instance) -> Optimum:
 
 
 def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: Budget) -> Iterator[Failure]:
-    """Yield failures one by one until the budget is exhausted.
+    """Yield failures of the given kinds one by one until the budget is exhausted.
 
-    Parameters
-    ----------
-    instance : Instance
-        A network of links, and a collective of all ranks.
-    kinds : sequence of str
-        Kinds of failures, of :data:`~cwb.core.option_names.FAILURES`.
-    slow : Fraction
-        Part of its bandwidth that a link keeps, from 0 (it is lost) to below 1. Ranks and switches are always lost.
+    The instance is a network of links with a collective of all ranks. ``slow`` is the part of its bandwidth that a link
+    keeps, from 0 (it is lost) to below 1; ranks and switches are always lost.
     """
     network = instance.network
     if not isinstance(network, Topology) or instance.demand is None or instance.demand.ranks is not None:
@@ -148,7 +136,12 @@ def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: B
     if len(network.links) > MAX_LINKS:
         raise Unsupported(f"{len(network.links):,} links; expected at most {MAX_LINKS:,}")
     root = network.ranks[0] if instance.demand.collective.rooted else None
-    cases = {"link": _links(network, root, slow, budget), "rank": _ranks(network), "switch": _switches(network)}
+    ranks, switches = network.ranks, [node.name for node in network.nodes if node.kind is NodeKind.SWITCH]
+    cases: dict[str, Iterable[tuple[tuple[str, ...], list[Edit]]]] = {
+        "link": _links(network, root, slow, budget),
+        "rank": (((name,), [_without_rank(rank, len(ranks))]) for rank, name in enumerate(ranks)),
+        "switch": (((name,), [Edit("--without-node", name)]) for name in switches),
+    }
     for kind in kinds:
         for number, (names, edits) in enumerate(cases[kind]):
             if budget.is_exhausted:
@@ -233,14 +226,6 @@ def _links(
         yield tuple(" - ".join(pair) for pair in names), [edit]
 
 
-def _ranks(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
-    for rank, name in enumerate(network.ranks):
-        others = [(0, rank - 1), (rank + 1, len(network.ranks) - 1)]
-        text = ",".join(f"{low}-{high}" for low, high in others if low <= high)
-        yield (name,), [Edit("--ranks", text)]
-
-
-def _switches(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
-    for node in network.nodes:
-        if node.kind is NodeKind.SWITCH:
-            yield (node.name,), [Edit("--without-node", node.name)]
+def _without_rank(rank: int, ranks: int) -> Edit:
+    others = [(0, rank - 1), (rank + 1, ranks - 1)]
+    return Edit("--ranks", ",".join(f"{low}-{high}" for low, high in others if low <= high))

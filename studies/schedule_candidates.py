@@ -42,6 +42,7 @@ from ..schedules.multirail import to_sends
 from ..schedules.simulate.pipeline import Pipeline, pipeline
 from ..schedules.verify import verify
 from .fastest_by_size import SAME, sizes_between
+from .inputs import Spec, load, seconds_or_none
 
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
@@ -228,6 +229,14 @@ def whole_size(text: str, option: str) -> int:
     return int(size)
 
 
+def size_ends(first: str, last: str, *options: str) -> tuple[int, int]:
+    """Parse the smallest and the largest size, given by one or two options."""
+    low, high = (whole_size(text, option) for text, option in zip((first, last), options, strict=True))
+    if low > high:
+        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source=options[0])
+    return low, high
+
+
 def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
     """Return a machine of nodes and links, and its only collective."""
     posed = with_demand(instance, collective, None, None)
@@ -239,6 +248,23 @@ def machine_and_collective(instance: Instance, collective: str | None) -> tuple[
     if posed.demand.collective is Collective.POINT_TO_POINT:
         raise InputError(f"point_to_point; expected one of {', '.join(MSCCL_COLLECTIVES)}", source="--collective")
     return posed, posed.demand.collective
+
+
+def choice_of(
+    spec: Spec,
+    collective: str | None,
+    first: int,
+    last: int,
+    models: str,
+    chunks: str | Sequence[int],
+    time_limit_s: float | None,
+    run_limit_s: float | None,
+) -> Choice:
+    """Return the selection problem that arguments of a verb state, with ``models`` and ``chunks`` as lists."""
+    items, numbers = items_of(models), counts_of(chunks)
+    limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
+    posed, kind = machine_and_collective(load(spec), collective)
+    return Choice(posed, kind, first, last, items, numbers, *limits)
 
 
 @dataclass

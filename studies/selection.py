@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -22,8 +22,8 @@ from ..exchange.msccl.program import Algorithm
 from ..exchange.nccl import algorithm_of, tuner_text
 from ..schedules.completion import OF_FORESTS, OF_SCHEDULES
 from ..schedules.files import write_schedule
-from .fastest_by_size import Span, fastest, limit_spans, sizes_between
-from .inputs import Spec, load, seconds_or_none, whole
+from .fastest_by_size import fastest, limit_spans, sizes_between
+from .inputs import Spec, whole
 from .schedule_candidates import (
     DEFAULT_CHUNKS,
     DEFAULT_MODELS,
@@ -31,11 +31,9 @@ from .schedule_candidates import (
     Candidates,
     Choice,
     candidates,
-    counts_of,
+    choice_of,
     distinct_candidates,
-    items_of,
-    machine_and_collective,
-    whole_size,
+    size_ends,
 )
 
 SCHEMA = "cwb-select/1"
@@ -128,18 +126,10 @@ def _range(one: SelectedSchedule) -> dict[str, Any]:
 
 
 def select_schedules(choice: Choice, found: Candidates, target: Target, most: int | None = None) -> Selection:
-    """Choose, for every size, the fastest candidate whose program fits the runtime.
+    """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
-    Candidates with the same program, such as one with joined chunks and one without chunks, count as one.
-
-    Parameters
-    ----------
-    found : Candidates
-        All candidates; those that do not fit are left out.
-    target : Target
-        The runtime; sizes are those of the choice.
-    most : int, optional
-        Limit on the number of files; by default :data:`MOST_FILES`, or the limit of the runtime.
+    Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
+    most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
     """
     left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
     some = distinct_candidates(found, choice)
@@ -155,24 +145,18 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
             (pair for pair in combinations(winners, 2) if len({programs[one].gpus for one in pair}) == 1), None
         )
         if twins is None:
-            ranges = tuple(_ranges(choice, target.dialect, [(span, some[span.curve]) for span in spans], programs))
-            return Selection(choice, target.dialect, ranges, tuple(some), left_out | found.left_out, found)
+            ranges = []
+            for number, (first, last, curve) in enumerate(spans, start=1):
+                name = f"{choice.kind.name}-{number}-{some[curve].item.model}"
+                program = for_sizes(programs[some[curve]], name, first, last, target.dialect)
+                ranges.append(SelectedSchedule(first, last, some[curve], program))
+            return Selection(choice, target.dialect, tuple(ranges), tuple(some), left_out | found.left_out, found)
         joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
         some.remove(twins[1])
     why = "; ".join(f"{label}: {text}" for label, text in list((left_out | found.left_out).items())[:3])
     raise InputError(f"no schedule of {choice.kind.name} can be used" + (f" ({why}, ...)" if why else ""))
-
-
-def _ranges(
-    choice: Choice, dialect: Dialect, spans: list[tuple[Span, Candidate]], programs: Mapping[Candidate, Algorithm]
-) -> Iterator[SelectedSchedule]:
-    for number, (span, one) in enumerate(spans, start=1):
-        name = f"{choice.kind.name}-{number}-{one.item.model}"
-        yield SelectedSchedule(
-            span.first, span.last, one, for_sizes(programs[one], name, span.first, span.last, dialect)
-        )
 
 
 def _fits(one: Candidate, target: Target, programs: dict[Candidate, Algorithm], left_out: dict[str, str]) -> bool:
@@ -211,8 +195,6 @@ def select(
     ----------
     output : str or Path, optional
         A new folder for programs, schedules, a table and a plot; None writes nothing.
-    models : str
-        Methods to run, such as ``"ring, dbt, forestcoll k=2"``.
     dialect, proto, placement, instances
         Properties of the programs as in :func:`export_msccl`.
     files : int, optional
@@ -221,18 +203,13 @@ def select(
     folder = None if output is None else Path(output)
     if folder is not None:
         check_new(folder)
-    first, last = whole_size(min_bytes, "--min-bytes"), whole_size(max_bytes, "--max-bytes")
-    if first > last:
-        raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--min-bytes")
+    first, last = size_ends(min_bytes, max_bytes, "--min-bytes", "--max-bytes")
     check_name(proto, PROTOCOLS, "--proto")
     check_name(placement, PLACEMENTS, "--placement")
     copies = whole(instances, "instances", 1, 128)
     target = Target(dialect_of(dialect), "cwb", proto, copies, placement, first, last)
-    items, numbers = items_of(models), counts_of(chunks)
     most = None if files is None else whole(files, "files", 1, 1024)
-    limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
-    posed, kind = machine_and_collective(load(instance), collective)
-    choice = Choice(posed, kind, first, last, items, numbers, *limits)
+    choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     found = candidates(choice, progress)
     progress("comparing, and writing programs")
     chosen = select_schedules(choice, found, target, most)
@@ -248,8 +225,20 @@ def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> No
     from ..reports.plots.studies import draw_selection
     from ..reports.studies import selection_csv, selection_markdown
 
-    _write_programs(made, folder, chosen)
-    _write_schedules(made, chosen)
+    programs, schedules = made / "algorithms", made / "schedules"
+    programs.mkdir()
+    schedules.mkdir()
+    for one in chosen.ranges:
+        (programs / one.file).write_bytes("".join(xml_text(one.algorithm)).encode())
+        best = one.candidate
+        extra = {"model": best.item.model, "options": dict(best.item.options)}
+        write_schedule(schedules / f"{one.algorithm.name}.json", best.instance, best.answer, None, extra)
+    checked = [check_file(programs / one.file, [chosen.dialect]) for one in chosen.ranges]
+    for fault in faults(checked, chosen.choice.first, chosen.choice.last, chosen.dialect)[:1]:
+        raise InputError(f"the files do not pass the check: {fault}")
+    if not chosen.dialect.placed:
+        listed = [(folder / "algorithms" / one.file, one.algorithm) for one in chosen.ranges]
+        (made / "msccl.conf").write_bytes(config_text(listed).encode(errors="surrogateescape"))
     plain = chosen.to_json()
     records = (json.dumps(record.to_json(), allow_nan=False) for record in chosen.found.records)
     texts = {
@@ -263,25 +252,3 @@ def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> No
         if text is not None:
             (made / name).write_bytes(text.encode(errors="backslashreplace"))
     (made / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))
-
-
-def _write_programs(made: Path, folder: Path, chosen: Selection) -> None:
-    programs = made / "algorithms"
-    programs.mkdir()
-    for one in chosen.ranges:
-        (programs / one.file).write_bytes("".join(xml_text(one.algorithm)).encode())
-    checked = [check_file(programs / one.file, [chosen.dialect]) for one in chosen.ranges]
-    for fault in faults(checked, chosen.choice.first, chosen.choice.last, chosen.dialect)[:1]:
-        raise InputError(f"the files do not pass the check: {fault}")
-    if not chosen.dialect.placed:
-        listed = [(folder / "algorithms" / one.file, one.algorithm) for one in chosen.ranges]
-        (made / "msccl.conf").write_bytes(config_text(listed).encode(errors="surrogateescape"))
-
-
-def _write_schedules(made: Path, chosen: Selection) -> None:
-    schedules = made / "schedules"
-    schedules.mkdir()
-    for one in chosen.ranges:
-        candidate = one.candidate
-        extra = {"model": candidate.item.model, "options": dict(candidate.item.options)}
-        write_schedule(schedules / f"{one.algorithm.name}.json", candidate.instance, candidate.answer, None, extra)

@@ -50,17 +50,12 @@ def sensitivity(
 ) -> Sensitivity:
     """Differentiate the proved bound of an instance with respect to its bandwidths.
 
-    Parameters
-    ----------
-    request : Request
-        Method or formulation, solver, options and limits; the time limit is for all solves together.
+    The time limit of the request is for all solves together.
 
     Raises
     ------
     Unsupported
         If the method does not support the instance, proves no time for it, or there is no bandwidth to change.
-    SolverUnavailable
-        If the solver is missing.
     """
     method = registry.get(request.model)
     with locate_errors(source="-O"):

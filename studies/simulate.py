@@ -99,7 +99,6 @@ def _completion(file: ScheduleFile, options: SimulationOptions) -> Completion | 
 
 
 def _pieces_of(completion: Completion | None) -> int:
-    """Return the number of pieces per tree; 1 without trees."""
     return 1 if completion is None else completion.pieces or 1
 
 

@@ -15,20 +15,21 @@ from ..core.budget import Progress, Start, ignore
 from ..core.equal_steps import StreamedSteps, TranslatedTrees
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported
 from ..core.files import write_whole
+from ..core.record import RunRecord, append_record
 from ..core.schedule import Schedule, StepSchedule
 from ..core.trees import Forest, TreeOrbits, TreePacking
-from ..schedules.files import ANSWER_SCHEMA, Written, forest_data, write_schedule
+from ..harness.clock import WallClock
+from ..harness.interrupt import command_limits
+from ..schedules.files import ANSWER_SCHEMA, ScheduleFile, Written, forest_data, read_schedule, write_schedule
 from ..schedules.multirail import to_sends
 from ..schedules.placement import write_placement
 
 if TYPE_CHECKING:
     from ..core.explanation import Explanation
     from ..core.instance import Instance
-    from ..core.record import RunRecord
     from ..core.sensitivity import Sensitivity
     from ..harness import FinishedRun
     from ..harness.request import Request
-    from ..schedules.files import ScheduleFile
 
 MAX_PRINTED_EDGES = 100_000  #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MAX_PRINTED_SLOTS = 100_000  #: A placement with more slots is printed as their number; ``-o`` writes it whole.
@@ -144,8 +145,6 @@ class Findings:
 
 def start_of(given: ScheduleFile | str | Path) -> Start:
     """Return the answer of a schedule file as the start of a search."""
-    from ..schedules.files import read_schedule
-
     file = read_schedule(Path(given)) if isinstance(given, str | Path) else given
     return Start(file.instance, file.answer)
 
@@ -163,16 +162,7 @@ def finish_run(
     progress: Progress = ignore,
     notice: Progress = ignore,
 ) -> tuple[RunRecord, Findings]:
-    """Write the answer of a run, study it, and append its record, also where the study fails.
-
-    Parameters
-    ----------
-    progress, notice : callable
-        Called with lines of progress, and with what a user has to know.
-    """
-    from ..core.record import append_record
-    from ..harness.clock import WallClock
-
+    """Write the answer of a run, study it, and append its record, also where the study fails."""
     record, found = done.record, Findings()
     try:
         if output is not None and done.answer is not None:
@@ -198,8 +188,7 @@ def _run_studies(
     progress: Progress,
     notice: Progress,
 ) -> Findings:
-    from ..harness.clock import WallClock
-    from ..harness.interrupt import command_limits
+    from ..reports.plots import write_plot
     from .explain import explain
     from .sensitivity import sensitivity
 
@@ -215,7 +204,9 @@ def _run_studies(
         if sensitive:
             found = replace(found, sensitivity=sensitivity(instance, request, progress))
         if picture is not None and found.sensitivity is not None and done.instance is not None:
-            draw(picture, done.instance, found.sensitivity)
+            from ..reports.plots.schedule_trees import draw_sensitivity
+
+            write_plot(picture, draw_sensitivity, done.instance.network, found.sensitivity)
     except (OutOfTime, Unsupported) as error:
         notice(f"{asked}: {error}")
     except CwbError as error:
@@ -228,12 +219,3 @@ def _run_studies(
         notice("interrupted; what the run has found is kept")
         found = replace(found, interrupted=True)
     return found
-
-
-def draw(path: Path, instance: Instance, worth: Sensitivity) -> None:
-    """Draw the network with its sensitivities."""
-    from ..reports.plots import plot_format
-    from ..reports.plots.look import draw_as
-    from ..reports.plots.schedule_network import draw_sensitivity
-
-    write_whole(path, draw_as(plot_format(path), draw_sensitivity, instance.network, worth))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -15,7 +15,6 @@ from ..core.answers import BandwidthPlan
 from ..core.budget import Progress, ignore
 from ..core.errors import InputError, Unsupported, did_you_mean, locate_errors
 from ..core.fabric import Block, Dimension, Fabric, WiredFabric
-from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.network_views import to_wired_fabric
 from ..core.record import RunRecord
@@ -36,32 +35,6 @@ ALL = "all"  #: A group of all NPUs.
 
 
 @dataclass(frozen=True)
-class TrainingRequest:
-    """Training to simulate, and its options."""
-
-    #: Name of a workload of the instance, a shipped one, or a file; None is the instance's only one.
-    workload: str | None = None
-    #: A degree, a span such as ``4x4x1x1``, or ``all``, of each group; degrees are mapped innermost first.
-    groups: Mapping[str, str] = field(default_factory=dict)
-    #: ``methods`` and ``options``: sources of the seconds of collectives, and options of the methods
-    #: (:class:`CollectiveTimes`).
-    methods: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    chunks: int = 1
-    #: ``bandwidth_Bps`` and ``latency_s``: bandwidths and latencies of the dimensions, in place of the instance's.
-    bandwidth_Bps: Sequence[Fraction] | None = None
-    latency_s: Sequence[Fraction] | None = None
-    #: Method that designs the bandwidths, such as ``libra``; its options are among ``options``.
-    design: str | None = None
-    plan: Plan = field(default_factory=Plan)
-    loop: Loop | None = None
-    #: Sizes of gradient buckets to try, of which the best is used; if empty, that of the plan.
-    buckets: Sequence[Fraction] = ()
-    seed: int = 0
-    time_limit_s: float | None = None
-
-
-@dataclass(frozen=True)
 class Training:
     """A simulated iteration with the times of its collectives."""
 
@@ -72,64 +45,72 @@ class Training:
     tried_s: Mapping[Fraction, Fraction]  #: Seconds of the iteration by bucket size.
 
 
-def train(instance: Instance, request: TrainingRequest, progress: Progress = ignore) -> Training:
-    """Simulate an iteration.
+def train(
+    instance: Instance,
+    asked: TrainingOptions,
+    progress: Progress = ignore,
+    *,
+    chunks: int = 1,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+) -> Training:
+    """Simulate an iteration; raise Unsupported if a method does not support a collective.
 
-    Raises
-    ------
-    Unsupported
-        If a method does not support a collective.
+    ``chunks`` are those of each rank's part of a collective; ``seed`` and ``time_limit_s`` are of each run of a method.
     """
-    shape, workload = _workload(instance, request)
-    methods = checked_methods(request.methods, workload.groups)
-    for name in request.options:
-        if name not in (*methods.values(), request.design):
+    shape, workload = _workload(instance, asked)
+    methods = checked_methods(asked.method, workload.groups)
+    for name in asked.options:
+        if name not in (*methods.values(), asked.design):
             raise InputError(f"options of {name!r}, which is neither a --method nor the --design", source="-O")
-    network = _network(instance, request, progress)
+    network = _network(instance, asked, progress, seed, time_limit_s)
     times = CollectiveTimes(
         instance.with_changes(network=network, demand=None, also=(), workloads=(), transformers=(), cost_model=None),
         shape,
         workload.groups,
         methods,
-        request.options,
-        request.chunks,
-        request.seed,
-        request.time_limit_s,
+        asked.options,
+        chunks,
+        seed,
+        time_limit_s,
         progress,
     )
-    plan = replace(request.plan, loop=request.loop or Loop(workload.loop.value))
+    loop = Loop(asked.loop or ("ddp" if asked.bucket else workload.loop.value))
+    plan = Plan(
+        loop, streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline)
+    )
     used: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
-    for size in request.buckets or (plan.bucket_bytes,):
-        asked: dict[TimedCollective, None] = {}
-        iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), _recording_cost(times, asked))
-        used.append((iteration, tuple(asked)))
+    for size in asked.bucket or (plan.bucket_bytes,):
+        needed: dict[TimedCollective, None] = {}
+        iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), _recording_cost(times, needed))
+        used.append((iteration, tuple(needed)))
     best, collectives = min(used, key=lambda each: each[0].seconds)
     tried = {each.plan.bucket_bytes: each.seconds for each, _ in used}
     return Training(times.instance, workload, best, collectives, tried)
 
 
-def _recording_cost(times: CollectiveTimes, asked: dict[TimedCollective, None]) -> Any:
+def _recording_cost(times: CollectiveTimes, needed: dict[TimedCollective, None]) -> Any:
     def cost(communication: Any) -> Fraction:
         seconds = times(communication)
-        asked[times.made[communication]] = None
+        needed[times.made[communication]] = None
         return seconds
 
     return cost
 
 
-def _workload(instance: Instance, request: TrainingRequest) -> tuple[Fabric, Workload]:
+def _workload(instance: Instance, asked: TrainingOptions) -> tuple[Fabric, Workload]:
     own = {each.name: each for each in instance.training()} if isinstance(instance.network, Fabric) else {}
-    name = request.workload
+    name = asked.workload
     if name is None:
         if len(own) != 1:
             has = f"trains {', '.join(own)}" if own else "has no workload"
             raise InputError(f"missing, and the instance {has}; expected one such as gpt-3", source="--workload")
         name = next(iter(own))
-    if name in own and not request.groups:
+    if name in own and not asked.group:
         return instance.fabric, own[name]
     with locate_errors(source="--workload"):
         file = find_workload(name)
-    shape, groups = _groups(instance.network, request.groups, file)
+    shape, groups = _groups(instance.network, asked.group, file)
     layers = tuple(build_layer(layer) for layer in file.layers)
     for layer in layers:
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
@@ -173,14 +154,12 @@ def _groups(network: Fabric | Topology, given: Mapping[str, str], file: Workload
                 check_span(tuple(span), shape)
             mapped[name] = tuple(span)
         for name, parts in over.items():
-            mapped[name] = _union(shape, mapped, parts)
+            mapped[name] = (
+                shape.sizes
+                if parts is None
+                else tuple(prod(mapped[n][d] for n in parts) for d in range(len(shape.sizes)))
+            )
     return shape, mapped
-
-
-def _union(shape: Fabric, mapped: Mapping[str, Span], parts: tuple[str, ...] | None) -> Span:
-    if parts is None:
-        return shape.sizes
-    return tuple(prod(mapped[name][d] for name in parts) for d in range(len(shape.sizes)))
 
 
 def _count(text: str) -> int:
@@ -189,65 +168,48 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _network(instance: Instance, request: TrainingRequest, progress: Progress) -> Fabric | Topology:
+def _network(
+    instance: Instance, asked: TrainingOptions, progress: Progress, seed: int, time_limit_s: float | None
+) -> Fabric | Topology:
     network = instance.network
     if not isinstance(network, Fabric):
-        for given, option in ((request.bandwidth_Bps, "--bandwidth"), (request.design, "--design")):
+        for given, option in ((asked.bandwidth, "--bandwidth"), (asked.design, "--design")):
             if given is not None:
                 raise InputError("given for links; expected it with dimensions such as RI(4)_SW(32)", source=option)
         return network
-    rates = request.bandwidth_Bps
-    if request.design is not None:
+    rates = asked.bandwidth
+    if asked.design is not None:
         if rates is not None:
             raise InputError("given together with --bandwidth; expected one of them", source="--design")
-        rates = _design_bandwidths(instance, request, progress)
+        options = asked.options.get(asked.design, {})
+        rates = _design_bandwidths(
+            instance, Request(asked.design, options=options, seed=seed, time_limit_s=time_limit_s), progress
+        )
     if rates is None and instance.design is not None and not isinstance(network, WiredFabric):
         text = "missing, and the instance is a design without bandwidths; expected it, or --design libra"
         raise InputError(text, source="--bandwidth")
     known = to_wired_fabric(network)
     zero = (Fraction(0),) * len(network.dimensions)
-    latency = request.latency_s or (zero if rates is not None else known.latency_s)
+    latency = asked.latency or (zero if rates is not None else known.latency_s)
     with locate_errors(source="--bandwidth"):
         return WiredFabric(network.dimensions, tuple(rates or known.bandwidth_Bps), tuple(latency))
 
 
-def _design_bandwidths(instance: Instance, request: TrainingRequest, progress: Progress) -> tuple[Fraction, ...]:
-    name = str(request.design)
-    asked = Request(name, options=request.options.get(name, {}), seed=request.seed, time_limit_s=request.time_limit_s)
+def _design_bandwidths(instance: Instance, request: Request, progress: Progress) -> list[Fraction]:
     stop = threading.Event()
-    done = run(instance, asked, stop=stop)
+    done = run(instance, request, stop=stop)
     if stop.is_set():
         raise KeyboardInterrupt
     if not isinstance(done.answer, BandwidthPlan) or done.record.verified is not True:
-        raise Unsupported(f"{name}: {done.record.message or 'no bandwidths'}")
-    progress(f"{name}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
-    return tuple(Fraction(rate) for rate in done.answer.bandwidth_Bps)
+        raise Unsupported(f"{request.model}: {done.record.message or 'no bandwidths'}")
+    progress(f"{request.model}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
+    return list(map(Fraction, done.answer.bandwidth_Bps))
 
 
-def request_of(asked: TrainingOptions, chunks: int, seed: int, time_limit_s: float | None) -> TrainingRequest:
-    """Convert options to a request; buckets without a loop select the loop that has them."""
-    plan = Plan(streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline))
-    return TrainingRequest(
-        asked.workload,
-        asked.group,
-        asked.method,
-        asked.options,
-        chunks,
-        asked.bandwidth,
-        asked.latency,
-        asked.design,
-        plan,
-        Loop(asked.loop) if asked.loop else Loop.DDP if asked.bucket else None,
-        asked.bucket,
-        seed,
-        time_limit_s,
-    )
-
-
-def training_record(instance: str, request: TrainingRequest) -> RunRecord:
+def training_record(instance: str, asked: TrainingOptions, chunks: int, seed: int, limit_s: float | None) -> RunRecord:
     """Simulate an iteration on a named instance, and return a record whose metrics are the :func:`measures`."""
     clock, started_at = WallClock(), time_stamp()
-    made = train(load(instance), request)
+    made = train(load(instance), asked, chunks=chunks, seed=seed, time_limit_s=limit_s)
     found = measures(made)
     return RunRecord(
         cwb_version=cwb_version(),
@@ -259,7 +221,7 @@ def training_record(instance: str, request: TrainingRequest) -> RunRecord:
         solver=None,
         solver_version=None,
         options={},
-        seed=request.seed,
+        seed=seed,
         threads=1,
         status="feasible",
         objective=found["iteration_s"],
@@ -276,7 +238,8 @@ def measures(training: Training) -> dict[str, Any]:
     """Return the results as plain data (``cwb-training/1``)."""
     iteration, plan = training.iteration, training.iteration.plan
     path, busiest = iteration.bounds_s
-    bound = max(path, busiest)
+    bound, network = max(path, busiest), training.instance.network
+    rates = [float(rate / 10**9) for rate in network.bandwidth_Bps] if isinstance(network, WiredFabric) else None
     return {
         "schema": "cwb-training/1",
         "instance": training.instance.name,
@@ -298,7 +261,7 @@ def measures(training: Training) -> dict[str, Any]:
         "communication_s": {what: float(s) for what, s in sorted(iteration.communication_s.items())},
         "spent_s": {what: float(s) for what, s in iteration.mean_breakdown_s.items()},
         "exposed_s": float(iteration.exposed_s),
-        "bandwidth_GBps": _bandwidths(training.instance),
+        "bandwidth_GBps": rates,
         "collectives": [
             {
                 "collective": each.communication.collective.name,
@@ -317,8 +280,7 @@ def measures(training: Training) -> dict[str, Any]:
 
 def draw_timeline(path: Path, made: Training) -> None:
     """Draw the tasks of an iteration over time."""
-    from ..reports.plots import plot_format
-    from ..reports.plots.look import draw_as
+    from ..reports.plots import write_plot
     from ..reports.plots.studies import Bar
     from ..reports.plots.studies import draw_timeline as draw
 
@@ -331,9 +293,4 @@ def draw_timeline(path: Path, made: Training) -> None:
         row = f"{stage}{task.stream or task.what}"
         bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
     title = f"{made.workload.name} on {made.instance.name}"
-    write_whole(path, draw_as(plot_format(path), draw, title, bars))
-
-
-def _bandwidths(instance: Instance) -> list[float] | None:
-    network = instance.network
-    return [float(rate / 10**9) for rate in network.bandwidth_Bps] if isinstance(network, WiredFabric) else None
+    write_plot(path, draw, title, bars)

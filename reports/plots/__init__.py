@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InputError, one_of
+from ...core.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,18 +23,18 @@ PLOTS: Mapping[str, tuple[str, str]] = {
     ),
     "libra-speedup": ("libra:draw_speedup", "a panel for each objective"),
     "performance-profile": (
-        "profile:draw",
+        "ledger:draw_profile",
         "panels of own times, of completion times, and of objectives by time model",
     ),
-    "time-size": ("sizes:draw_time_size", "own times against the variables of the largest model passed to a solver"),
-    "scaling": ("sizes:draw_scaling", "own times against ranks, with the fitted exponent of each method"),
-    "bandwidth": ("sizes:draw_bandwidth", "the panels with the most runs of at least two sizes"),
+    "time-size": ("ledger:draw_time_size", "own times against the variables of the largest model passed to a solver"),
+    "scaling": ("ledger:draw_scaling", "own times against ranks, with the fitted exponent of each method"),
+    "bandwidth": ("ledger:draw_bandwidth", "the panels with the most runs of at least two sizes"),
     "gap-time": (
-        "gaps:draw_time",
+        "ledger:draw_time",
         "a point for each method: geometric mean time and mean gap over its answered problems",
     ),
     "gap-heatmap": (
-        "gaps:draw_heatmap",
+        "ledger:draw_heatmap",
         "a cell for each method and problem: its gap in percent, or the mark in its place",
     ),
 }
@@ -63,6 +64,13 @@ def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
     module, attribute = PLOTS[name][0].split(":")
     draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
     return draw
+
+
+def write_plot(path: Path, draw: Callable[..., Figure], *arguments: Any) -> None:
+    """Draw a figure in the common style, and write it in the format that the file's suffix names."""
+    from .look import draw_as
+
+    write_whole(path, draw_as(plot_format(path), draw, *arguments))
 
 
 def plot_format(path: Path) -> str:

@@ -16,7 +16,7 @@ from ...core.trace import Trace
 from .look import COLOURS
 from .network_layout import places_of
 from .schedule_time import Bars, assign_lanes, busiest
-from .schedule_view import Traffic, loads
+from .schedule_traffic import Traffic, loads
 
 HOPS = 50_000  #: Bars that a page has at most.
 
@@ -29,14 +29,8 @@ LINKS, NODES = 2_000, 256  #: Links and rows of the heat map that it has at most
 def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int = HOPS) -> bytes:
     """Make the page: the network with moving chunks, a Gantt chart of the links, heat maps of their loads.
 
-    The file is the same for the same schedule.
-
-    Parameters
-    ----------
-    bound_s : float, optional
-        Proved lower bound on the completion time.
-    most : int
-        Bars to show at most; beyond, neighbours on a link are merged, and the page says so.
+    The file is the same for the same schedule. ``bound_s`` is a proved lower bound on the completion time. Of more bars
+    than ``most``, neighbours on a link are merged, and the page says so.
     """
     links = max(1, min(LINKS, most // 2))
     bars = busiest(traffic, trace, links)
@@ -79,10 +73,11 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
             "used": [_digits(v) for v in used.matrix[source, target].tolist()],
         },
     }
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)  # no text in it may end the surrounding element
     parts = {
         "TITLE": markup(printable(traffic.title)),
         "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
-        "DATA": _embed_json(data),
+        "DATA": text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e"),
         "SCRIPT": "".join(
             files("cwb.reports.plots").joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
         ),
@@ -126,14 +121,7 @@ def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
     }
 
 
-def _embed_json(data: Any) -> str:
-    """Serialize data so that no text in it can end the surrounding element."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-
-
 def _digits(value: float) -> float:
-    """Round to the digits that are visible."""
     return float(f"{value:.9g}")
 
 
@@ -173,5 +161,4 @@ def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[s
 
 
 def _by_bar(what: np.ufunc, column: Floats, first: Ints) -> Floats:
-    """Reduce the values of every bar's hops to one."""
     return np.asarray(what.reduceat(column, first) if len(first) else column, dtype=np.float64)

@@ -13,11 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...core.record import RunRecord
-from ..libra import PERF, PERF_PER_COST, LibraRun, bandwidth_GBps, libra_runs, network_name, workload_name
 from ..numbers import MISSING, mark_of, natural, number
-from ..records import latest
-from .look import COLOURS, COLUMN_IN, HATCHES, LINES, MARKERS, new_figure, short
-from .series import no_records_error
+from ..runs import latest
+from ..tables.libra import PERF, PERF_PER_COST, LibraRun, bandwidth_GBps, libra_runs, network_name, workload_name
+from .look import COLOURS, COLUMN_IN, HATCHES, LINES, MARKERS, new_figure, no_records_error, short
 
 
 def _latest_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
@@ -72,7 +71,6 @@ def draw_speedup(records: Sequence[RunRecord]) -> Figure:
 
 
 def _colour(workload: int) -> dict[str, Any]:
-    """Return the style of a workload's colour; the second round of colours has hollow markers."""
     colour = COLOURS[workload % 8]
     return {"color": colour, "markerfacecolor": "white" if workload // 8 % 2 else colour}
 
@@ -145,7 +143,6 @@ def _shares(run: LibraRun | None) -> list[float] | None:
 
 
 def _draw_panel(axes: Axes, panel: _Panel) -> int:
-    """Draw the bars of one network, and return its number of dimensions."""
     places: list[float] = []
     count = max(len(s) for runs in panel.values() for run in runs.values() if (s := _shares(run)) is not None)
     for w, (workload, runs) in enumerate(panel.items()):

@@ -1,20 +1,32 @@
-"""Common style of all plots: a paper's column, legible without colours, the same bytes for the same records."""
+"""Common style of all plots: a paper's column, legible without colours, the same bytes for the same records.
+
+In every plot of a ledger, a method has one stroke, and the legend stands below.
+"""
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from math import ceil, log10
+from textwrap import fill
+from typing import Any, TypeVar
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from ...core.errors import InputError
+from ...core.record import RunRecord
 from ...core.text import printable
+from ..numbers import natural
+from ..runs import LedgerRun
 
 COLUMN_IN = 3.4  #: Width of a column of a two-column paper, in inches.
 
@@ -106,3 +118,119 @@ def to_bytes(figure: Figure, form: str) -> bytes:
     if form == "svg":  # matplotlib repeats names in comments
         return printable(stream.getvalue().decode(), lines=True).encode()
     return stream.getvalue()
+
+
+_T = TypeVar("_T", str, tuple[str, str, float])
+
+MOST = 16  #: Series that a plot has at most, those with the most runs first: of more a reader can tell none.
+_DECADES = (0.7, 2.2)  #: Decades of an axis below which its ticks are even, and below which they are at 1, 2 and 5.
+LETTERS = 34  #: Letters of a name in the legend.
+
+
+def series_name(run: LedgerRun, solvers: bool) -> str:
+    """Return the name of the method, with its solver if solvers differ."""
+    return f"{run.method}, {run.record.solver}" if solvers and run.record.solver else run.method
+
+
+def drawable(value: float | None) -> bool:
+    """Return whether a value is a positive number that fits on a logarithmic axis."""
+    return value is not None and 1e-15 < value < 1e15
+
+
+def several_solvers(runs: Iterable[LedgerRun]) -> bool:
+    """Return whether some method was run with more than one solver."""
+    seen: dict[str, set[str | None]] = {}
+    for run in runs:
+        seen.setdefault(run.method, set()).add(run.record.solver)
+    return any(len(solvers) > 1 for solvers in seen.values())
+
+
+def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Assign every series its label, colour, line and marker; the second round of the colours has hollow markers."""
+    found: dict[str, dict[str, Any]] = {}
+    for index, name in enumerate(sorted(set(names), key=natural)):
+        colour = COLOURS[index % 7]
+        found[name] = {
+            "label": short(name, LETTERS),
+            "color": colour,
+            "marker": MARKERS[index % 8],
+            "linestyle": LINES[index % 4],
+            "markerfacecolor": "white" if index // 7 % 2 else colour,
+        }
+    return found
+
+
+def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
+    """Return the most frequent names in natural order."""
+    counts: dict[_T, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    kept = sorted(counts, key=lambda name: (-counts[name], _in_order(name)))[:most]
+    return sorted(kept, key=_in_order)
+
+
+def _in_order(name: str | tuple[str | float, ...]) -> list[tuple[Any, ...]]:
+    return [natural(part) for part in ([name] if isinstance(name, str) else name)]
+
+
+def panels(count: int, labels: int, height_in: float = 1.9) -> tuple[Figure, list[Axes]]:
+    """Make a figure of stacked panels, with room for a legend of so many lines."""
+    figure = new_figure(0.35 + height_in * count + 0.13 * labels)
+    grid = figure.subplots(count, 1, squeeze=False)
+    return figure, list(grid[:, 0])
+
+
+def legend_lines(names: Sequence[str]) -> int:
+    """Return the number of lines of a legend of the names."""
+    return ceil(len(names) / legend_columns(names))
+
+
+def legend_columns(names: Sequence[str]) -> int:
+    """Return the number of legend columns that fit below a figure."""
+    longest = max((len(short(name, LETTERS)) for name in names), default=1)
+    return max(1, min(4, 64 // (longest + 8)))
+
+
+def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], **changes: Any) -> None:
+    """Add the legend below the panels."""
+    handles = [Line2D([], [], **{**styles[name], **changes}) for name in names]
+    columns = legend_columns([styles[name]["label"] for name in names])
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.4)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Write the ticks of a logarithmic axis as plain numbers, without math text."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def enough_ticks(axis: Axis) -> None:
+    """Tick a logarithmic axis by decades, or more closely if these are too few; call it after everything is drawn."""
+    low, high = sorted(axis.get_view_interval())
+    decades = log10(high / low)
+    if decades < _DECADES[0]:
+        axis.set_major_locator(MaxNLocator(4))
+    elif decades < _DECADES[1]:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    plain_ticks(axis)
+
+
+def count_text(count: int, what: str) -> str:
+    """Format a count with its noun."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def more_series(count: int) -> str:
+    """Count the series left out; empty without any."""
+    return f"{count} more series are not shown" if count else ""
+
+
+def write_omissions(figure: Figure, *parts: str) -> None:
+    """Write above the plot what it leaves out."""
+    if said := [part for part in parts if part]:
+        figure.suptitle(fill("; ".join(said), 62), fontsize=6)
+
+
+def no_records_error(name: str, records: Sequence[RunRecord], expected: str) -> InputError:
+    """Return the error for a plot that no record fits."""
+    return InputError(f"none of {len(records)} records fits; expected {expected}", source=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, pi, sqrt
 
@@ -17,6 +17,8 @@ _STEPS, _STARTS = 300, 12  #: Steps of the majorization, and starts that it is t
 
 #: Rounds in which nodes are pushed off links, the distance that they should have, and what a round does of the way.
 _PUSHES, _CLEAR, _SHARE = 200, 0.5, 0.15
+
+_SAMPLES = 41  #: Points of an arc.
 
 _BETWEEN = 1.6  #: Space between boxes, in distances between neighbours.
 
@@ -36,7 +38,7 @@ def layout(topology: Topology) -> Layout:
 
     Boxes are recognized by names: ``box0.gpu3`` is in ``box0``. Boxes with the same wiring look alike.
     """
-    boxes = _boxes(topology)
+    boxes = _group_boxes(_by_names(topology) or dict.fromkeys(range(len(topology.nodes)), ""))
     ranks = set(topology.rank_nodes)
     known: dict[tuple[object, ...], Floats] = {}
     shapes: list[Floats] = []
@@ -57,18 +59,6 @@ def layout(topology: Topology) -> Layout:
         for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
             places[node] = (x + column * widths, y - row * heights)
     return Layout(places, boxes)
-
-
-def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """Group nodes by the first part of their names; one box if a rank's name has one part only."""
-    if not all("." in name for name in topology.ranks):
-        return {"": tuple(range(len(topology.nodes)))}
-    boxes: dict[str, list[int]] = {}
-    for index, node in enumerate(topology.nodes):
-        box, dot, _ = node.name.partition(".")
-        if dot:
-            boxes.setdefault(box, []).append(index)
-    return {name: tuple(nodes) for name, nodes in boxes.items()}
 
 
 def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
@@ -158,7 +148,7 @@ _ASPECT = 1.3  #: Boxes are so arranged that the plot is about so much wider tha
 
 def places_of(topology: Topology) -> Layout:
     """Place the nodes of a network, the same for the same network."""
-    boxes, tiers = _boxes_or_groups(topology), _tiers(topology)
+    boxes, tiers = _group_boxes(_by_names(topology) or _by_switches(topology)), _tiers(topology)
     inside = {node for nodes in boxes.values() for node in nodes}
     rows = [[node for node in tier if node not in inside] for tier in tiers[1:]]
     at: dict[int, tuple[float, float]] = {}
@@ -195,9 +185,7 @@ def _neighbours(topology: Topology) -> list[set[int]]:
     return near
 
 
-def _boxes_or_groups(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """Group ranks and their switches into boxes by name prefix, or by each rank's first switch."""
-    box = _by_names(topology) or _by_switches(topology)
+def _group_boxes(box: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
     for node in sorted(box):
         found.setdefault(box[node], []).append(node)
@@ -306,3 +294,22 @@ def _place_above(
         apart = max(_APART, min(3.0, width / len(row)))
         for index, node in enumerate(row):
             at[node] = (middle + (index - (len(row) - 1) / 2) * apart, top)
+
+
+def arc_of(start: Floats, end: Floats, bend: float) -> Floats:
+    """Return points of an arc between two places, a parabola as matplotlib draws it."""
+    (a, b), (c, d) = start, end
+    middle = np.array([(a + c) / 2 + bend * (d - b), (b + d) / 2 - bend * (c - a)])
+    t = np.linspace(0, 1, _SAMPLES)[:, None]
+    return np.asarray((1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * end, dtype=np.float64)
+
+
+def least_bend(start: Floats, end: Floats, bends: Sequence[float], others: Floats, clear: float) -> float:
+    """Return the first bend whose arc passes all other nodes at a distance, else the one that comes nearest to it."""
+
+    def room(bend: float) -> float:
+        apart = arc_of(start, end, bend)[1:-1, None] - others
+        return float(np.sqrt((apart**2).sum(axis=2)).min(initial=np.inf))
+
+    rooms = [room(bend) for bend in bends]
+    return next((bend for bend, free in zip(bends, rooms, strict=True) if free > clear), bends[rooms.index(max(rooms))])

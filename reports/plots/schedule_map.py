@@ -37,21 +37,10 @@ def draw(
     trees: Sequence[int] = (),
     coordinates: Mapping[str, tuple[float, float]] | None = None,
 ) -> Figure:
-    """Draw trees of a packing over the network, each as lanes of a colour.
+    """Draw trees of a packing, by default the first eight, over the network, each as lanes of a colour.
 
-    Parameters
-    ----------
-    packing : TreePacking
-        The trees; where reduction and broadcast use different links, those of the broadcast are drawn.
-    trees : sequence of int
-        Trees to draw; by default the first eight.
-    coordinates : mapping of str to (float, float), optional
-        Longitude and latitude of every site in degrees; by default places follow from the links.
-
-    Raises
-    ------
-    InputError
-        If there is no such tree, too many are chosen, the network is too large, or a site has no coordinates.
+    Where reduction and broadcast use different links, those of the broadcast are drawn. ``coordinates`` are longitude
+    and latitude of every site in degrees; by default, places follow from the links.
     """
     if len(topology.nodes) > SITES:
         raise InputError(f"{len(topology.nodes):,} sites; expected at most {SITES} on a map")
@@ -91,7 +80,6 @@ def draw(
 def _draw_lanes(
     axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction], places: Places
 ) -> None:
-    """Draw roads and their lanes side by side."""
     width = roads(topology)
     narrow = _ROAD * min(1.0, sqrt(_LINKS * len(topology.nodes) / (2 * len(width))))
     scale = narrow / float(max(width.values()))
@@ -114,7 +102,6 @@ def _draw_lanes(
 def _draw_lane(
     axes: Axes, one: tuple[float, float], other: tuple[float, float], left: float, right: float, style: dict[str, Any]
 ) -> None:
-    """Draw a strip along a road."""
     (a, b), (c, d) = one, other
     length = hypot(c - a, d - b) or 1.0
     x, y = -(d - b) / length, (c - a) / length

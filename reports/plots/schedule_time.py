@@ -18,7 +18,7 @@ from ...core.errors import InputError
 from ...core.schedule import Floats, Ints
 from ...core.trace import Trace
 from .look import COLOURS, new_figure, short
-from .schedule_view import FEW, SCALE, Traffic, seconds_unit
+from .schedule_traffic import FEW, SCALE, Traffic, seconds_unit
 
 ROWS = 40  #: Rows of a plot: more links cannot be read.
 _VECTORS = 5_000  #: More bars than this are drawn as pixels, whatever the format.
@@ -132,12 +132,8 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
 def draw_utilization(title: str, edges_s: Floats, used: Floats) -> Figure:
     """Draw the mean and the largest utilization over all links.
 
-    Parameters
-    ----------
-    edges_s : array of float, shape (parts + 1,)
-        Limits of the intervals in seconds.
-    used : array of float, shape (links, parts)
-        Utilization of every link in every interval, from 0 to 1.
+    ``edges_s`` are the limits of the intervals; ``used`` has a row for every link and a column for every interval,
+    values from 0 to 1.
     """
     if not used.size or edges_s[-1] <= 0:
         raise InputError("all sends have zero duration; there is no utilization to draw")

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
-from .look import COLOURS, HATCHES, new_figure, short
-from .series import LETTERS, enough_ticks, legend, legend_lines, strokes
+from .look import COLOURS, HATCHES, LETTERS, enough_ticks, legend, legend_lines, new_figure, short, strokes
 
 #: Curves by the column of a row that has their seconds.
 CURVES = {
@@ -39,12 +38,8 @@ def draw_advice(found: Mapping[str, Any]) -> Figure:
     for name in names:
         sizes, rates = zip(*points[name], strict=True)
         axes.plot(sizes, [rate * found["busbw_factor"] / 1e9 for rate in rates], **styles[name])
-    axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
-    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel="bus bandwidth (GB/s)")
-    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
-    axes.grid()
-    size_ticks(axes)
+    _label_sizes(axes, found, "bus bandwidth (GB/s)")
     legend(figure, names, styles)
     return figure
 
@@ -68,19 +63,19 @@ def draw_selection(found: Mapping[str, Any]) -> Figure:
             axes.plot(found["sizes"], [1e6 * value for value in curve], zorder=2 if name in styles else 1, **style)
     for size in found["crossovers"]:
         axes.axvline(size, color="black", linewidth=0.5, linestyle=":", zorder=0)
-    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel="completion time (us)")
-    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
-    axes.grid()
+    _label_sizes(axes, found, "completion time (us)")
     enough_ticks(axes.yaxis)
-    size_ticks(axes)
     legend(figure, [short(name, LETTERS) for name in chosen], {short(n, LETTERS): styles[n] for n in chosen}, marker="")
     return figure
 
 
-def size_ticks(axes: Any) -> None:
-    """Write powers of two as binary sizes."""
+def _label_sizes(axes: Any, found: Mapping[str, Any], ylabel: str) -> None:
+    """Label a plot over the sizes of a collective; powers of two are written as binary sizes."""
+    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel=ylabel)
+    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
+    axes.grid()
+    axes.set_xscale("log", base=2)
 
     def text(value: float, _: int) -> str:
         for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

@@ -19,7 +19,7 @@ from ...core.text import printable
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
-from .network_layout import Layout, places_of
+from .network_layout import Layout, arc_of, least_bend, places_of
 
 NODES, PAIRS = 640, 6000  #: More nodes, or pairs of nodes with links, cannot be distinguished.
 _RADIUS_IN, _RADIUS = 0.095, 0.3  #: Radius of a node at most, in inches and in distances between neighbours.
@@ -41,8 +41,14 @@ def draw(title: str, topology: Topology) -> Figure:
     pairs = _pairs(topology)
     check_size(len(topology.nodes), len(pairs))
     where = places_of(topology)
-    classes, arcs = _classes(pairs), _arcs(pairs, where)
-    spread = np.concatenate([np.array(list(where.places.values())), *arcs.values()])
+    nodes, at = list(where.places), np.array(list(where.places.values()))
+    place = {node: index for index, node in enumerate(nodes)}
+    box_of = {node: name for name, members in where.boxes.items() for node in members}
+    arcs = {  # a link within a box avoids other nodes
+        (a, b): _arc(at, place[a], place[b], bent=a in box_of and box_of[a] == box_of.get(b)) for a, b in pairs
+    }
+    classes = _classes(pairs)
+    spread = np.concatenate([at, *arcs.values()])
     low, high = spread.min(axis=0) - 0.8, spread.max(axis=0) + 0.9
     spacing_in = min(0.5, COLUMN_IN / float(high[0] - low[0]))
     radius = min(_RADIUS, _RADIUS_IN / spacing_in)
@@ -76,7 +82,6 @@ _Pair = tuple[Fraction, Fraction, Fraction, Fraction, int]
 
 
 def _pairs(topology: Topology) -> dict[tuple[int, int], _Pair]:
-    """Return the linked pairs of nodes, the lower one first."""
     found: dict[tuple[int, int], list[Any]] = {}
     for (a, b), link in zip(topology.link_ends, topology.links, strict=True):
         there = a < b
@@ -136,15 +141,6 @@ def _counts(topology: Topology) -> str:
     return ", ".join(f"{count:,} {name}{'' if count == 1 else plural}" for count, name, plural in parts if count)
 
 
-def _arcs(pairs: dict[tuple[int, int], _Pair], where: Layout) -> dict[tuple[int, int], Floats]:
-    """Return the line of each pair; within a box it avoids other nodes."""
-    nodes = list(where.places)
-    at = np.array([where.places[node] for node in nodes])
-    place = {node: index for index, node in enumerate(nodes)}
-    box_of = {node: name for name, members in where.boxes.items() for node in members}
-    return {(a, b): _arc(at, place[a], place[b], bent=a in box_of and box_of[a] == box_of.get(b)) for a, b in pairs}
-
-
 def _draw_links(
     axes: Axes,
     pairs: dict[tuple[int, int], _Pair],
@@ -187,18 +183,9 @@ def _draw_links(
 def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
     """Return a straight line, or the least bent arc that avoids all other nodes."""
     others = np.delete(at, [source, target], axis=0)
-    (a, b), (c, d) = at[source], at[target]
-    t = np.linspace(0, 1, 25)[:, None]
-    best, room = np.array([at[source], at[target]]), -1.0
-    for bend in _BENDS if bent else ():
-        middle = np.array([(a + c) / 2 + bend * (d - b), (b + d) / 2 - bend * (c - a)])
-        arc = (1 - t) ** 2 * at[source] + 2 * t * (1 - t) * middle + t**2 * at[target]
-        clear = float(np.sqrt(((arc[:, None] - others) ** 2).sum(axis=2)).min()) if len(others) else np.inf
-        if clear > room:
-            best, room = arc, clear
-        if clear > 1.2 * _RADIUS:
-            break
-    return np.asarray(best, dtype=np.float64)
+    if not bent:
+        return at[[source, target]]
+    return arc_of(at[source], at[target], least_bend(at[source], at[target], _BENDS, others, 1.2 * _RADIUS))
 
 
 def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:
@@ -217,7 +204,6 @@ def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:
 
 
 def _fits(name: str, room_in: float) -> bool:
-    """Return whether a name in small letters fits into so many inches."""
     return len(name) * 0.62 * _SMALL <= 72 * room_in
 
 

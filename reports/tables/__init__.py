@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...core.errors import InputError, one_of
-from ..spec import TableSpec
-from . import libra_perf, methods, solvers
+from ..table import TableSpec
+from . import libra, methods, solvers
 
 TABLES: Mapping[str, TableSpec] = {
     spec.name: spec
     for spec in (
-        libra_perf.SPEC,
+        libra.SPEC,
         methods.FORESTCOLL,
         methods.BFB,
         methods.TECCL,

@@ -14,8 +14,8 @@ from ..bounds import Bounds
 from ..numbers import NumberFormat, mark_of, number, size_text
 from ..objective_types import COMPLETION, explanation_lines, is_ranked, question_of
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
-from ..spec import ALONE, Column, Key, Label, RecordPlace, TableSpec
 from ..statistics import T_INTERVAL, count, t_half_width
+from ..table import ALONE, Column, Key, Label, RecordPlace, TableSpec
 
 #: How a label is taken out of a run.
 _LABELS: dict[str, Callable[[LedgerRun], Label]] = {
@@ -57,7 +57,14 @@ BLOCK = (*ACROSS, "question")
 
 def metric(name: str) -> Callable[[RecordPlace], float | None]:
     """Return a function that reads a metric of the record, a number or a fraction as text."""
-    return lambda entry: _as_number(entry.record.metrics.get(name))
+
+    def read(entry: RecordPlace) -> float | None:
+        value = entry.record.metrics.get(name)
+        if isinstance(value, str):
+            return float(Fraction(value)) if _FRACTION.fullmatch(value) else None
+        return number(value)
+
+    return read
 
 
 def metric_column(name: str, heading: str, form: NumberFormat | int = 5, **more: Any) -> Column:
@@ -69,14 +76,6 @@ def metric_column(name: str, heading: str, form: NumberFormat | int = 5, **more:
 def fact(name: str) -> Callable[[RecordPlace], float | None]:
     """Return a function that reads a fact from other records."""
     return lambda entry: entry.facts.get(name)
-
-
-def _as_number(value: object) -> float | None:
-    if not isinstance(value, str):
-        return number(value)
-    if _FRACTION.fullmatch(value) is None:
-        return None
-    return float(Fraction(value))
 
 
 def interval(column: Column) -> Column:

@@ -9,7 +9,7 @@ from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..numbers import NumberFormat, number
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
-from ..spec import ALONE, Column, ColumnGroup, Key, RecordPlace, TableSpec
+from ..table import ALONE, Column, ColumnGroup, Key, RecordPlace, TableSpec
 from .collective import (
     ACROSS,
     ALGBW,
@@ -39,6 +39,8 @@ from .collective import (
     question_remarks,
 )
 
+_ANSWERS = (OBJECTIVE, GAP, OWN, interval(OWN), RUNS)  #: The last columns of a table of one family.
+
 #: Forests against Blink, MultiTree, rings and double binary trees (ForestColl, figures 10 to 14).
 FORESTCOLL = collective_table(
     "forestcoll",
@@ -52,11 +54,7 @@ FORESTCOLL = collective_table(
         metric_column("pieces", "Pieces", optional=True),
         metric_column("trees", "Trees", 6, optional=True),
         metric_column("max_height", "Height", 4, optional=True),
-        OBJECTIVE,
-        GAP,
-        OWN,
-        interval(OWN),
-        RUNS,
+        *_ANSWERS,
     ),
 )
 
@@ -76,11 +74,7 @@ BFB = collective_table(
         TIME,
         interval(TIME),
         BUSBW,
-        OBJECTIVE,
-        GAP,
-        OWN,
-        interval(OWN),
-        RUNS,
+        *_ANSWERS,
     ),
 )
 
@@ -95,11 +89,7 @@ TECCL = collective_table(
         TIME,
         interval(TIME),
         ALGBW,
-        OBJECTIVE,
-        GAP,
-        OWN,
-        interval(OWN),
-        RUNS,
+        *_ANSWERS,
     ),
     notes=("algbw is the full buffer over the time; the objective is the epochs times their length.",),
 )
@@ -125,19 +115,13 @@ MTREE = collective_table(
         metric_column("mean_max_fanout", "Fanout", NumberFormat("fixed", 2)),
         TIME,
         replace(ALGBW, best="largest", block=ACROSS),
-        GAP,
-        OWN,
-        interval(OWN),
-        RUNS,
+        *_ANSWERS[1:],
     ),
 )
 
 #: Chunks over the dimensions of a fabric (dissertation, chapter 3).
 THEMIS = collective_table(
-    "themis",
-    "Themis against BlueConnect",
-    ("themis*", "blueconnect"),
-    (TIME, ALGBW, BUSBW, OBJECTIVE, GAP, OWN, interval(OWN), RUNS),
+    "themis", "Themis against BlueConnect", ("themis*", "blueconnect"), (TIME, ALGBW, BUSBW, *_ANSWERS)
 )
 
 #: All-to-all schedules against the flow that bounds them all.
@@ -145,7 +129,7 @@ ALL_TO_ALL = collective_table(
     "all-to-all",
     "All-to-all against the maximum concurrent flow",
     ("all-to-all-mcf", "teccl-all-to-all"),
-    (TIME, interval(TIME), ALGBW, BUSBW, OBJECTIVE, GAP, OWN, interval(OWN), RUNS),
+    (TIME, interval(TIME), ALGBW, BUSBW, *_ANSWERS),
 )
 
 _TEXTBOOK_KEYS = (INSTANCE, COLLECTIVE, SIZE)
@@ -260,8 +244,7 @@ _SUMMARY_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF, _S
 
 
 def _summary_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
-    runs = runs_of(records)
-    bounds = Bounds(runs)
+    bounds = Bounds(runs := runs_of(records))
     return [entry_of(run, bounds, _SUMMARY_KEYS) for run in runs]
 
 

@@ -8,10 +8,19 @@ from typing import NamedTuple
 
 from ...core.record import ATTESTED, RunRecord
 from ..numbers import NumberFormat, number
-from ..records import latest
-from ..runs import OWN_SECONDS, LedgerRun, canonical_json, identity, options_text, own_seconds, problem_options, runs_of
-from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
+from ..runs import (
+    OWN_SECONDS,
+    LedgerRun,
+    canonical_json,
+    identity,
+    latest,
+    options_text,
+    own_seconds,
+    problem_options,
+    runs_of,
+)
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
+from ..table import ALONE, Column, Key, RecordPlace, TableSpec
 from .collective import SOLVER, fact
 
 TIE = 0.05  #: Times that differ by less are a tie.
@@ -155,13 +164,7 @@ class _SeedTask(NamedTuple):
     seed: int
 
 
-class _Setting(NamedTuple):
-    """A setting: options of the method's own, and the solver with its options."""
-
-    options: str
-    solver: str | None
-
-
+_Setting = tuple[str, str | None]  #: Options of the method's own, and the solver with its options.
 _Runs = Mapping[_Setting, Mapping[_SeedTask, LedgerRun]]
 
 
@@ -172,7 +175,7 @@ def _seed_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         if run.record.status != "unsupported":
             record, stated = run.record, problem_options(run.record)
             own = options_text({name: value for name, value in record.options.items() if name not in stated})
-            setting = _Setting(own or "defaults", None if record.solver is None else solver_label(record))
+            setting = (own or "defaults", None if record.solver is None else solver_label(record))
             models[record.model][setting][_SeedTask(run.problem, record.threads, record.seed)] = run
     return [entry for model, runs in models.items() for entry in _of_model(model, runs)]
 
@@ -215,7 +218,6 @@ def _question_keys(run: LedgerRun) -> tuple[Hashable, ...]:
 
 
 def _cost(run: LedgerRun) -> float:
-    """Return the objective of an answer as a cost to minimize."""
     return -(run.objective or 0.0) if run.record.sense == "maximize" else run.objective or 0.0
 
 

@@ -19,13 +19,4 @@ T_L     steps of an all-gather                                           alpha
 T_B     its time without latency                                         M/B
 f       rate of every pair in an all-to-all                              links
 ======  ===============================================================  ===============
-
-==============  ===================================================================================
-``candidates``  networks by their values: the bases of tables 8 and 9, and formulas of the expansions
-``finder``      closure of the bases under the expansions, Pareto frontier, best choice for a job
-``circulants``  few steps at the least bandwidth time for every size: offsets by search
-``gather``      all-gathers as columns
-``expansions``  from an all-gather to one on a larger network
-``build``       from a candidate to its network and schedule
-==============  ===================================================================================
 """

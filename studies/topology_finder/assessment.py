@@ -6,7 +6,7 @@ import platform
 from fractions import Fraction
 from functools import lru_cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import solvers
 from ...core.budget import Budget
@@ -20,10 +20,10 @@ from ...core.units import UnitKind, parse
 from ...harness.environment import cwb_version, time_stamp
 from ...instances.expression import parse_expression
 from ...instances.generators import generate
-
-if TYPE_CHECKING:
-    from .candidates import Candidate
-    from .finder import Choice, Closure, Job
+from ...models.mcf.solve import bound
+from .build import links_of
+from .candidates import Candidate, Construction, bases
+from .finder import Choice, Closure, Job, fastest, find, lower_bound, nearest, value_candidate
 
 #: Limits on the linear program of a network: flows (sources times links; 256 nodes of degree 4), and their classes.
 MAX_FLOWS, MAX_CLASSES = 300_000, 40_000
@@ -39,8 +39,6 @@ def generate_network(expression: str) -> Topology:
 
 def network_of(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fraction) -> Topology:
     """Build a candidate's network with equal links."""
-    from .build import links_of
-
     ends = links_of(candidate, generate_network).tolist()
     links = (Link(str(u), str(v), bandwidth_Bps, latency_s) for u, v in ends)
     return Topology(tuple(Node(str(node)) for node in range(candidate.nodes)), tuple(links))
@@ -49,10 +47,7 @@ def network_of(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fractio
 def all_to_all_rate(candidate: Candidate, seconds: float | None = None) -> float | None:
     """Return the rate of every pair in units of a link; None if the linear program would take too long.
 
-    Parameters
-    ----------
-    seconds : float, optional
-        Time limit of each linear program; 0 for none of them.
+    ``seconds`` is the time limit of each linear program; 0 allows none of them.
     """
     rate = _rate(candidate, seconds, MAX_FLOWS, MAX_CLASSES)
     return rate[0] if rate is not None and rate[1] else None
@@ -64,8 +59,6 @@ def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int)
     In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions
     do: the rate is the smallest of the factors' rates times the factor's share of all nodes.
     """
-    from .candidates import Construction
-
     if candidate.made in (Construction.POWER, Construction.PRODUCT):
         rates = [_rate(part, seconds, flows, classes) for part in candidate.of]
         known = [(rate[0] * part.nodes, rate[1]) for rate, part in zip(rates, candidate.of, strict=True) if rate]
@@ -79,8 +72,6 @@ def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int)
 
 def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> tuple[float, bool] | None:
     """Solve LP (3) on a network with links of 1 byte per second and 1 byte for every pair."""
-    from ...models.mcf.solve import bound
-
     network = network_of(candidate, Fraction(1), Fraction(0))
     instance = Instance(str(candidate), network, Demand(Collective.ALL_TO_ALL, Fraction(candidate.nodes)))
     budget = Budget(time_limit_s=seconds)
@@ -92,8 +83,6 @@ def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> t
 
 def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     """Run the topology finder for a published network, or for the bounds of a size and degree."""
-    from .finder import Job, fastest, find
-
     started, started_at = perf_counter(), time_stamp()
     job = Job(
         nodes,
@@ -135,8 +124,6 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
 
 
 def _count_networks(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
-    from .finder import Closure
-
     closure = Closure(range(2, nodes + 1), wanted.degrees, circulants=wanted.circulants)
     frontiers = (
         closure.frontier(n, degree, bidirectional=wanted.bidirectional)
@@ -148,19 +135,11 @@ def _count_networks(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _closure(nodes: int, degree: int, circulants: bool) -> Closure:
-    from .finder import Closure
-
     return Closure([nodes], [degree], circulants=circulants)
 
 
 def _named_choice(job: Job, name: str) -> Choice:
-    """Find a known network by name, on the frontier or not, with its least T_B.
-
-    A base network is always known.
-    """
-    from .candidates import bases
-    from .finder import value_candidate
-
+    """Find a known network or a base network by name, on the frontier or not, with its least T_B."""
     kept = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
     for one in (*kept, *bases(job.nodes, job.degree)):
         if str(one) == name:
@@ -169,10 +148,13 @@ def _named_choice(job: Job, name: str) -> Choice:
 
 
 def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
+    one = choice.candidate  # a base network is named by its generator, without a circulant's offsets
+    generator = one.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
+    family = one.made.value if one.of else generator
     values = {
         "T_L": choice.steps,
         "T_B": str(choice.bandwidth),
-        "family": _family(choice.candidate),
+        "family": family,
         "diameter": choice.diameter,
         "all_reduce_s": float(choice.all_reduce_s),
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
@@ -182,17 +164,8 @@ def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
     return values
 
 
-def _family(candidate: Candidate) -> str:
-    """Return the construction of a network: for a base network its generator, without a circulant's offsets."""
-    if candidate.of:
-        return candidate.made.value
-    return candidate.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
-
-
 def _bound_metrics(job: Job) -> dict[str, Any]:
     """Return bounds for the size and degree; the all-to-all rate is that of evenly loaded shortest paths."""
-    from .finder import lower_bound, nearest
-
     steps, bandwidth = lower_bound(job)
     distances = sum(distance * count for distance, count in enumerate(nearest(job.nodes, job.degree), 1))
     return {

@@ -24,9 +24,20 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints, StepSchedule
 from ...core.topology import Topology
-from . import expansions
 from .candidates import Candidate, Construction
-from .gather import Gather, check_size, from_shares, recut, schedule_of, without_sends
+from .gather import (
+    Gather,
+    both_directions,
+    cartesian_power,
+    check_size,
+    degree_expansion,
+    from_shares,
+    line_graph,
+    parallel_links,
+    recut,
+    schedule_of,
+    without_sends,
+)
 
 Generate = Callable[[str], Topology]  #: Makes a base network from its expression.
 
@@ -39,10 +50,7 @@ def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = F
 
 
 def links_of(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Ints:
-    """Return the sorted links of a candidate's network.
-
-    If transposed, links are reversed but keep this order.
-    """
+    """Return the sorted links of a candidate's network; if transposed, links are reversed but keep this order."""
     return _build_candidate(candidate, generate, transposed=transposed, bare=True).links
 
 
@@ -51,17 +59,8 @@ def schedule(
 ) -> StepSchedule:
     """Build the schedule of an all_gather, reduce_scatter or all_reduce on a candidate's network.
 
-    Parameters
-    ----------
-    instance : Instance
-        The network with its demand; the links are those of :func:`links_of`, in their order.
-    back : Candidate, optional
-        Candidate of the all-gather on the transposed network that a reduction reverses; by default the same.
-
-    Raises
-    ------
-    Unsupported
-        If the collective is another one, or the schedule would be too large.
+    The links of the instance are those of :func:`links_of`, in their order. A reduction reverses an all-gather on the
+    transposed network, that of ``back`` or of the candidate itself.
     """
     kind = None if instance.demand is None else instance.demand.collective
     if kind not in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
@@ -91,18 +90,18 @@ def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, ba
         case Construction.LINE_GRAPH:
             made = part()
             for _ in range(one.count):
-                made = sort_links(expansions.line_graph(made), transposed=transposed)
+                made = sort_links(line_graph(made), transposed=transposed)
                 made = without_sends(made.nodes, made.degree, made.links) if bare else made
         case Construction.DEGREE_EXPANSION:
-            made = expansions.degree_expansion(part(), one.count)
+            made = degree_expansion(part(), one.count)
         case Construction.POWER:
-            made = expansions.cartesian_power(part(), one.count)
+            made = cartesian_power(part(), one.count)
         case Construction.PRODUCT:
             made = _product(one, generate, transposed=transposed, bare=bare)
         case Construction.BOTH_DIRECTIONS:
-            made = expansions.both_directions(part(), part(not transposed))
+            made = both_directions(part(), part(not transposed))
         case Construction.PARALLEL:
-            made = expansions.parallel_links(part(), one.count)
+            made = parallel_links(part(), one.count)
     return sort_links(made, transposed=transposed)
 
 

@@ -105,16 +105,9 @@ def line_graph(of: Candidate) -> Candidate:
     """Return the line graph: one more step, and 1/N more bandwidth time (theorems 7 and 10)."""
     traits = of.traits & (Traits.SYMMETRIC | Traits.REGULAR)
     again = of.made is Construction.LINE_GRAPH
-    return Candidate(
-        of.degree * of.nodes,
-        of.degree,
-        of.steps + 1,
-        of.bandwidth + Fraction(1, of.nodes),
-        traits,
-        Construction.LINE_GRAPH,
-        of.of if again else (of,),
-        of.count + 1 if again else 1,
-    )
+    base, count = (of.of, of.count + 1) if again else ((of,), 1)
+    nodes, bandwidth = of.degree * of.nodes, of.bandwidth + Fraction(1, of.nodes)
+    return Candidate(nodes, of.degree, of.steps + 1, bandwidth, traits, Construction.LINE_GRAPH, base, count)
 
 
 def degree_expansion(of: Candidate, n: int) -> Candidate:
@@ -135,25 +128,15 @@ def power(of: Candidate, n: int) -> Candidate:
 
 
 def product(*of: Candidate) -> Candidate:
-    """Return the Cartesian product: the sum of the steps, at optimal bandwidth (theorem 13).
-
-    Every factor must be a :attr:`Traits.FACTOR`.
-    """
+    """Return the product of :attr:`Traits.FACTOR` candidates: the sum of the steps, optimal bandwidth (theorem 13)."""
     flat = (part for one in of for part in (one.of if one.made is Construction.PRODUCT else (one,)))
     factors = tuple(sorted(flat, key=lambda part: (part.nodes, part.degree, part.expression)))
     nodes = prod(part.nodes for part in factors)
     traits = Traits.FACTOR | Traits.REGULAR | Traits.SYMMETRIC | Traits.BIDIRECTIONAL
     for part in factors:
         traits &= part.traits
-    return Candidate(
-        nodes,
-        sum(part.degree for part in factors),
-        sum(part.steps for part in factors),
-        Fraction(nodes - 1, nodes),
-        traits,
-        Construction.PRODUCT,
-        factors,
-    )
+    degree, steps = sum(part.degree for part in factors), sum(part.steps for part in factors)
+    return Candidate(nodes, degree, steps, Fraction(nodes - 1, nodes), traits, Construction.PRODUCT, factors)
 
 
 def both_directions(of: Candidate) -> Candidate:
@@ -190,18 +173,13 @@ def rebuild_candidate(one: Candidate, *of: Candidate) -> Candidate:
 
 
 _ALL = Traits.BIDIRECTIONAL | Traits.SYMMETRIC | Traits.REGULAR | Traits.FACTOR
-
-
 _ONE_WAY = _ALL & ~Traits.BIDIRECTIONAL
 
 
 def bases(nodes: int, degree: int, *, circulants: bool = True, generalized: bool = True) -> Iterator[Candidate]:
     """Yield all base networks of a size and degree.
 
-    Parameters
-    ----------
-    generalized : bool
-        True to include generalized Kautz and de Bruijn graphs whose all-gathers are not optimal in bandwidth.
+    With ``generalized``, they include Kautz and de Bruijn graphs whose all-gathers are not optimal in bandwidth.
     """
     for expression, steps, traits in _optimal(nodes, degree, circulants=circulants):
         yield _base(expression, nodes, degree, steps, Fraction(nodes - 1, nodes), traits)
@@ -221,10 +199,7 @@ def _base(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fract
 
 
 def circulant(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fraction, *, two_way: bool) -> Candidate:
-    """Make a candidate of a circulant with computed values.
-
-    It is isomorphic to its transpose by x -> -x.
-    """
+    """Make a candidate of a circulant, isomorphic to its transpose by x -> -x, with computed values."""
     traits = _ALL if two_way else _ONE_WAY
     optimal = bandwidth == Fraction(nodes - 1, nodes)
     return _base(expression, nodes, degree, steps, bandwidth, traits if optimal else traits & ~Traits.FACTOR)

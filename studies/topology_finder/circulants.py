@@ -59,12 +59,8 @@ class Circulant:
 def search(nodes: int, degree: int, *, two_way: bool, seed: int = 0, trials: int = TRIALS) -> list[Circulant]:
     """Find the circulants on the Pareto frontier of steps and bandwidth time, by ascending steps.
 
-    Parameters
-    ----------
-    nodes, degree : int
-        N and d; d is less than N. Two-way circulants of odd degree exist only for even N, with offset N / 2.
-    trials : int
-        Number of sets that a climb tries if there are too many to try all.
+    The degree is less than N; two-way circulants of odd degree exist only for even N, with offset N / 2. A climb tries
+    ``trials`` sets if there are too many to try all.
     """
     if not 1 <= degree < nodes:
         raise InputError(f"{degree} links of each of {nodes} nodes; expected from 1 to {nodes - 1}", place="degree")
@@ -83,13 +79,7 @@ def search(nodes: int, degree: int, *, two_way: bool, seed: int = 0, trials: int
 
 
 def rings(nodes: int, links: Offsets, most: int) -> list[int]:
-    """Count the nodes at hop distance 1, 2, ... from node 0; empty if some are beyond the limit.
-
-    Parameters
-    ----------
-    links : tuple of int
-        Targets of the links out of node 0.
-    """
+    """Count the nodes at hop distance 1, 2, ... from node 0; empty if some are too far."""
     everybody = (1 << nodes) - 1
     left, front = everybody - 1, 1
     found: list[int] = []
@@ -167,7 +157,10 @@ def _normal(nodes: int, largest: int, width: int) -> Iterator[Offsets]:
 
 def _climb(tried: Tried, trials: int, largest: int, width: int, middle: Offsets, random: Random) -> None:
     """Replace one offset at a time if the result is no worse; restart after many trials without improvement."""
-    best, fails = _geometric_offsets(largest, width), 0
+    base = largest ** (1 / width)  # like digits, its powers reach near every node
+    powers = {round(base**i) for i in range(width)}
+    start = sorted(powers | set(range(1, width + 1)) if len(powers) < width else powers)
+    best, fails = tuple(start[:width]), 0
     score: tuple[int, int] | None = None
     for _ in range(trials):
         if score is None:
@@ -183,10 +176,3 @@ def _climb(tried: Tried, trials: int, largest: int, width: int, middle: Offsets,
             best, score = offsets, new
         if fails > PATIENCE:
             best, score = tuple(sorted(random.sample(range(1, largest + 1), width))), None
-
-
-def _geometric_offsets(largest: int, width: int) -> Offsets:
-    """Return powers of a number as the start of a climb; like digits, they reach near every node."""
-    base = largest ** (1 / width)
-    offsets = {round(base**i) for i in range(width)}
-    return tuple(sorted(offsets | set(range(1, width + 1)) if len(offsets) < width else offsets))[:width]

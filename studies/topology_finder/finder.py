@@ -40,16 +40,9 @@ MAX_DEGREE = 20
 
 
 class Closure:
-    """The best networks of some sizes and degrees.
+    """The best networks of the requested sizes and their divisors, for the frontiers of some degrees.
 
-    Parameters
-    ----------
-    sizes : iterable of int
-        Numbers of nodes; all their divisors are added.
-    degrees : sequence of int
-        Degrees of the requested frontiers.
-    circulants : bool
-        True if circulants of theorem 22 are among the bases.
+    With ``circulants``, those of theorem 22 are among the bases.
     """
 
     def __init__(self, sizes: Iterable[int], degrees: Sequence[int], *, circulants: bool = True) -> None:
@@ -64,8 +57,11 @@ class Closure:
         for nodes, degree in cells:
             for base in bases(nodes, degree, circulants=circulants, generalized=self._leads(degree)):
                 self._offer(base)
-        for nodes, degree in cells:
-            self._settle(nodes, degree)
+        for cell in cells:
+            for one in self.cells.get(cell, ()):
+                self._expand(one)
+            if cell in self._factors:
+                self._multiply(cell)
 
     def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[Candidate]:
         """Return the Pareto frontier of the closure by ascending steps, with ties."""
@@ -77,12 +73,6 @@ class Closure:
                 best.append(one)
         return best
 
-    def _settle(self, nodes: int, degree: int) -> None:
-        for one in self.cells.get((nodes, degree), ()):
-            self._expand(one)
-        if (nodes, degree) in self._factors:
-            self._multiply((nodes, degree))
-
     def _offer(self, new: Candidate) -> None:
         """Keep a candidate unless others are as good in every respect."""
         cell = self.cells[new.nodes, new.degree]
@@ -90,11 +80,11 @@ class Closure:
             return
         ties = 0
         for old in cell:
-            if old.steps <= new.steps and old.bandwidth <= new.bandwidth and not new.traits & ~old.traits:
+            if _is_as_good(old, new):
                 ties += 1
                 if not _is_tied(old, new) or ties == TIES:
                     return
-        cell[:] = [old for old in cell if _is_tied(old, new) or not _beats(new, old)]
+        cell[:] = [old for old in cell if _is_tied(old, new) or not _is_as_good(new, old)]
         cell.append(new)
         if Traits.FACTOR in new.traits:
             best = self._factors[new.nodes, new.degree]
@@ -143,7 +133,7 @@ def _is_tied(one: Candidate, other: Candidate) -> bool:
     return one.steps == other.steps and one.bandwidth == other.bandwidth
 
 
-def _beats(one: Candidate, other: Candidate) -> bool:
+def _is_as_good(one: Candidate, other: Candidate) -> bool:
     return one.steps <= other.steps and one.bandwidth <= other.bandwidth and not other.traits & ~one.traits
 
 
@@ -199,10 +189,7 @@ class Choice:
 
     @property
     def all_to_all_limit(self) -> Fraction:
-        """Upper bound on the rate of every pair in an all-to-all, in links.
-
-        It is the number of links over the sum of distances.
-        """
+        """Upper bound on the rate of every pair in an all-to-all: the number of links over the sum of distances."""
         return Fraction(self.candidate.nodes * self.candidate.degree, self.distance_sum)
 
 
@@ -226,7 +213,7 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     best: list[Choice] = []
     for (_, bandwidth), tied in sorted(points.items()):
         if not best or bandwidth < best[-1].bandwidth:
-            choices = sorted(tied, key=_preference)
+            choices = sorted(tied, key=lambda c: (c.all_reduce_s, c.distance_sum, expansions(c.candidate)))
             best.append(replace(choices[0], also=tuple(choice.candidate for choice in choices[1:])))
     if not best:
         raise InputError(_nothing(job), place="--nodes")
@@ -271,12 +258,8 @@ def lower_bound(job: Job) -> tuple[int, Fraction]:
 def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int]:
     """Return the largest possible numbers of nodes at distance 1, 2, ... (the Moore bound).
 
-    Parameters
-    ----------
-    nodes, degree : int
-        N and d; d is at least 2 for two-way links and more than two nodes.
-    bidirectional : bool
-        True if one of the links out of a node leads back to the sender.
+    If ``bidirectional``, one of the links out of a node leads back to the sender; the degree is then at least 2 for
+    more than two nodes.
     """
     rings, left, most = [], nodes - 1, degree
     while left > 0:
@@ -334,10 +317,6 @@ def _all_gathers(one: Candidate, graph: IncomingLinks) -> list[Candidate]:
         return [one]
     breadth_first = replace(one, steps=own.steps, bandwidth=own_bandwidth, breadth_first=True)
     return [breadth_first] if own_bandwidth <= one.bandwidth else [breadth_first, one]
-
-
-def _preference(choice: Choice) -> tuple[Fraction, int, int]:
-    return choice.all_reduce_s, choice.distance_sum, expansions(choice.candidate)
 
 
 def expansions(one: Candidate) -> int:

@@ -72,7 +72,7 @@ def test_experts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_everything_that_has_names_is_listed() -> None:
     """There is a listing of everything that a command takes by name, and help names each."""
-    assert set(listing.LISTINGS) == set(NAMES)
+    assert set(listing.KINDS) == set(NAMES)
     assert all(what in (listing.listing.help or "") for what in NAMES)
 
 
@@ -109,7 +109,7 @@ def test_methods_are_another_word_for_models(cwb: Cwb) -> None:
 
 def test_models_are_listed_as_they_declare_themselves() -> None:
     """Family, kind and summary are those of the method; what it takes is what it says when it is asked."""
-    rows = {row["name"]: row for row in listing.models()}
+    rows = {row["name"]: row for row in listing.rows_of("models")}
     for name, row in rows.items():
         method = registry.get(name)
         assert (row["family"], row["kind"], row["summary"]) == (

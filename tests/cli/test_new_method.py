@@ -11,7 +11,7 @@ from pathlib import Path
 import cwb as package
 import pytest
 from command_line import cwb
-from cwb.cli.new_method import FILES, TEMPLATE
+from cwb.cli.formulate import FILES, TEMPLATE
 from cwb.harness.registry import PLUGINS
 
 ROOT = Path(package.__file__).parent

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from cwb.cli import main
-from cwb.cli.signals import stop_on_signals
+from cwb.cli.streams import stop_on_signals
 from cwb.harness.interrupt import stop_on_interrupt
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -226,7 +226,7 @@ INTERNAL = "error: --sensitivity: internal error: KeyError: 'inside' (--debug sh
         (KeyboardInterrupt(), 130, "interrupted; what the run has found is kept"),
     ],
 )
-@pytest.mark.parametrize("place", ["cwb.studies.sensitivity.sensitivity", "cwb.studies.solve.draw"])
+@pytest.mark.parametrize("place", ["cwb.studies.sensitivity.sensitivity", "cwb.reports.plots.write_plot"])
 def test_a_study_that_fails_never_costs_the_answer(monkeypatch, tmp_path, error, status, line, place):
     """The answer is written, recorded and printed, whatever a study or its picture raises; one line names the error."""
 

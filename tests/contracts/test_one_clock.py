@@ -15,7 +15,7 @@ from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.harness import Request, registry, run
 from cwb.instances import load
 from cwb.reports.bounds import Bounds
-from cwb.reports.plots.profile import _COMPLETION, _values
+from cwb.reports.plots.ledger import _COMPLETION, _values
 from cwb.reports.runs import runs_of
 from cwb.reports.table import build
 from cwb.reports.tables import get

@@ -19,7 +19,7 @@ from cwb.core.schedule import sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.reports.plots.html_page import page as schedule_page
-from cwb.reports.plots.schedule_view import Traffic
+from cwb.reports.plots.schedule_traffic import Traffic
 from cwb.reports.report import report
 
 pytestmark = pytest.mark.slow  # a browser is run

@@ -13,8 +13,7 @@ import pytest
 from cwb.core.record import RunRecord
 from cwb.core.text import markup
 from cwb.reports import cards as cards_module
-from cwb.reports.html_table import fragment
-from cwb.reports.page import inline
+from cwb.reports.page import fragment, inline
 from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
 from cwb.reports.table import build

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
-from cwb.reports.plots.gaps import front
-from cwb.reports.plots.look import look
-from cwb.reports.plots.profile import ratios
-from cwb.reports.plots.series import most_common, strokes
+from cwb.reports.plots.ledger import front, ratios
+from cwb.reports.plots.look import look, most_common, strokes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +27,7 @@ def test_ratios() -> None:
 def test_profile_counts_failures(make_run: Make) -> None:
     """A method that failed on one of two problems ends at half; each clock of objectives has a panel, bounds have
     none."""
-    from cwb.reports.plots.profile import draw
+    from cwb.reports.plots.ledger import draw_profile
 
     records = [
         *(make_run("ring", 4e-5, bytes_=size) for size in (1024.0, 4096.0)),
@@ -40,7 +38,7 @@ def test_profile_counts_failures(make_run: Make) -> None:
         *(make_run(model, 1e-5, bytes_=1024.0, clock="bound") for model in ("forestcoll-lp", "x-lp")),
     ]
     with look():
-        figure = draw(records)
+        figure = draw_profile(records)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["own time, 2 problems", "completion time, 2 problems", "objective, flow, 1 problem"]
     ends = {tuple(line.get_ydata())[-1] for line in figure.axes[1].lines}
@@ -76,7 +74,7 @@ def test_scaling_tells_the_exponent(make_run: Make) -> None:
     """A method whose time grows as the square of the ranks has the exponent 2 in the legend; with two numbers of ranks
     it has none."""
     from cwb.core.errors import InputError
-    from cwb.reports.plots.sizes import draw_scaling as draw_ranks
+    from cwb.reports.plots.ledger import draw_scaling as draw_ranks
 
     sizes = {"torus(2,2)": 4, "torus(3,3)": 9, "torus(4,4)": 16}
     records = [make_run("bfb", instance=name, seconds={"balance": 0.01 * n * n}) for name, n in sizes.items()]
@@ -90,7 +88,7 @@ def test_scaling_tells_the_exponent(make_run: Make) -> None:
 
 def test_bandwidth_draws_the_mean_of_seeds(make_run: Make) -> None:
     """A line goes through the mean busbw of every size; what is left out is told."""
-    from cwb.reports.plots.sizes import draw_bandwidth as draw
+    from cwb.reports.plots.ledger import draw_bandwidth as draw
 
     records = [
         make_run("bfb", t, bytes_=size, seed=seed) for size in (1024.0, 2.0**20) for seed, t in enumerate((1e-5, 2e-5))

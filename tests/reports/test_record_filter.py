@@ -10,7 +10,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.core.record import RunRecord
 from cwb.reports.formats import FORMATS
-from cwb.reports.record_filter import Condition, filter_records, pivot_table, with_columns
+from cwb.reports.records import Condition, filter_records, pivot_table, with_columns
 from cwb.reports.table import Table, build
 from cwb.reports.tables import get
 

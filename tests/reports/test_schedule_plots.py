@@ -18,10 +18,10 @@ from cwb.core.text import printable
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.reports.plots import html_page, schedule_heatmap, schedule_network, schedule_time, schedule_trees
+from cwb.reports.plots import html_page, schedule_time, schedule_traffic, schedule_trees
 from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.network_layout import layout
-from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, seconds_unit, sparse
+from cwb.reports.plots.schedule_traffic import Traffic, bytes_unit, loads, seconds_unit, sparse
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -115,15 +115,15 @@ def texts(figure):
 
 
 FIGURES = {
-    "heatmap": lambda: schedule_heatmap.draw(a_traffic()),
+    "heatmap": lambda: schedule_traffic.draw_heatmap(a_traffic()),
     "gantt": lambda: schedule_time.draw_gantt(a_traffic(), a_trace()),
     "utilization": lambda: schedule_time.draw_utilization(
         "one", np.array([0.0, 1e-6, 2e-6]), np.array([[0.5, 1], [0, 1.2]])
     ),
-    "trees": lambda: schedule_trees.draw("one", network(), packing()),
-    "in-out trees": lambda: schedule_trees.draw("one", network(), in_out(), [5]),
-    "network": lambda: schedule_network.draw("one", network(), packing()),
-    "boxes": lambda: schedule_network.draw("two boxes", *two_boxes(), [1, 0]),
+    "trees": lambda: schedule_trees.draw_trees("one", network(), packing()),
+    "in-out trees": lambda: schedule_trees.draw_trees("one", network(), in_out(), [5]),
+    "network": lambda: schedule_trees.draw_over_network("one", network(), packing()),
+    "boxes": lambda: schedule_trees.draw_over_network("two boxes", *two_boxes(), [1, 0]),
 }
 
 
@@ -220,7 +220,7 @@ def test_nothing_to_draw_is_an_error():
     with pytest.raises(InputError, match="all sends have zero duration"):
         schedule_time.draw_utilization("x", np.zeros(3), np.zeros((2, 2)))
     with pytest.raises(InputError, match="no tree"):
-        schedule_trees.draw("x", network(), packing(0))
+        schedule_trees.draw_trees("x", network(), packing(0))
 
 
 def test_the_first_trees_are_drawn_with_their_weights():
@@ -237,10 +237,10 @@ def test_chosen_trees_are_drawn():
     """Trees are drawn in the order in which they are chosen, each once; one that does not exist is refused, in either
     plot."""
     with look():
-        shown = " ".join(texts(schedule_trees.draw("one", network(), packing(), [5, 2, 5])))
+        shown = " ".join(texts(schedule_trees.draw_trees("one", network(), packing(), [5, 2, 5])))
     assert "2 of 6 trees" in shown
     assert shown.index("tree 5") < shown.index("tree 2")
-    for draw in (schedule_trees.draw, schedule_network.draw):
+    for draw in (schedule_trees.draw_trees, schedule_trees.draw_over_network):
         with pytest.raises(InputError, match="there is no tree 6; expected one from 0 to 5"):
             draw("one", network(), packing(), [6])
         with pytest.raises(InputError, match="no tree to draw"):
@@ -251,7 +251,7 @@ def test_in_out_trees_have_two_drawings():
     """The reduction and the broadcast of a tree are drawn side by side."""
     with look():
         assert sum("tree 5" in text for text in texts(FIGURES["in-out trees"]())) == 2
-        shown = texts(schedule_network.draw("one", network(), in_out()))
+        shown = texts(schedule_trees.draw_over_network("one", network(), in_out()))
     assert [text.partition(":")[0] for text in shown if "tree" in text] == ["tree 0, reduction", "tree 0, broadcast"]
 
 
@@ -294,15 +294,15 @@ def test_a_network_of_too_many_ranks_is_refused():
     names = [f"n{i}" for i in range(200)]
     ring = Topology(tuple(map(Node, names)), tuple(Link(a, b, Fraction(1)) for a, b in pairwise(names)))
     with pytest.raises(InputError, match="200 ranks; expected at most"):
-        schedule_network.draw("one", ring, packing())
+        schedule_trees.draw_over_network("one", ring, packing())
 
 
 def test_the_layout_of_a_tree():
     """Roots are on level 0, leaves side by side, parents over the middle of their children, and depth is no matter of
     recursion."""
-    spots = schedule_trees.layout(7, [(7, 1, 1), (7, 2, 1), (1, 3, 1), (1, 4, 1)])
+    spots = schedule_trees.tree_layout(7, [(7, 1, 1), (7, 2, 1), (1, 3, 1), (1, 4, 1)])
     assert spots == {7: (1.25, 0), 1: (0.5, 1), 2: (2.0, 1), 3: (0.0, 2), 4: (1.0, 2)}
-    assert schedule_trees.layout(0, [(i, i + 1, 1) for i in range(5000)])[5000] == (0.0, 5000)
+    assert schedule_trees.tree_layout(0, [(i, i + 1, 1) for i in range(5000)])[5000] == (0.0, 5000)
 
 
 class Reader(HTMLParser):
@@ -402,7 +402,7 @@ def test_empty_schedules_can_be_drawn():
     none = np.zeros(0)
     trace = Trace(SimulationMode.CONGESTION_AWARE, none, none, none, none, np.zeros(6), 0.0)
     with look():
-        assert to_bytes(schedule_heatmap.draw(empty), "svg")
+        assert to_bytes(schedule_traffic.draw_heatmap(empty), "svg")
         assert to_bytes(schedule_time.draw_gantt(empty, trace), "svg")
     assert open_page(html_page.page(empty, trace))[1]["bars"]["row"] == []
 

@@ -14,8 +14,7 @@ from cwb.core.record import RunRecord
 from cwb.reports.formats import FORMATS
 from cwb.reports.latex import standalone
 from cwb.reports.numbers import MARKS
-from cwb.reports.spec import TableSpec
-from cwb.reports.table import Row, Table, TableCell, build
+from cwb.reports.table import Row, Table, TableCell, TableSpec, build
 from cwb.reports.tables import TABLES, get
 
 Make = Callable[..., RunRecord]

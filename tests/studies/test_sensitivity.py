@@ -20,8 +20,8 @@ from cwb.core.record import RunRecord
 from cwb.core.sensitivity import JUMP, SMOOTH, Entry, Sensitivity, Side
 from cwb.harness import Request, run_one
 from cwb.instances.demand import with_demand
-from cwb.reports.plots.schedule_network import draw_sensitivity as draw
-from cwb.reports.plots.schedule_network import gains_of
+from cwb.reports.plots.schedule_trees import draw_sensitivity as draw
+from cwb.reports.plots.schedule_trees import gains_of
 from cwb.studies.sensitivity import _Study, scale_links
 
 #: Part of a bandwidth by which it is changed to compare differences with derivatives.

@@ -9,28 +9,31 @@ import pytest
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import Block, Dimension, Fabric
+from cwb.core.training import TrainingOptions
 from cwb.core.workload import Communication
-from cwb.schedules.iteration import Loop, Plan, Streams
 from cwb.studies.collective_times import groups_of
-from cwb.studies.training import TrainingRequest, measures, train
+from cwb.studies.training import measures, train
 
-UNLIMITED = Plan(streams=Streams.UNLIMITED)
+
+def ask(workload=None, group=(), method=(), **more):
+    """Make the options of a training iteration."""
+    return TrainingOptions.model_construct(workload=workload, group=dict(group), method=dict(method), **more)
 
 
 @pytest.mark.parametrize("name", ["gpt-3-4d", "msft-1t-3d", "3d-torus"])
 @pytest.mark.parametrize("design", ["libra", "libra-equal"])
 def test_the_iteration_of_libra(name, design):
     """The simulated iteration of a designed network is the one that LIBRA's record has, to the last digit."""
-    found = measures(train(cwb.load(name), TrainingRequest(design=design, plan=UNLIMITED)))
+    found = measures(train(cwb.load(name), ask(design=design, streams="unlimited")))
     assert found["iteration_s"] == cwb.solve(name, design).metrics["iteration_time_s"]
     assert found["lower_bound_s"] == found["iteration_s"]
 
 
 def test_seconds_are_those_of_verified_schedules():
     """A collective takes what the same run of the method alone says, on the dimensions of its group."""
-    request = TrainingRequest("gpt-3", {"tp": "4", "dp": "8"}, {"dp": "themis", "tp": "ring"}, chunks=8)
     rates = [Fraction(10**11), Fraction(5 * 10**10)]
-    made = train(cwb.load("RI(4)_SW(8)"), TrainingRequest(**{**vars(request), "bandwidth_Bps": rates}))
+    asked = ask("gpt-3", {"tp": "4", "dp": "8"}, {"dp": "themis", "tp": "ring"}, bandwidth=rates)
+    made = train(cwb.load("RI(4)_SW(8)"), asked, chunks=8)
     times = {each.communication.group: each for each in made.collectives if each.method in ("themis", "ring")}
     dp = times["dp"].communication
     alone = cwb.load("SW(8)").with_changes(
@@ -46,7 +49,7 @@ def test_groups_of_links_run_together():
     """On links the groups of a name are scheduled at the same time: rings of rows beside one another, then of
     columns."""
     methods = {"tp": "ring", "dp": "ring"}
-    request = TrainingRequest("gpt-3", {"tp": "4", "dp": "4"}, methods)
+    request = ask("gpt-3", {"tp": "4", "dp": "4"}, methods)
     made = train(cwb.load("torus(4,4)"), request)
     assert {each.ranks for each in made.collectives} == {4}
     assert all(each.verified for each in made.collectives)
@@ -64,21 +67,20 @@ def test_groups_tile_the_ranks():
 
 def test_lines_and_ideals():
     """A latency and an algbw give a line; the ideal of a ring of 4 is what its ranks send; the best bucket is taken."""
-    line = TrainingRequest(
-        "resnet-50-layers", methods={"all": "1 ms + 1 GB/s"}, buckets=(Fraction(10**6), Fraction(10**9))
-    )
-    made = train(cwb.load("ring(4)"), TrainingRequest(**{**vars(line), "loop": Loop.DDP}))
+    sizes = [Fraction(10**6), Fraction(10**9)]
+    line = ask("resnet-50-layers", method={"all": "1 ms + 1 GB/s"}, bucket=sizes, loop="ddp")
+    made = train(cwb.load("ring(4)"), line)
     assert all(each.seconds == Fraction(1, 1000) + each.communication.size_bytes / 10**9 for each in made.collectives)
     assert min(made.tried_s.values()) == made.iteration.seconds
     assert len(made.tried_s) == 2
-    ideal = train(cwb.load("ring(4)"), TrainingRequest("resnet-50", methods={"all": "ideal"}))
+    ideal = train(cwb.load("ring(4)"), ask("resnet-50", method={"all": "ideal"}))
     (only,) = ideal.collectives
     assert only.seconds == only.communication.size_bytes * Fraction(3, 2) / (100 * 10**9)
 
 
 def test_the_last_stage_of_a_pipeline_sends_nothing_on():
     """GPT-3 in stages has as many as its file says, and messages are broadcasts to one rank."""
-    request = TrainingRequest("gpt-3-pipeline", methods={"all": "ideal", "pp": "direct"}, loop=Loop.DDP)
+    request = ask("gpt-3-pipeline", method={"all": "ideal", "pp": "direct"}, loop="ddp")
     made = train(cwb.load("ring(64)"), request)
     assert made.iteration.stages == 8
     message = Communication(Collective.POINT_TO_POINT, Fraction(8 * 2048 * 12288 * 2), "pp")
@@ -87,20 +89,20 @@ def test_the_last_stage_of_a_pipeline_sends_nothing_on():
 
 
 REFUSED = [
-    (TrainingRequest(), "--workload: missing, and the instance has no workload"),
-    (TrainingRequest("nope"), "--workload: unknown workload 'nope'"),
-    (TrainingRequest("gpt-3", {"tp": "5"}), "--group: tp=5 is 5 ranks; the network has 16"),
-    (TrainingRequest("gpt-3", {"tp": "4x1", "dp": "4"}), "--group: tp has a span, but links have no dimensions"),
-    (TrainingRequest("gpt-3", {"tp": "no"}), "--group: tp: 'no' is not a degree"),
-    (TrainingRequest("gpt-3", {"dp": "all"}), "--group: layer 'Q1' names group 'tp'; the groups are dp"),
-    (TrainingRequest("gpt-3"), "--method: nothing for the all_reduce of the group tp"),
-    (TrainingRequest("gpt-3", methods={"pp": "ring"}), "--method: 'pp' is unknown; expected a group (tp, dp)"),
-    (TrainingRequest("gpt-3", methods={"all": "rnig"}), "unknown model 'rnig'"),
-    (TrainingRequest("gpt-3", methods={"all": "1 s + 2"}), "--method: '2' has no unit"),
-    (TrainingRequest("gpt-3", methods={"all": "analytical"}), "--method: analytical is for networks of dimensions"),
-    (TrainingRequest("gpt-3", methods={"all": "ring"}, options={"bfb": {}}), "-O: options of 'bfb', which is neither"),
-    (TrainingRequest("gpt-3", bandwidth_Bps=[Fraction(1)]), "--bandwidth: given for links"),
-    (TrainingRequest("gpt-3", design="libra"), "--design: given for links"),
+    (ask(), "--workload: missing, and the instance has no workload"),
+    (ask("nope"), "--workload: unknown workload 'nope'"),
+    (ask("gpt-3", {"tp": "5"}), "--group: tp=5 is 5 ranks; the network has 16"),
+    (ask("gpt-3", {"tp": "4x1", "dp": "4"}), "--group: tp has a span, but links have no dimensions"),
+    (ask("gpt-3", {"tp": "no"}), "--group: tp: 'no' is not a degree"),
+    (ask("gpt-3", {"dp": "all"}), "--group: layer 'Q1' names group 'tp'; the groups are dp"),
+    (ask("gpt-3"), "--method: nothing for the all_reduce of the group tp"),
+    (ask("gpt-3", method={"pp": "ring"}), "--method: 'pp' is unknown; expected a group (tp, dp)"),
+    (ask("gpt-3", method={"all": "rnig"}), "unknown model 'rnig'"),
+    (ask("gpt-3", method={"all": "1 s + 2"}), "--method: '2' has no unit"),
+    (ask("gpt-3", method={"all": "analytical"}), "--method: analytical is for networks of dimensions"),
+    (ask("gpt-3", method={"all": "ring"}, options={"bfb": {}}), "-O: options of 'bfb', which is neither"),
+    (ask("gpt-3", bandwidth=[Fraction(1)]), "--bandwidth: given for links"),
+    (ask("gpt-3", design="libra"), "--design: given for links"),
 ]
 
 
@@ -115,11 +117,11 @@ def test_bad_input(request_, reason):
 def test_what_a_method_does_not_take():
     """A method that does not define a collective, and a design without bandwidths, are named."""
     with pytest.raises(Unsupported, match="bfb: all_to_all of 4 MiB, 16 ranks: bfb: it does not define all_to_all"):
-        train(cwb.load("torus(4,4)"), TrainingRequest("dlrm", methods={"all": "bfb"}))
+        train(cwb.load("torus(4,4)"), ask("dlrm", method={"all": "bfb"}))
     with pytest.raises(InputError, match="--bandwidth: missing, and the instance is a design without bandwidths"):
-        train(cwb.load("gpt-3-4d"), TrainingRequest())
+        train(cwb.load("gpt-3-4d"), ask())
     with pytest.raises(InputError, match="expected one of them"):
-        train(cwb.load("gpt-3-4d"), TrainingRequest(design="libra", bandwidth_Bps=[Fraction(1)] * 4))
+        train(cwb.load("gpt-3-4d"), ask(design="libra", bandwidth=[Fraction(1)] * 4))
 
 
 def test_keyword_arguments():

@@ -10,17 +10,17 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, Unsupported
 from cwb.harness.registry import get
-from cwb.studies.topology_finder import expansions
 from cwb.studies.topology_finder import gather as columns
 from cwb.studies.topology_finder.build import breadth_first
-from cwb.studies.topology_finder.expansions import (
+from cwb.studies.topology_finder.gather import (
+    Gather,
     both_directions,
     cartesian_power,
     degree_expansion,
     line_graph,
     parallel_links,
+    schedule_of,
 )
-from cwb.studies.topology_finder.gather import Gather, schedule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -224,7 +224,6 @@ def test_too_large_is_refused(gather, monkeypatch):
     """A schedule that would take too much memory is refused before it is made."""
     base = gather("ring(4)", 2)
     monkeypatch.setattr(columns, "MAX_SENDS", 10)
-    monkeypatch.setattr(expansions, "check_size", columns.check_size)
     for expand in (line_graph, lambda one: degree_expansion(one, 2), lambda one: cartesian_power(one, 2)):
         with pytest.raises(Unsupported, match="expected at most 10"):
             expand(base)

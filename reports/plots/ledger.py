@@ -1,0 +1,339 @@
+"""Plots of a ledger of records: performance profiles, own times, bandwidth over size, and gaps to proved bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan, nan
+from typing import Any, TypeAlias
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from ...core.record import RunRecord
+from ..bounds import Bounds
+from ..gaps import gap_matrix, problem_name
+from ..numbers import mark_of, natural, number, size_text
+from ..objective_types import is_ranked
+from ..runs import LedgerRun, runs_of
+from ..statistics import fit_power, geometric_mean, mean
+from .look import (
+    COLUMN_IN,
+    LETTERS,
+    LINES,
+    count_text,
+    drawable,
+    enough_ticks,
+    legend,
+    legend_lines,
+    more_series,
+    most_common,
+    new_figure,
+    no_records_error,
+    panels,
+    plain_ticks,
+    series_name,
+    several_solvers,
+    short,
+    strokes,
+    write_omissions,
+)
+
+_Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]  #: Value of every series on every problem.
+_CLOCKS = 2  #: Panels of objectives, one a clock: those with the most problems.
+
+#: What is compared: own time, the completion time, or the objective by a clock.
+_OWN, _COMPLETION = "own time", "completion time"
+
+
+def draw_profile(records: Sequence[RunRecord]) -> Figure:
+    """Draw, for every method, the share of the problems that it answers within a factor of the best.
+
+    Dolan and More, Benchmarking optimization software with performance profiles, Math. Program. 91 (2002). A run that
+    failed, and a method that was not run on a problem, never come within any factor: every curve is over the same
+    problems. Own and completion times are compared across all methods; objectives only within one type, for the time
+    models with the most problems.
+    """
+    runs = runs_of(records)
+    solvers = several_solvers(runs)
+    found = {what: _values(runs, solvers, what) for what in (_OWN, _COMPLETION)}
+    clocks = sorted({run.clock for run in runs if run.clock and is_ranked(run.clock)} - {"simulated"})
+    by_clock = {clock: _values(runs, solvers, clock) for clock in clocks}
+    for clock in sorted(by_clock, key=lambda c: (-len(by_clock[c]), c))[:_CLOCKS]:
+        found[f"objective, {clock}"] = by_clock[clock]
+    found = {title: values for title, values in found.items() if values}
+    if not found:
+        raise no_records_error("performance-profile", records, "a problem that two methods or solvers answered")
+    everything = [name for values in found.values() for line in values.values() for name in line]
+    names = most_common(everything)
+    styles = strokes(names)
+    figure, axes = panels(len(found), legend_lines(names))
+    for panel, (title, values) in zip(axes, found.items(), strict=True):
+        _draw(panel, title, values, {name: styles[name] for name in names})
+    axes[-1].set_xlabel("within this factor of the best")
+    write_omissions(figure, more_series(len(set(everything)) - len(names)))
+    legend(figure, names, styles, marker="")
+    return figure
+
+
+def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
+    """Return own times, completion times, or objectives in one time model of the problems that two series answered."""
+    found: _Values = {}
+    for run in runs:
+        value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
+        if run.objective is None or value is None or not drawable(value) or run.record.sense == "maximize":
+            continue
+        if what in (_OWN, _COMPLETION) or run.clock == what:
+            question = None if what in (_OWN, _COMPLETION) else run.question
+            key = (run.problem, question, run.record.seed, run.record.threads)
+            found.setdefault(key, {})[series_name(run, solvers)] = value
+    return {problem: line for problem, line in found.items() if len(line) > 1}
+
+
+def ratios(values: _Values, name: str) -> list[float]:
+    """Return the sorted factors to the best of every problem that a series answered."""
+    return sorted(line[name] / min(line.values()) for line in values.values() if name in line)
+
+
+def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str, Any]]) -> None:
+    factors = {name: ratios(values, name) for name in styles}
+    furthest = max((line[-1] for line in factors.values() if line), default=1.0)
+    end = max(furthest * 1.15, 1.2)
+    for name, line in factors.items():
+        if line:
+            shares = [(i + 1) / len(values) for i in range(len(line))]
+            axes.step([1.0, *line, end], [0.0, *shares, shares[-1]], where="post", **{**styles[name], "marker": ""})
+    if end > 3:  # closer together, powers would be too few ticks
+        axes.set_xscale("log", base=2 if end < 100 else 10)
+        plain_ticks(axes.xaxis)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set(xlim=(1.0, end), ylim=(0.0, 1.03))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_title(short(f"{title}, {count_text(len(values), 'problem')}", 60), loc="left")
+    axes.set_ylabel("problems")
+    axes.grid()
+
+
+_SIZES = 3  #: Sizes from which a power is fitted.
+
+
+def draw_time_size(records: Sequence[RunRecord]) -> Figure:
+    """Draw own times against the variables of the largest model passed to a solver."""
+    expected = "runs that answered with the help of a solver"
+
+    def variables(run: LedgerRun) -> float | None:
+        return number(run.record.size.get("variables"))
+
+    return _draw_times("time-size", records, variables, "variables", expected, False)
+
+
+def draw_scaling(records: Sequence[RunRecord]) -> Figure:
+    """Draw own times against ranks, with the fitted exponent of each method that ran at three numbers of ranks."""
+    expected = "answered collectives of at least three numbers of ranks for one method"
+    return _draw_times("scaling", records, lambda run: run.ranks, "ranks", expected, True)
+
+
+def _draw_times(
+    plot: str,
+    records: Sequence[RunRecord],
+    size: Callable[[LedgerRun], float | None],
+    label: str,
+    expected: str,
+    fitted: bool,
+) -> Figure:
+    runs = runs_of(records)
+    solvers = several_solvers(runs)
+    points: dict[str, list[tuple[float, float]]] = {}
+    for run in runs:
+        x, y = size(run), run.own_s
+        if run.objective is not None and x is not None and y is not None and drawable(x) and drawable(y):
+            points.setdefault(series_name(run, solvers), []).append((float(x), y))
+    if fitted:
+        points = {name: line for name, line in points.items() if len({x for x, _ in line}) >= _SIZES}
+    if not points:
+        raise no_records_error(plot, records, expected)
+    names = most_common([name for name, line in points.items() for _ in line])
+    fits = {name: fit for name in names if fitted and (fit := fit_power(points[name])) is not None}
+    styles = strokes(names)
+    for name, (_, exponent, half) in fits.items():  # with half of its 95 % interval if there are points for one
+        styles[name]["label"] += f": {label[0]}^{exponent:.1f}{'' if half is None else f' ± {half:.1f}'}"
+    figure, (axes,) = panels(1, legend_lines([styles[name]["label"] for name in names]), 2.6)
+    for name in names:
+        axes.plot(*zip(*points[name], strict=True), **{**styles[name], "linestyle": "", "alpha": 0.8})
+        if name in fits:
+            factor, exponent, _ = fits[name]
+            ends = [min(x for x, _ in points[name]), max(x for x, _ in points[name])]
+            axes.plot(ends, [factor * x**exponent for x in ends], **{**styles[name], "marker": ""})
+    axes.set(xscale="log", yscale="log")
+    enough_ticks(axes.xaxis)
+    enough_ticks(axes.yaxis)
+    axes.set(xlabel=label, ylabel="own time (s)")
+    axes.grid()
+    write_omissions(figure, more_series(len(points) - len(names)))
+    legend(figure, names, styles)
+    return figure
+
+
+_PANELS = 4  #: Panels at most: those with the most runs.
+_Panel = tuple[str, str]  #: A panel: instance and collective.
+
+
+def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
+    """Draw the panels with the most runs of at least two sizes.
+
+    A panel for each instance and a line for each method, as in nccl-tests, by completion time, whose time model is the
+    same for all methods.
+    """
+    runs = [run for run in runs_of(records) if _busbw(run) is not None and run.size_bytes is not None]
+    solvers = several_solvers(runs)
+    found: dict[_Panel, list[LedgerRun]] = {}
+    for run in runs:
+        found.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
+    found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
+    if not found:
+        raise no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
+    kept = sorted(found, key=lambda panel: (-len(found[panel]), natural(panel[0]), panel[1]))[:_PANELS]
+    kept.sort(key=lambda panel: (natural(panel[0]), panel[1]))
+    everything = [series_name(run, solvers) for panel in kept for run in found[panel]]
+    names = most_common(everything)
+    styles = strokes(names)
+    figure, axes = panels(len(kept), legend_lines(names), 1.5)
+    for axis, panel in zip(axes, kept, strict=True):
+        for name in names:
+            points = _points([run for run in found[panel] if series_name(run, solvers) == name])
+            if points:
+                axis.plot(*zip(*points, strict=True), **styles[name])
+        _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in found[panel]}))
+    axes[-1].set_xlabel("size")
+    more = len(found) - len(kept)
+    pairs = f"{more} more pairs of instance and collective are not shown" if more else ""
+    write_omissions(figure, pairs, more_series(len(set(everything)) - len(names)))
+    legend(figure, names, styles)
+    return figure
+
+
+def _busbw(run: LedgerRun) -> float | None:
+    value = None if mark_of(run.record) is not None else number(run.record.metrics.get("busbw_GBps"))
+    return value if drawable(value) else None
+
+
+def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
+    by_size: dict[float, list[float]] = {}
+    for run in runs:
+        by_size.setdefault(run.size_bytes or 0.0, []).append(_busbw(run) or 0.0)
+    return [(size, sum(values) / len(values)) for size, values in sorted(by_size.items())]
+
+
+def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:
+    axes.set_xscale("log", base=2)
+    step = -(-len(sizes) // 6)
+    chosen = list(sizes)[::step]
+    axes.set_xticks(chosen, [size_text(size) for size in chosen])
+    axes.set_xticks([], minor=True)
+    axes.set_title(short(f"{panel[1].replace('_', '-')} on {panel[0]}", 62), loc="left")
+    axes.set_ylabel("busbw (GB/s)")
+    axes.set_ylim(bottom=0)
+    axes.grid()
+
+
+_WIDEST = 1e3  #: Gaps beyond this are mistakes, which the tables show.
+_Point = tuple[float, float, int]  #: A method in the plot: mean own time, mean gap, problems.
+
+
+def draw_time(records: Sequence[RunRecord]) -> Figure:
+    """Draw a point for each method: geometric mean time and mean gap over its answered problems."""
+    runs = runs_of(records)
+    bounds, solvers = Bounds(runs), several_solvers(runs)
+    found: dict[str, list[tuple[float, float]]] = {}
+    clock: dict[str, str] = {}
+    for run in runs:
+        if (point := _point(run, bounds)) is not None:
+            name = f"{series_name(run, solvers)} [{run.clock}]"
+            found.setdefault(name, []).append(point)
+            clock[name] = run.clock or ""
+    if not found:
+        raise no_records_error("gap-time", records, "answers of problems with a proved bound")
+    names = most_common([name for name, points in found.items() for _ in points])
+    places = {
+        name: (geometric_mean([x for x, _ in points]) or 0.0, mean([y for _, y in points]) or 0.0, len(points))
+        for name in names
+        if (points := found[name])
+    }
+    styles = strokes(names)
+    figure, (axes,) = panels(1, len(names), 2.5)
+    clocks = sorted({clock[name] for name in names})
+    for index, one in enumerate(clocks):
+        ends = front([places[name] for name in names if clock[name] == one])
+        axes.step(
+            *zip(*((x, y) for x, y, _ in ends), strict=True), LINES[index % 4], where="post", color="#777777", zorder=1
+        )
+    for name in names:
+        x, y, count = places[name]
+        label = f"{short(name, LETTERS)}  ({y:.1%}, {x:.3g} s, {count_text(count, 'run')})"
+        axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5, "label": label})
+    axes.set_xscale("log")
+    enough_ticks(axes.xaxis)
+    axes.set_yscale("symlog", linthresh=0.01)
+    axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set(xlabel="own time (s), geometric mean", ylabel="mean gap to the best bound")
+    axes.grid()
+    means = "means are over the problems that a method answered; a front for each clock"
+    write_omissions(figure, more_series(len(found) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
+    figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)
+    return figure
+
+
+def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
+    gap, seconds = bounds.gap(run), run.own_s
+    if gap is None or abs(gap) > _WIDEST or seconds is None or not drawable(seconds):
+        return None
+    return None if run.clock in (None, "bound") else (seconds, gap)
+
+
+def front(points: Sequence[_Point]) -> list[_Point]:
+    """Return the points that no other point dominates, from the fastest to the best."""
+    kept: list[_Point] = []
+    for point in sorted(points):
+        if not kept or point[1] < kept[-1][1]:
+            kept.append(point)
+    return kept
+
+
+_ROWS, _COLUMNS = 40, 14  #: Problems and methods that fit a page: those with the most runs.
+_LEAST = 6  #: Rows that a plot has room for at least, so that its bar can be labelled.
+
+
+#: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with
+#: its own.
+_DARK, _INK = 0.55, ("#111111", "#f8f8f8")
+
+
+def draw_heatmap(records: Sequence[RunRecord]) -> Figure:
+    """Draw a cell for each method and problem: its gap in percent, or the mark in its place."""
+    matrix = gap_matrix(records, _ROWS, _COLUMNS)
+    rows, columns, cells = matrix.rows, matrix.columns, matrix.cells
+    figure = new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(COLUMN_IN, 2.3 + 0.34 * len(columns)))
+    axes = figure.subplots()
+    found = [[cells.get((row, column)) for column in columns] for row in rows]
+    shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in found]
+    # A mesh of few colours, its bar as well, stays a drawing where an image would be dots.
+    places = [range(len(columns)), range(len(rows))]
+    image = axes.pcolormesh(*places, shares, cmap=colormaps["cividis_r"].resampled(20), vmin=0.0, vmax=1.0)
+    axes.invert_yaxis()
+    for r, line in enumerate(found):
+        for c, cell in enumerate(line):
+            ink = "black" if isnan(shares[r][c]) else _INK[shares[r][c] > _DARK]
+            axes.text(c, r, "" if cell is None else cell.text, ha="center", va="center", fontsize=5, color=ink)
+    axes.set_xticks(
+        range(len(columns)), [short(name, 24) for name in columns], rotation=60, ha="right", rotation_mode="anchor"
+    )
+    axes.set_yticks(range(len(rows)), [short(problem_name(row), 40) for row in rows])
+    axes.tick_params(length=0, labelsize=5.5)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({matrix.proofs})")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    write_omissions(figure, "in the cells: percent", matrix.left_out)
+    return figure
