@@ -122,10 +122,7 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     """
     instance, whole = _whole(instance, answer)
     if asked.size_bytes is not None:
-        factor = asked.size_bytes / instance.collectives[0].size_bytes
-        demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
-        instance = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-        whole = cast("Whole", scale_answer(whole, instance.sha256, factor))
+        instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
     require_few_messages(whole, asked.pieces or 1)
     framed = None
     if asked.scale is not None:
@@ -175,6 +172,12 @@ def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
     if not isinstance(answer, Written):
         raise Unsupported(f"a {type(answer).__name__} has no sends; only schedules and trees are executed")
     return instance, write_out(answer, instance)
+
+
+def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
+    demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
+    changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
+    return changed, cast("Whole", scale_answer(whole, changed.sha256, factor))
 
 
 def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
