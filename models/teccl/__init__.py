@@ -26,6 +26,6 @@ R       chunks that a node has received by the end of an epoch              1
 :mod:`.problem` turns an instance into integers once, for every method of the family; the verifier counts on its
 own (:mod:`cwb.schedules.verify.grid`). The declared models are in :mod:`.formulations`, one file each: ``milp``
 (the general form), ``lp``, ``astar`` (a round of the general form) and ``all_to_all``, on the index sets of
-:mod:`.index_sets`. :mod:`.method` has the methods with their options; every method has a ``solve`` module.
-``teccl`` is solved by :mod:`.solve`, which proves bounds and searches before it builds a model.
+:mod:`.index_sets`. :mod:`.method` has the methods with their options; every method has a ``solve`` module, of which
+:mod:`.model_search` has what they share. ``teccl`` (:mod:`.solve`) proves bounds and searches before it builds a model.
 """

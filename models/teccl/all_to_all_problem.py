@@ -105,11 +105,6 @@ class PointNetwork:
         return [np.flatnonzero(self.heads == point).tolist() for point in range(len(self.node))]
 
     @cached_property
-    def rest(self) -> Ints:
-        """Epochs from every point to the nearest rank, 0 at ranks; shape (points,)."""
-        return np.asarray(self.distance_to.min(axis=0))
-
-    @cached_property
     def distance_to(self) -> Ints:
         """Epochs from every point to every rank; shape (ranks, points)."""
         return epoch_distances(len(self.node), self.tails, self.heads, self.delay, self.rank_points, backwards=True)

@@ -59,24 +59,19 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) 
     if options.objective == "paper" and most is not None:
         search.within(most, "paper")
     else:
-        _fewest(search, most)
+        epochs = search.low
+        while search.high is None and not search.is_over:  # K grows by the part of the demands that fitted
+            part = search.within(epochs)
+            if most is not None and search.high is None and epochs >= most:
+                break
+            epochs = max(epochs + 1, ceil(min(2.0, 1 / max(part, 1e-3)) * epochs))
+            epochs = epochs if most is None else min(epochs, most)
+        search.bisect(search.within)
         if options.objective == "paper" and search.high is not None:
             search.within(search.high, "paper")
     low = search.simple if options.buffer is not None else search.low
     known = {"lower_bound_epochs": low, "models": len(search.reports), "parts": len(search.flows)}
     return search.outcome(low, most if search.high is None else None, _message(search, low), known)
-
-
-def _fewest(search: LpSearch, most: int | None) -> None:
-    """Grow K by the part of the demands that fitted until everything fits; then bisect."""
-    epochs = search.low
-    while search.high is None and not search.is_over:
-        part = search.within(epochs)
-        if most is not None and search.high is None and epochs >= most:
-            return
-        epochs = max(epochs + 1, ceil(min(2.0, 1 / max(part, 1e-3)) * epochs))
-        epochs = epochs if most is None else min(epochs, most)
-    search.bisect(search.within)
 
 
 def _message(search: LpSearch, low: int) -> str:

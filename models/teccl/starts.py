@@ -248,9 +248,11 @@ def start(model: Any, sets: IndexSets, answer: Answer) -> str:
 def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[EpochSend] | str:
     """Return the needed sends, each as early as links allow, in the schedule's order; or what does not fit."""
     problem = sets.problem
-    commodity = _commodities(problem, answer.chunks)
-    if commodity is None:
-        return f"its {len(answer.chunks)} chunks are others than the model's {_numbers(problem, len(answer.chunks))}"
+    if (commodity := _commodities(problem, answer.chunks)) is None:
+        wanted, known, demand = len(answer.chunks), len(problem.commodities), problem.instance.demands[0]
+        chunks, rest = divmod(wanted * demand.chunks, known)
+        option = "" if rest or chunks in {0, demand.chunks} else f" (-O chunks={chunks})"
+        return f"its {wanted} chunks are others than the model's {known}{option}"
     order = np.argsort(answer.step if isinstance(answer, StepSchedule) else answer.start_s, kind="stable")
     there = {(q, each.source): 0 for q, each in enumerate(problem.commodities)}
     served = {(q, target) for q, each in enumerate(problem.commodities) for target in each.targets}
@@ -279,13 +281,6 @@ def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[
     if missing := served - there.keys():
         return f"{names[min(missing)[1]]!r} does not get all its chunks"
     return needed_sends(problem, sends)
-
-
-def _numbers(problem: EpochProblem, wanted: int) -> str:
-    """Return the number of the model's chunks, and the option with which it has as many as wanted, if any."""
-    known, demand = len(problem.commodities), problem.instance.demands[0]
-    chunks, rest = divmod(wanted * demand.chunks, known)
-    return str(known) if rest or chunks in {0, demand.chunks} else f"{known} (-O chunks={chunks})"
 
 
 def _commodities(problem: EpochProblem, chunks: Chunks) -> list[int] | None:

@@ -44,10 +44,7 @@ class TimeExpandedNetwork:
     @cached_property
     def into(self) -> dict[int, list[int]]:
         """Edges that enter each node."""
-        entering: dict[int, list[int]] = {}
-        for e, edge in enumerate(self.edges):
-            entering.setdefault(edge.target, []).append(e)
-        return entering
+        return {n: [e for e, edge in enumerate(self.edges) if edge.target == n] for n in self.nodes}
 
     @cached_property
     def nodes(self) -> list[int]:
@@ -68,15 +65,13 @@ class TimeExpandedNetwork:
 
         Edges into a chunk's source are of no use. Keys are chunks and edges; pairs without useful starts are left out.
         """
-        distance = self.distance
-        spans: dict[tuple[int, int], range] = {}
+        far, spans = self.distance, dict[tuple[int, int], range]()
         for c, chunk in enumerate(self.chunks):
             for e, edge in enumerate(self.edges):
-                if edge.target != chunk.source:
-                    rest = min((distance[edge.target][n] for n in chunk.targets), default=FAR)
-                    span = range(distance[chunk.source][edge.source], horizon - self.ticks[e] - rest + 1)
-                    if span:
-                        spans[c, e] = span
+                rest = min((far[edge.target][n] for n in chunk.targets), default=FAR)
+                span = range(far[chunk.source][edge.source], horizon - self.ticks[e] - rest + 1)
+                if span and edge.target != chunk.source:
+                    spans[c, e] = span
         return spans
 
 

@@ -36,7 +36,7 @@ def build(program: BlockProgram) -> Any:
 def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     """Declare classes, and blocks in which data can have arrived and can still be delivered in time."""
     network = reduced.network
-    after = network.delay + network.offset + network.rest[network.heads]
+    after = network.delay + network.offset + network.distance_to.min(axis=0)[network.heads]
     m.used = [
         range(0)
         if network.heads[a] == network.rank_points[s]
