@@ -63,8 +63,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         best = None if search.best is None else float(problem.seconds(search.best))
 
         def answer() -> Schedule | None:
-            plan = search.plan()
-            return None if plan is None else schedule_of(problem, plan)
+            return None if (plan := search.plan()) is None else schedule_of(problem, plan)
 
         budget.tell(Incumbent(best, float(problem.seconds(search.bound)), answer=answer))
 
