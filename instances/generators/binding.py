@@ -16,27 +16,32 @@ from .building import NestedNetwork, Rate, Time
 
 Generator: TypeAlias = Callable[..., Topology]
 
-#: Generators of every module, as ``name``, or ``name:function`` where the function has another name.
-_MODULES = {
-    "grids": "line path:line ring mesh grid:mesh torus hypercube twisted_torus twisted_hypercube",
-    "dense": "complete complete_bipartite circulant optimal_circulant directed_circulant random_regular "
-    "double_binary_tree",
-    "words": "kautz generalized_kautz de_bruijn modified_de_bruijn diamond",
-    "distance_regular": "hamming distance_regular",
-    "expansions": "line_graph l:line_graph product power degree_expansion parallel both_directions",
-    "switch_networks": "star switch:star fat_tree dragonfly dragonfly_plus switch2d rfs3d fabric",
-    "nvidia": "dgx1 ndv2 dgx2 dgx_a100 a100:dgx_a100 dgx_h100 h100:dgx_h100 dgx_h200:dgx_h100 h200:dgx_h100 dgx_b200 "
-    "b200:dgx_b200 nvl72 gb200:nvl72 pcie",
-    "amd": "mi250 mi250_8 amd mi300x mi325x:mi300x",
-    "clusters": "internal1 internal2 rail pods three_tier mixed",
-    "supercomputers": "frontera leonardo frontier",
-    "wan": "gscale equinix_size idn_size random_wan",
-}
+#: Generators of the modules, in the order of lists, as ``name``, or ``name:function`` where the function has another name.
+_MODULES = (
+    ("grids", "line path:line ring mesh grid:mesh torus hypercube"),
+    ("dense", "complete complete_bipartite circulant optimal_circulant directed_circulant"),
+    ("words", "kautz generalized_kautz de_bruijn modified_de_bruijn diamond"),
+    ("distance_regular", "hamming distance_regular"),
+    ("grids", "twisted_torus twisted_hypercube"),
+    ("dense", "random_regular double_binary_tree"),
+    ("expansions", "line_graph l:line_graph product power degree_expansion parallel both_directions"),
+    ("switch_networks", "star switch:star fat_tree dragonfly dragonfly_plus switch2d rfs3d fabric"),
+    (
+        "nvidia",
+        "dgx1 ndv2 dgx2 dgx_a100 a100:dgx_a100 dgx_h100 h100:dgx_h100 dgx_h200:dgx_h100 h200:dgx_h100 "
+        "dgx_b200 b200:dgx_b200 nvl72 gb200:nvl72",
+    ),
+    ("amd", "mi250 mi250_8 amd mi300x mi325x:mi300x"),
+    ("nvidia", "pcie"),
+    ("clusters", "internal1 internal2 rail pods three_tier mixed"),
+    ("supercomputers", "frontera leonardo frontier"),
+    ("wan", "gscale equinix_size idn_size random_wan"),
+)
 
 #: Name to "module:function", relative to this package; imported when it is used.
 GENERATORS = {
     (parts := entry.partition(":"))[0]: f"{module}:{parts[2] or parts[0]}"
-    for module, entries in _MODULES.items()
+    for module, entries in _MODULES
     for entry in entries.split()
 }
 
