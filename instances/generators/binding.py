@@ -16,7 +16,7 @@ from .building import NestedNetwork, Rate, Time
 
 Generator: TypeAlias = Callable[..., Topology]
 
-#: Generators of the modules, in the order of lists, as ``name``, or ``name:function`` where the function has another name.
+#: Generators by module, in the order of lists, as ``name``, or ``name:function`` if the function is called otherwise.
 _MODULES = (
     ("grids", "line path:line ring mesh grid:mesh torus hypercube"),
     ("dense", "complete complete_bipartite circulant optimal_circulant directed_circulant"),
