@@ -31,9 +31,11 @@ class Transport(Protocol):
 
     def wait(self) -> list[tuple[int, bool]]:
         """Return messages that have ended, at least one: the other process, and whether it was received."""
+        ...
 
     def start(self) -> float:
         """Wait until all processes may begin; return the instant by this process's clock."""
+        ...
 
 
 @dataclass(frozen=True)
