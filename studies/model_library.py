@@ -10,7 +10,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,10 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
             method.name,
             cell.instance,
             posed.collective_name,
-            *astuple(size),
+            size.variables,
+            size.integers,
+            size.constraints,
+            size.nonzeros,
             sense,
             result.objective if result.has_solution else None,
             result.bound,
