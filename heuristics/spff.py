@@ -16,16 +16,17 @@ from typing import Literal
 from pydantic import Field
 
 from ..algorithms.bounds.schedule_bounds import best_bound
-from ..algorithms.schedules.commodities import (
+from ..algorithms.schedules.problem import (
     Commodity,
     RankEdge,
     chunks_of,
     commodities_of,
     edges_of,
+    fewest_sends,
+    group_problems,
     step_schedule,
     supports_copies,
 )
-from ..algorithms.schedules.problem import fewest_sends, group_problems
 from ..core.budget import Budget, require_schedulable
 from ..core.errors import InputError
 from ..core.fields import Strict

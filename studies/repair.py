@@ -11,11 +11,10 @@ import numpy as np
 
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..algorithms.schedules.changes import Change, Loads, ReplacementWays, Ways
+from ..algorithms.schedules.compose import join_sends_at_switches
 from ..algorithms.schedules.replay import in_order
-from ..algorithms.schedules.sends_through_switches import join_sends_at_switches
-from ..algorithms.schedules.stand_in import depths, stand_in
+from ..algorithms.schedules.stand_in import columns, depths, served_trees, stand_in, stand_in_trees
 from ..algorithms.schedules.stand_in import served_share as served_sends
-from ..algorithms.schedules.stand_in_trees import columns, served_trees, stand_in_trees
 from ..core.bounds import Certificate
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance

@@ -30,11 +30,10 @@ def groups_of(instance: Instance) -> list[DemandGroup]:
 
 
 def candidate_sets(topology: Topology, groups: Sequence[DemandGroup], sides: Sequence[int] = ()) -> list[Bools]:
-    """List node sets that are likely bottlenecks for outgoing data.
+    """List node sets that are likely bottlenecks for outgoing data, and their complements.
 
-    Candidates are single ranks, the first k nodes, the ranks of one group, the nodes before a plane of a grid, the
-    nodes within some hops of a rank, and the complements of all these. ``sides`` are those of a grid with row-major
-    node numbers, the last one first, or empty.
+    They are single ranks, the first k nodes, the ranks of one group, nodes within some hops of a rank, or before a
+    plane of a grid with ``sides`` and row-major node numbers, the last side first.
     """
     nodes = len(topology.nodes)
     number = np.arange(nodes)
@@ -58,9 +57,8 @@ def joint_cut(
 ) -> tuple[Fraction, CutCertificate] | None:
     """Return the largest cut bound of the given sets; None if no data must leave them.
 
-    The bound of a set is the earliest time by which all bytes that must leave it can have arrived outside; latency
-    counts, see :class:`~cwb.core.bounds.CutCertificate`. Raise InputError if data must leave a set without outgoing
-    links.
+    It is the earliest time by which all bytes that must leave a set can have arrived outside
+    (:class:`~cwb.core.bounds.CutCertificate`). Raise InputError if data must leave a set that no link leaves.
     """
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
@@ -89,7 +87,7 @@ def joint_cut(
             best = seconds, inside
     if best is None:
         return None
-    inside = best[1]
+    _, inside = best
     crossing = sum((bytes_leaving(group, inside[at]) for group, at in zip(groups, nodes, strict=True)), Fraction(0))
     leaving_links = [topology.links[link] for link in np.flatnonzero(inside[ends[:, 0]] & ~inside[ends[:, 1]]).tolist()]
     late = any(link.latency_s for link in leaving_links)
@@ -116,8 +114,7 @@ def joint_length(
 ) -> tuple[Fraction, LengthCertificate]:
     """Bound the time by the sum of bytes times distances (:func:`pairs_of`) over that of bandwidths times lengths."""
     topology = instance.topology
-    nodes = np.array(topology.rank_nodes, dtype=np.int64)
-    source, target, sizes = pairs
+    nodes, (source, target, sizes) = np.array(topology.rank_nodes, dtype=np.int64), pairs
     kinds = {size: index for index, size in enumerate(dict.fromkeys(sizes))}
     kind = np.array([kinds[size] for size in sizes], dtype=np.int64)
     travelled = [0] * len(kinds)
@@ -135,7 +132,5 @@ def joint_length(
         for index in range(len(kinds)):
             travelled[index] += sum(far[kind[chosen] == index].astype(np.int64).tolist())
     total = sum((size * travelled[index] for size, index in kinds.items()), Fraction(0))
-    room = zip(lengths, topology.links, strict=True)
-    return total / sum((length * link.bandwidth_Bps for length, link in room), Fraction(0)), LengthCertificate(
-        tuple(lengths)
-    )
+    room = sum((length * e.bandwidth_Bps for length, e in zip(lengths, topology.links, strict=True)), Fraction(0))
+    return total / room, LengthCertificate(tuple(lengths))

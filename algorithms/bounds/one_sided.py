@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 from ...core.sensitivity import CONSTANT, FLOW, JUMP, LOAD, SMOOTH, Side, per_GBps
 
@@ -104,8 +105,7 @@ def same(one: Number | None, other: Number | None) -> bool:
 
 def _follow_law(value: Value, law: Law, at: Fraction, base: Number, good: Fraction) -> Side:
     """Follow a law until it fails, and check it at a point halfway."""
-    near = good
-    until, good = _end(value, law, at, good)
+    near, (until, good) = good, _end(value, law, at, good)
     check = (at + (good if until is None else until)) / 2
     if not same(law.expects(check), value(check)):  # no concave function: what is known is the first segment
         until, good, check = near, near, (at + near) / 2
@@ -124,10 +124,9 @@ def _follow_law(value: Value, law: Law, at: Fraction, base: Number, good: Fracti
 
 def _end(value: Value, law: Law, at: Fraction, good: Fraction) -> tuple[Fraction | None, Fraction]:
     """Return the end of a law, None if none is seen, and the farthest point that confirms it."""
-    up = good > at
-    bad = good
+    bad, factor = good, Fraction(2) if good > at else Fraction(1, 2)
     for doubling in range(1, _DOUBLINGS + 1):
-        bad = at * 2**doubling if up else at / 2**doubling
+        bad = at * factor**doubling
         if not same(law.expects(bad), value(bad)):
             break
         good = bad
@@ -166,21 +165,12 @@ def _extrapolated_side(value: Value, at: Fraction, base: Number, way: int) -> Si
     rates = [(time - base) / step for time, step in zip((first, second, third), steps, strict=True)]
     slope = (8 * rates[2] - 6 * rates[1] + rates[0]) / 3
     check = 3 * steps[0] / 4
-    expected = _cubic(base, steps, rates, check)
+    # The cubic through the point and the three others, by Lagrange's formula for the difference quotients.
+    weights = [prod((check - other) / (step - other) for other in steps if other != step) for step in steps]
+    expected = base + check * sum(weight * rate for weight, rate in zip(weights, rates, strict=True))
     there = value(at + check)
     known = None if there is None else float(there)
     return Side(per_GBps(float(slope)), SMOOTH, None, seen, float(at + check) / 1e9, known, float(expected))
-
-
-def _cubic(base: Number, steps: list[Fraction], rates: list[Number], step: Fraction) -> Number:
-    """Evaluate the cubic through a point and three others, given by their difference quotients, at a step."""
-    rate: Number = Fraction(0)
-    for i, own in enumerate(rates):
-        weight = Fraction(1)
-        for j, other in enumerate(steps):
-            weight *= (step - other) / (steps[i] - other) if i != j else 1
-        rate = rate + weight * own
-    return base + step * rate
 
 
 def _point(kind: str, at: Fraction, seconds: Number) -> tuple[Number, Number]:

@@ -8,6 +8,7 @@ to t takes at least the latency of the fastest path.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,12 +71,10 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
 
 def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCertificate]:
     """Bound the time by the bytes that must leave nodes, by position, over their outgoing bandwidth."""
-    topology, group = instance.topology, group_of(instance)
-    inside = set(nodes)
-    members = [topology.rank_nodes[rank] in inside for rank in group.ranks]
-    leaving = bytes_leaving(group, members)
-    rate = _rate(topology, lambda a, b: a in inside and b not in inside)
-    return _seconds(leaving, rate, "these nodes"), CutCertificate(tuple(sorted(inside)))
+    topology, group, inside = instance.topology, group_of(instance), set(nodes)
+    leaving = bytes_leaving(group, [topology.rank_nodes[rank] in inside for rank in group.ranks])
+    seconds = _seconds(leaving, topology, lambda a, b: a in inside and b not in inside, "these nodes")
+    return seconds, CutCertificate(tuple(sorted(inside)))
 
 
 def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, CutCertificate]:
@@ -92,18 +91,17 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
             known[key] = earliest_arrival(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
         return known[key]
 
-    alone: dict[int, tuple[Fraction, Fraction]] = {}
+    out_bytes, in_bytes = defaultdict[int, Fraction](Fraction), defaultdict[int, Fraction](Fraction)
     for demand in instance.demands:
         group = group_of(instance.with_single_demand(demand))
         for position, rank in enumerate(group.ranks):
-            out_bytes, in_bytes = alone.get(rank, (Fraction(0), Fraction(0)))
-            out_bytes += _bytes_alone(group, position)
-            alone[rank] = out_bytes, in_bytes + _bytes_alone(group, position, others=True)
+            out_bytes[rank] += _bytes_alone(group, position)
+            in_bytes[rank] += _bytes_alone(group, position, others=True)
     best = Fraction(0), first, True
-    for rank, (out_bytes, in_bytes) in alone.items():
+    for rank in out_bytes:
         node = topology.rank_nodes[rank]
-        out = seconds(out_bytes, leaving[node], f"rank {rank}")
-        into = seconds(in_bytes, entering[node], f"all ranks but {rank}")
+        out = seconds(out_bytes[rank], leaving[node], f"rank {rank}")
+        into = seconds(in_bytes[rank], entering[node], f"all ranks but {rank}")
         best = max(best, (out, rank, True), (into, rank, False), key=itemgetter(0))
     found, rank, egress = best
     node = topology.rank_nodes[rank]
@@ -113,7 +111,7 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
 
 
 def _wires(topology: Topology, *, late: bool) -> tuple[list[Wire], list[list[int]], list[list[int]]]:
-    """Return the kinds of links, and the kinds of the links out of and into every node."""
+    """Return the kinds of links, and those of the links out of and into every node."""
     kinds: dict[Wire, int] = {}
     leaving, entering = ([list[int]() for _ in topology.nodes] for _ in range(2))
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
@@ -146,14 +144,11 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
         raise InputError("expected disjoint sets with every compute node in one of them", place="parts")
     needed = len({part_of[topology.rank_nodes[rank]] for rank in group.ranks})
     outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
-    entering = _rate(topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b])
-    leaving = _rate(topology, lambda a, b: a in part_of and part_of[a] != part_of.get(b))
+    into = crossings(needed, merged=any(node.may_add for node in outside)) * group.size_bytes
+    out = crossings(needed, merged=any(node.copies for node in outside)) * group.size_bytes
     return max(
-        _seconds(crossings(needed, merged=merged) * group.size_bytes, rate, "these parts")
-        for merged, rate in (
-            (any(node.may_add for node in outside), entering),
-            (any(node.copies for node in outside), leaving),
-        )
+        _seconds(into, topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b], "these parts"),
+        _seconds(out, topology, lambda a, b: a in part_of and part_of[a] != part_of.get(b), "these parts"),
     ), PartitionCertificate(sets)
 
 
@@ -165,7 +160,7 @@ def crossings(parts: int, *, merged: bool) -> int:
 def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
     """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter."""
     topology, group = instance.topology, group_of(instance)
-    scale = lcm(*(link.latency_s.denominator for link in topology.links)) if topology.links else 1
+    scale = lcm(*(link.latency_s.denominator for link in topology.links))
     latency = [int(link.latency_s * scale) for link in topology.links]
     common = gcd(*latency) or 1
     latency = [length // common for length in latency]
@@ -202,13 +197,11 @@ def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, 
 
 def bytes_leaving(group: DemandGroup, inside: Sequence[bool] | Bools) -> Fraction:
     """Return the bytes that must leave the ranks ``inside``: data that only they hold, or sums, that others need."""
-    members = np.asarray(inside, dtype=bool)
-    if group.kind.alike:
-        count = int(np.count_nonzero(members))
-        pieces = _leaving_by_number(group.kind, len(members), count, first=bool(members[0]))
-    else:
-        pieces = _leaving(group.kind, members)
-    return pieces * group.part_bytes
+    members, kind = np.asarray(inside, dtype=bool), group.kind
+    if not kind.alike:
+        return _leaving(kind, members) * group.part_bytes
+    count = int(np.count_nonzero(members))
+    return _leaving_by_number(kind, len(members), count, first=bool(members[0])) * group.part_bytes
 
 
 def _bytes_alone(group: DemandGroup, position: int, *, others: bool = False) -> Fraction:
@@ -313,13 +306,10 @@ def group_of(instance: Instance) -> DemandGroup:
     return DemandGroup(instance.demand.collective, instance.demand.size_bytes, ranks)
 
 
-def _rate(topology: Topology, counts: Callable[[int, int], bool]) -> Fraction:
-    """Return the total bandwidth of the links whose end nodes satisfy ``counts``."""
+def _seconds(size_bytes: Fraction, topology: Topology, counts: Callable[[int, int], bool], whose: str) -> Fraction:
+    """Return the time for some bytes at the total bandwidth of the links whose end nodes satisfy ``counts``."""
     ends = zip(topology.links, topology.link_ends, strict=True)
-    return sum((link.bandwidth_Bps for link, (a, b) in ends if counts(a, b)), Fraction(0))
-
-
-def _seconds(size_bytes: Fraction, rate_Bps: Fraction, whose: str) -> Fraction:
+    rate_Bps = sum((link.bandwidth_Bps for link, (a, b) in ends if counts(a, b)), Fraction(0))
     if size_bytes and not rate_Bps:
         raise InputError(f"data must leave {whose}, but no link does", place="network.links")
     return size_bytes / rate_Bps if size_bytes else Fraction(0)

@@ -72,9 +72,8 @@ class IncomingLinks:
         from .kernels import distances
 
         if (pairs := self.nodes * len(self.nodes_with_distances)) > MAX_PAIRS:
-            raise Unsupported(
-                f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
-            )
+            message = f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
+            raise Unsupported(message)
         zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
         found: NDArray[Any] = distances(self.source, self.nodes_with_distances, zero)
         apart = (found == 0).sum(axis=1) > 1
@@ -188,25 +187,23 @@ class PieceRanges:
         """Translate the shares of the orbit's receivers to all nodes."""
         shifted = self.graph.translated_nodes
         times = shifted.shape[1]
-        columns = (np.repeat(column, times) for column in (self.slot, self.step, self.start, self.stop))
-        return PieceRanges(
-            self.graph, self.pieces, shifted[self.target].ravel(), shifted[self.source].ravel(), *columns
-        )
+        columns = [shifted[nodes].ravel() for nodes in (self.target, self.source)]
+        columns += [np.repeat(column, times) for column in (self.slot, self.step, self.start, self.stop)]
+        return PieceRanges(self.graph, self.pieces, *columns)
 
     def single_pieces(self) -> PieceRanges:
         """Split every share into single pieces."""
         length = self.stop - self.start
         start = ranges(self.start, length)
-        target, source, slot, step = (np.repeat(of, length) for of in (self.target, self.source, self.slot, self.step))
-        return PieceRanges(self.graph, self.pieces, target, source, slot, step, start, start + 1)
+        columns = [np.repeat(column, length) for column in (self.target, self.source, self.slot, self.step)]
+        return PieceRanges(self.graph, self.pieces, *[*columns, start, start + 1])
 
 
 @dataclass(frozen=True, eq=False)
 class Broadcast:
     """Times and shares of breadth-first broadcasts from all nodes of a network.
 
-    Every property and method raises InputError if some node cannot reach another one, and Unsupported if there are too
-    many pairs of nodes.
+    All raise InputError if some node cannot reach another one, and Unsupported for too many pairs of nodes.
     """
 
     graph: IncomingLinks
@@ -237,8 +234,7 @@ class Broadcast:
     def split(self, pieces: int | None = None) -> PieceRanges:
         """Assign at most ``ceil(P U_{u,t})`` pieces of the shards that the orbit receives to each link.
 
-        Shards with the same possible links are lined up, and cut where the next link takes over. ``pieces`` is P,
-        by default the fewest that lose nothing.
+        Shards with the same possible links are cut where the next link takes over. P is by default lossless.
         """
         from .kernels import receive
 

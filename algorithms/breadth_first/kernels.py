@@ -37,10 +37,7 @@ def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
     sent[:] = 0
     free = np.full(width, capacity)
     left = counts * pieces
-    choice = np.zeros(classes, np.int64)
-    for c in range(classes):
-        for i in range(width):
-            choice[c] += over[c, i]
+    choice = over.sum(axis=1)
     for size in range(1, choice.max() + 1):  # those that have least choice come first
         for c in range(classes):
             if choice[c] == size:
@@ -104,10 +101,7 @@ def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
     """
     classes, width = over.shape
     sent = np.empty((classes, width), np.int64)
-    links = np.zeros(width, np.bool_)
-    for c in range(classes):
-        for i in range(width):
-            links[i] |= over[c, i]
+    links = over.sum(axis=0) > 0
     while True:
         shards, size = _within(links, over, counts)
         if not size:
@@ -231,24 +225,19 @@ def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
 @kernel
 def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces: int) -> Any:
     """Return columns receiver, owner of the shard, slot of the link, step, first piece, end (exclusive)."""
-    nodes = distance.shape[1]
-    columns, count = np.empty((6, nodes * len(own)), np.int64), 0
+    rows = [(0, 0, 0, 0, 0, 0) for _ in range(0)]
     for u in range(len(own)):
-        problems = _problems(own[u], near[u], distance, steps)
-        room = count + nodes + problems[1].size
-        if room > columns.shape[1]:
-            larger = np.empty((6, 2 * room), np.int64)
-            for k in range(6):
-                for row in range(count):
-                    larger[k, row] = columns[k, row]
-            columns = larger
-        count = _split(targets[u], problems, pieces, columns, count)
-    return columns[:, :count]
+        _split(targets[u], _problems(own[u], near[u], distance, steps), pieces, rows)
+    columns = np.empty((6, len(rows)), np.int64)
+    for row in range(len(rows)):
+        for k in range(6):
+            columns[k, row] = rows[row][k]
+    return columns
 
 
 @kernel
-def _split(target: int, problems: Any, pieces: int, columns: Any, count: int) -> int:
-    """Fill columns from index ``count`` with the shares of one node; return the next index."""
+def _split(target: int, problems: Any, pieces: int, rows: Any) -> None:
+    """Append the shares of one node to the rows."""
     first, over, counts, label = problems
     ends = np.cumsum(counts)
     at, shards = ends - counts, np.empty(len(label), np.int64)
@@ -270,11 +259,8 @@ def _split(target: int, problems: Any, pieces: int, columns: Any, count: int) ->
                 amount = sent[c - a, i]
                 while amount:
                     taken = min(amount, pieces - start)
-                    columns[0, count], columns[1, count], columns[2, count] = target, shards[shard], i
-                    columns[3, count], columns[4, count], columns[5, count] = t - 1, start, start + taken
-                    count += 1
+                    rows.append((target, shards[shard], i, t - 1, start, start + taken))
                     amount -= taken
                     start += taken
                     if start == pieces:
                         shard, start = shard + 1, 0
-    return count

@@ -20,7 +20,7 @@ than one unit per chunk proves that no schedule has this makespan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,7 @@ from ...core.bounds import EpochWindowPrices
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints, ranges
 from ..graphs.maxflow import RootedFlow
-from ..graphs.network import Network
+from ..graphs.network import Network, mask_of
 from .problem import FAR, EpochNetwork
 
 MOST_SETS = 24  #: sets of chunks tried for one node, by their distance
@@ -59,13 +59,6 @@ class StaticBound:
         self._kinds, which = np.unique(kinds, axis=0, return_inverse=True)
         self._kind_of = which.reshape(-1)
 
-    def capacities(self, sink: int, starts: Ints, epochs: int) -> Ints:
-        """Count the useful starts U_e of every link, from the earliest n-th starts of every kind of links."""
-        network = self.network
-        last = epochs - network.delay - network.distance[network.head, sink]
-        capacity: Ints = counted_starts(starts, self._kind_of, last)
-        return capacity
-
     @cached_property
     def _releases(self) -> tuple[Ints, Ints]:
         """Chunks by their earliest arrival at every node, and these arrivals; shapes (nodes, chunks)."""
@@ -83,11 +76,6 @@ class StaticBound:
                 proof = cut or proof
         return best, proof
 
-    def sort_sinks(self, sinks: Ints) -> Ints:
-        """Return nodes sorted by the bounds that they give alone, the largest first."""
-        own = [self.improve(0, np.array([sink]))[0] for sink in sinks.tolist()]
-        return sinks[np.argsort(-np.array(own, dtype=np.int64), kind="stable")]
-
     def _sets(self, sink: int) -> Iterator[tuple[Ints, int]]:
         """Yield the chunks that a node lacks from at least a distance away, for increasing distances."""
         network = self.network
@@ -103,16 +91,16 @@ class StaticBound:
 
     def _raise(self, at_least: int, sink: int, chunks: Ints, threshold: int) -> tuple[int, StaticCut | None]:
         network = self.network
-        among = np.zeros(network.chunks, dtype=np.bool_)
-        among[chunks] = True
+        among = mask_of(network.chunks, chunks)
         nearest, releases = self._releases
         starts = start_times(releases[among[nearest]].reshape(-1, len(chunks)), self._kinds, FAR)
         supply = np.bincount(network.source[chunks], minlength=network.nodes)
         self._flow.sinks = np.array([sink])
 
         def cut_at(epochs: int) -> Bools | None:
-            capacity = np.bincount(self._edge_of, self.capacities(sink, starts, epochs)).astype(np.int64)
-            self._flow.ask(capacity, supply)
+            last = epochs - network.delay - network.distance[network.head, sink]
+            useful = counted_starts(starts, self._kind_of, last)  # U_e of every link
+            self._flow.ask(np.bincount(self._edge_of, useful).astype(np.int64), supply)
             violation = self._flow.violation()
             return None if violation is None else violation.side
 
@@ -153,11 +141,13 @@ class ExpandedCut(WindowPrices):
     """Certificate of a time-expanded cut around one node, whose blocks, windows with price 1, are too few."""
 
 
-def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tuple[int, ExpandedCut | None]:
-    """Raise a bound epoch by epoch, by flows to one node, while it is below ``below``."""
+def raise_epoch_by_epoch(
+    refute: Callable[[int], WindowPrices | None], at_least: int, below: int
+) -> tuple[int, WindowPrices | None]:
+    """Raise a bound below ``below`` as long as makespans are refuted; return it with the last proof."""
     best, proof = at_least, None
-    while best < below and (cut := cut_at(network, sink, best)) is not None:
-        best, proof = cut.epochs, cut
+    while best < below and (found := refute(best)) is not None:
+        best, proof = found.epochs, found
     return best, proof
 
 

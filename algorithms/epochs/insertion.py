@@ -75,8 +75,7 @@ class Search(NamedTuple):
 class KeyWeights(NamedTuple):
     """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach + noise.
 
-    ``reach`` is that of the arc's head. A chunk leaves a node up to ``wait`` epochs late, to find several links
-    free at once.
+    ``reach`` is that of the arc's head. A chunk may leave up to ``wait`` epochs late, to find several links free.
     """
 
     weight: float
@@ -137,8 +136,7 @@ def lacking_nodes(state: SearchState, lacking: Any, chunk: int, target: int) -> 
 def insert(search: Search, price: Any, members: Any, keys: KeyWeights, target: int, allowed: int) -> tuple[int, int]:
     """Deliver the chunks ``members`` to all nodes that still lack them.
 
-    The insertion is given up once the epochs beyond ``target``, summed over receivers, exceed ``allowed``. Return this
-    sum, -1 if given up, and the number of arcs examined.
+    Return the epochs beyond ``target``, summed over receivers, -1 if above ``allowed``, and the arcs examined.
     """
     arcs, state, lacking, _, heap = search
     count, nodes = len(arcs.arc_head), state.arrival.shape[1]

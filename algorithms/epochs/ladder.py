@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.schedule import Ints
 from . import flow_bounds, price_bounds
-from .flow_bounds import StaticBound, StaticCut, WindowPrices
+from .flow_bounds import StaticBound, StaticCut, WindowPrices, raise_epoch_by_epoch
 from .problem import EpochNetwork
 from .search import EpochSearch
 from .symmetries import SymmetricSearch, node_representatives
@@ -70,7 +71,9 @@ def solve(
     clock = budget.clock
     with clock.phase("bound"):
         static = StaticBound(relaxed)
-        proof: Proof = _far_pair(relaxed)
+        reach = np.where(relaxed.lacking, relaxed.distance[relaxed.source], -1)
+        chunk, target = np.unravel_index(int(reach.argmax()), reach.shape)
+        proof: Proof = FarPair(int(reach.max()), int(relaxed.source[chunk]), int(target))
         sinks = node_representatives(relaxed)
         bound, cut = static.improve(proof.epochs, sinks)
     with clock.phase("construct"):
@@ -82,7 +85,7 @@ def solve(
     priced = _sets_of_sinks(static, sinks)
     with clock.phase("bound"):
         _raise_by_flows(relaxed, result, sinks)
-        if symmetric.has_symmetry:
+        if symmetric.folded:
             _raise_by_prices(relaxed, result, islice(priced, 1))
     with clock.phase("construct"):
         symmetric.improve()
@@ -92,12 +95,6 @@ def solve(
     with clock.phase("bound"):
         _raise_by_prices(relaxed, result, priced)
     return result
-
-
-def _far_pair(network: EpochNetwork) -> FarPair:
-    reach = np.where(network.lacking, network.distance[network.source], -1)
-    chunk, target = np.unravel_index(int(reach.argmax()), reach.shape)
-    return FarPair(int(reach.max()), int(network.source[chunk]), int(target))
 
 
 def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None:
@@ -110,11 +107,13 @@ def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) ->
             or int((best // network.window).sum()) + network.nodes * best > EXPANDED_EDGES
         ):
             return
-        result.raise_to(*flow_bounds.improve(network, result.search.bound, sink, best))
+        refute = partial(flow_bounds.cut_at, network, sink)
+        result.raise_to(*raise_epoch_by_epoch(refute, result.search.bound, best))
 
 
 def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]]:
-    ordered = static.sort_sinks(sinks).tolist()
+    """Yield nodes by the bounds that they give alone, the largest first, then pairs of the first ones."""
+    ordered = sorted(sinks.tolist(), key=lambda sink: -static.improve(0, np.array([sink]))[0])
     yield from ((sink,) for sink in ordered)
     yield from combinations(ordered[:PAIRED], 2)
 
@@ -128,4 +127,5 @@ def _raise_by_prices(network: EpochNetwork, result: LadderResult, sets: Iterator
             continue
         starts += size
         remaining = result.search.budget.clock.remaining_s()
-        result.raise_to(*price_bounds.improve(network, result.search.bound, together, best, remaining))
+        refute = partial(price_bounds.prices_for, network, together, seconds=remaining)
+        result.raise_to(*raise_epoch_by_epoch(refute, result.search.bound, best))

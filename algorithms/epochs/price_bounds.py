@@ -42,23 +42,11 @@ class _Program:
     gain: Ints  #: sinks that a column reaches
 
 
-@dataclass(frozen=True, eq=False)
-class _QuotientNetwork:
-    """Network with equal nodes and links merged; some optimal flow is equal on equal links, and so are its prices."""
+def _build_quotient(network: EpochNetwork, sinks: tuple[int, ...]) -> tuple[EpochNetwork, tuple[int, ...], Ints]:
+    """Merge equal nodes and links: some optimal flow is equal on equal links, and so are its prices.
 
-    network: EpochNetwork
-    sinks: tuple[int, ...]
-    kind: Ints  #: of every link: the link that it became
-
-    def unfold(self, link: Ints, start: Ints, price: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the windows of all links of the kind."""
-        members = np.argsort(self.kind, kind="stable")
-        count = np.bincount(self.kind)
-        begin, many = (np.cumsum(count) - count)[link], count[link]
-        return members[ranges(begin, many)], np.repeat(start, many), np.repeat(price, many)
-
-
-def _build_quotient(network: EpochNetwork, sinks: tuple[int, ...]) -> _QuotientNetwork:
+    Return the network, its sinks, and the link that each link became.
+    """
     kinds = kinds_of_nodes(network, sinks)
     columns = [kinds[network.tail], kinds[network.head], network.delay, network.window, network.room]
     ends, kind, count = np.unique(np.stack(columns), axis=1, return_inverse=True, return_counts=True)
@@ -69,26 +57,13 @@ def _build_quotient(network: EpochNetwork, sinks: tuple[int, ...]) -> _QuotientN
     tail, head, delay, window, room = ends
     stores, copies, source = network.stores[node], network.copies[node], kinds[network.source[owed]]
     small = EpochNetwork(len(node), tail, head, delay, window, room * count, stores, copies, source, need)
-    return _QuotientNetwork(small, tuple(kinds[list(sinks)].tolist()), kind.reshape(-1))
+    return small, tuple(kinds[list(sinks)].tolist()), kind.reshape(-1)
 
 
 def size(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> int:
     """Count the starts in the linear program."""
-    small = _build_quotient(network, sinks)
-    return sum(int((last - first + 1).sum()) for _, _, first, last in _spans(small.network, small.sinks, epochs))
-
-
-def improve(
-    network: EpochNetwork, at_least: int, sinks: tuple[int, ...], below: int, seconds: float | None
-) -> tuple[int, WindowPrices | None]:
-    """Raise a bound epoch by epoch, by prices for some sinks, while it is below ``below``."""
-    best, proof = at_least, None
-    while best < below:
-        prices = prices_for(network, sinks, best, seconds)
-        if prices is None:
-            break
-        best, proof = prices.epochs, prices
-    return best, proof
+    small, folded_sinks, _ = _build_quotient(network, sinks)
+    return sum(int(count.sum()) for *_, count in _spans(small, folded_sinks, epochs))
 
 
 def prices_for(
@@ -98,18 +73,18 @@ def prices_for(
     from scipy import optimize
     from scipy.sparse import coo_array
 
-    folded = _build_quotient(network, sinks)
+    folded, folded_sinks, kind = _build_quotient(network, sinks)
     wanted = int(network.lacking[:, list(sinks)].sum())
-    program = _program(folded.network, folded.sinks, epochs) if wanted else None
+    program = _program(folded, folded_sinks, epochs) if wanted else None
     if program is None:
         return None
-    window_row, window_column, link, start = _windows(folded.network, program)
+    window_row, window_column, link, start = _windows(folded, program)
     places, columns = len(program.supply), len(program.gain)
     row = np.concatenate([program.row, places + window_row])
     column = np.concatenate([program.column, window_column])
     value = np.concatenate([program.value, np.ones(len(window_row))])
     matrix = coo_array((value, (row, column)), shape=(places + len(link), columns)).tocsr()
-    limit = np.concatenate([program.supply, folded.network.room[link]]).astype(np.float64)
+    limit = np.concatenate([program.supply, folded.room[link]]).astype(np.float64)
     options: dict[str, Any] = {"maxiter": ITERATIONS} | ({} if seconds is None else {"time_limit": seconds})
     solve: Any = optimize.linprog
     answer = solve(
@@ -118,30 +93,24 @@ def prices_for(
     if answer.status != 0 or -answer.fun > wanted - 1e-6:
         return None
     price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
-    keep = price > 0
-    prices = WindowPrices(epochs + 1, sinks, *folded.unfold(link[keep], start[keep], price[keep]))
+    priced, count = np.flatnonzero(price > 0), np.bincount(kind)
+    many = count[link[priced]]
+    members = np.argsort(kind, kind="stable")[ranges((np.cumsum(count) - count)[link[priced]], many)]
+    prices = WindowPrices(epochs + 1, sinks, members, np.repeat(start[priced], many), np.repeat(price[priced], many))
     return prices if check_prices(network, prices) else None
 
 
 def check_prices(network: EpochNetwork, prices: WindowPrices) -> bool:
     """Check in integers that the cheapest trees cost more than the windows admit."""
     epochs = prices.epochs - 1
-    toll = np.zeros((network.links, epochs + 2), dtype=np.int64)
+    toll = np.zeros((len(network.tail), epochs + 2), dtype=np.int64)
     end = np.clip(prices.start + network.window[prices.link], 0, epochs + 1)
     np.add.at(toll, (prices.link, np.clip(prices.start, 0, epochs + 1)), prices.price)
     np.add.at(toll, (prices.link, end), -prices.price)
     toll = np.cumsum(toll, axis=1)
     order = np.argsort(network.delay, kind="stable")
-    trees = cheapest_trees(
-        network.stores,
-        network.tail[order],
-        network.head[order],
-        network.delay[order],
-        toll[order],
-        np.array(prices.sinks, dtype=np.int64),
-        epochs,
-        FAR,
-    )
+    links = network.tail[order], network.head[order], network.delay[order], toll[order]
+    trees = cheapest_trees(network.stores, links, np.array(prices.sinks, dtype=np.int64), epochs, FAR)
     paid = int((network.room[prices.link] * prices.price).sum())
     owed = _lacking_sinks(network, prices.sinks)
     return int(trees[owed, network.source][owed > 0].sum()) > paid
@@ -153,7 +122,7 @@ def _lacking_sinks(network: EpochNetwork, sinks: tuple[int, ...]) -> Ints:
 
 
 def _spans(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> list[tuple[int, Ints, Ints, Ints]]:
-    """List, for every set of sinks, the useful links with their first and last start."""
+    """List, for every set of sinks, the useful links with their first start, and the number of starts."""
     lacked, spans = _lacking_sinks(network, sinks), []
     for group in range(1, 1 << len(sinks)):
         chunks = np.flatnonzero((lacked & group) == group)
@@ -165,26 +134,18 @@ def _spans(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> list[t
         first, last = release[network.tail], epochs - network.delay - rest
         at_its_sink = (len(members) == 1) & (network.tail == members[0])
         useful = np.flatnonzero((first <= last) & (first < FAR) & ~at_its_sink)
-        spans.append((group, useful, first[useful], last[useful]))
+        spans.append((group, useful, first[useful], (last - first + 1)[useful]))
     return spans
-
-
-def _starts(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> tuple[Ints, Ints, Ints]:
-    """List the starts of the program: set of sinks, link and epoch."""
-    columns: list[list[Ints]] = [[], [], []]
-    for group, useful, first, last in _spans(network, sinks, epochs):
-        count = last - first + 1
-        columns[0].append(np.full(int(count.sum()), group))
-        columns[1].append(np.repeat(useful, count))
-        columns[2].append(ranges(first, count))
-    groups, links, times = (np.concatenate(part).astype(np.int64) for part in columns)
-    return groups, links, times
 
 
 def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Program | None:
     """Build flow conservation for every set of sinks, node and epoch; None without useful starts."""
     width, nodes = epochs + 2, network.nodes
-    group, link, at = _starts(network, sinks, epochs)
+    rows = [
+        (np.full(count.sum(), group), np.repeat(useful, count), ranges(first, count))
+        for group, useful, first, count in _spans(network, sinks, epochs)
+    ]
+    group, link, at = (np.concatenate(part).astype(np.int64) for part in zip(*rows, strict=True))
     if not len(link):
         return None
     ends = np.array([(nodes << i) + sink for i, sink in enumerate(sinks)])
@@ -206,12 +167,7 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
     return _Program(
         link,
         at,
-        np.concatenate(
-            [
-                np.searchsorted(keys, np.concatenate([left, keys[stays], whole])),
-                np.searchsorted(keys, entered[~reached]),
-            ]
-        ),
+        np.searchsorted(keys, np.concatenate([left, keys[stays], whole, entered[~reached]])),
         np.concatenate([column, of[~reached]]),
         np.concatenate([np.ones(len(column), np.int64), np.full(int((~reached).sum()), -1)]),
         supply,
@@ -221,27 +177,26 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
 
 def _subset_splits(places: Ints, width: int, sinks: int) -> tuple[Ints, Ints, Ints]:
     """List divisions of a flow for a set of sinks into two smaller sets: place and both parts."""
-    columns: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in range(3)]
+    whole, parts = [places[:0]], [places[:0]]
     for group in range(1, 1 << sinks):
         here = places[places // width == group]
-        for part in range(1, group):
-            if part & group == part and part > group - part:
-                for column, less in zip(columns, (0, part, group - part), strict=True):
-                    column.append(here - less * width)
-    whole, one, other = (np.concatenate(column) for column in columns)
-    return whole, one, other
+        for part in range(group // 2 + 1, group):
+            if part & group == part:
+                whole.append(here)
+                parts.append(np.full_like(here, part))
+    place, part_of = np.concatenate(whole), np.concatenate(parts)
+    return place, place - part_of * width, place % width + part_of * width
 
 
 def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints, Ints]:
     """List row and column of every start in a window, and link and first epoch of every row."""
     links = np.unique(program.link)
-    first = np.full(network.links, FAR)
-    last = np.full(network.links, -FAR)
+    first, last = np.full(len(network.tail), FAR), np.full(len(network.tail), -FAR)
     np.minimum.at(first, program.link, program.at)
     np.maximum.at(last, program.link, program.at)
     last = np.maximum(first, last - network.window + 1)
     count = (last - first + 1)[links]
-    base = np.zeros(network.links, dtype=np.int64)
+    base = np.zeros(len(network.tail), dtype=np.int64)
     base[links] = np.cumsum(count) - count
     of = program.link
     begin = np.maximum(first[of], program.at - network.window[of] + 1)
@@ -253,8 +208,9 @@ def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints
 
 
 @kernel
-def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, toll: Any, now: int) -> None:
+def start_over_links(row: Any, ahead: Any, links: Any, now: int) -> None:
     """Relax the tolls ``row`` of one epoch, of those of all epochs (``ahead``), by all starts in it."""
+    tail, head, delay, toll = links
     for e in range(len(tail) - 1, -1, -1):
         then = now + delay[e]
         if then < len(ahead):
@@ -272,12 +228,12 @@ def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, tol
 
 
 @kernel
-def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sinks: Any, epochs: int, far: int) -> Any:
+def cheapest_trees(stores: Any, links: Any, sinks: Any, epochs: int, far: int) -> Any:
     """Compute the least toll of a tree over time from every node to each set of sinks.
 
-    Trees start at epoch 0 and reach their sinks by the last epoch. Links without delay come first; ``toll``, of shape
-    (links, epochs), is the price of a start, which a tree pays once for each. The result has shape (sets, nodes); set s
-    has the i-th sink if bit i of s is 1.
+    Trees start at epoch 0 and reach their sinks by the last epoch. ``links`` are tails, heads, delays, those without
+    first, and the price of a start in every epoch, which a tree pays once for each. The result has shape (sets, nodes);
+    set s has the i-th sink if bit i of s is 1.
     """
     nodes, sets = len(stores), 1 << len(sinks)
     least = np.full((sets, epochs + 1, nodes), far, np.int64)
@@ -297,5 +253,5 @@ def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sin
                 for node in range(nodes):
                     row[node] = min(row[node], least[part, now, node] + least[group - part, now, node])
                 part = (part - 1) & group
-            start_over_links(row, least[group], tail, head, delay, toll, now)
+            start_over_links(row, least[group], links, now)
     return least[:, 0]

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...core.schedule import Bools, Ints, offsets
 from ..graphs.distances import distances
+from ..graphs.network import edges_by
 
 FAR = 1 << 40  #: a distance that does not exist; sums of two of them still fit 64 bits
 
 
-#: Starts in a window that reservations can count; a link with more room is used as if it had no more, which costs
-#: time and never correctness.
+#: Starts in a window that reservations count; more room of a link is not used, which costs time, not correctness.
 MOST_STARTS = np.iinfo(np.int16).max
 
 CHAINS = 8  #: chains kept for a pair of nodes; with one only, every 16th random instance with switches stays open
@@ -51,11 +51,6 @@ class EpochNetwork:
     need: Bools  #: (chunks, nodes) receivers of each chunk: storing nodes
 
     @property
-    def links(self) -> int:
-        """Number of links."""
-        return len(self.tail)
-
-    @property
     def chunks(self) -> int:
         """Number of chunks."""
         return len(self.source)
@@ -63,9 +58,7 @@ class EpochNetwork:
     @cached_property
     def initial_holders(self) -> Bools:
         """Initial holders of each chunk; shape (chunks, nodes)."""
-        held = np.zeros(self.need.shape, dtype=np.bool_)
-        held[np.arange(self.chunks), self.source] = True
-        return held
+        return np.asarray(self.source[:, None] == np.arange(self.nodes))
 
     @cached_property
     def lacking(self) -> Bools:
@@ -112,13 +105,11 @@ class ArcTable(NamedTuple):
 def arc_table(network: EpochNetwork) -> ArcTable:
     """Return the arcs of a network, sorted by tail, the fastest first."""
     arcs: list[tuple[int, int, int, tuple[int, ...]]] = []
-    leaving: list[list[int]] = [[] for _ in range(network.nodes)]
-    for link, tail in enumerate(network.tail.tolist()):
-        leaving[tail].append(link)
-    heads, delays = network.head.tolist(), network.delay.tolist()
-    stores = network.stores.tolist()
+    first, order = edges_by(network.tail, network.nodes)
+    leaving = [links.tolist() for links in np.split(order, first[1:-1])]
+    columns = network.head.tolist(), network.delay.tolist(), network.stores.tolist()
     for node in np.flatnonzero(network.stores).tolist():
-        arcs += sorted(chains(node, leaving, heads, delays, stores))
+        arcs += sorted(chains(node, leaving, *columns))
     tails = np.array([arc[1] for arc in arcs], dtype=np.int64)
     hops = np.array([len(arc[3]) for arc in arcs], dtype=np.int64)
     links = np.array([link for arc in arcs for link in arc[3]], dtype=np.int64)
@@ -128,7 +119,7 @@ def arc_table(network: EpochNetwork) -> ArcTable:
     copies: Bools = network.stores | network.copies
     reach = np.where(network.stores[None, :] & (network.distance < FAR), network.distance, 0)
     return ArcTable(
-        np.arange(network.links),
+        np.arange(len(network.tail)),
         network.window.astype(np.int32),
         np.minimum(network.room, MOST_STARTS).astype(np.int32),
         reach.max(axis=1).astype(np.int64),

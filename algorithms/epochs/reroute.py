@@ -162,8 +162,7 @@ def reinsert(
 def walk(search: Search, prices: Any, target: int, counter: int, seed: int, effort: int) -> tuple[bool, int, int]:
     """Make moves until every arrival is by the target, or the effort is spent.
 
-    Return True if the target is met; the number of moves, counted on from ``counter``; and the work: arcs examined
-    plus chunks withdrawn.
+    Return if the target is met, the moves, counted on from ``counter``, and the arcs examined or chunks withdrawn.
     """
     arcs, state, lacking, _, _ = search
     chunks, nodes = lacking.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, product
@@ -16,17 +16,15 @@ from .problem import ArcTable, EpochNetwork, arc_table
 from .reroute import MOST, walk
 from .state import ABSENT, SearchState, empty_state, retrace
 
-#: Weights of the prices, of the rest of the way and of the link's own delay, in the order in which they are tried.
+#: weights of the prices, of the rest of the way and of the link's own delay, in the order of trials
 WEIGHTS = (0.0, 2.0, 0.5, 8.0, 1000.0)
 TAILS = (0.0, 0.5)
 SLOWNESS = (0.0, 1.0)
 
-SLICE = 2_000_000  #: ArcTable looked at between two looks at the clock
+SLICE = 2_000_000  #: arcs examined between two looks at the clock
 PRICE_ROUNDS = 60  #: rounds of multiplicative weights for the second row of prices
 CONSTRUCTIONS = 0.3  #: part of the effort that constructions may take once there is a schedule
-
-#: How often a construction looks at every arc of every chunk, about: none is begun that has not so much effort left.
-LOOKS = 4
+LOOKS = 4  #: times that a construction examines every arc of every chunk, about; it needs so much effort left
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +71,11 @@ class EpochSearch:
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._state: SearchState | None = None
         self._made: list[tuple[int, Ints, Ints]] = []
-        self._left = self._portfolio()
+        modes = [True] if not self._partial.any() else [False, True]
+        every = product((0, 1), TAILS, SLOWNESS, WEIGHTS, modes)
+        self._left = (
+            (KeyWeights(weight, slow, tail, 0.0, 0.0, 0), prices, mode) for prices, tail, slow, weight, mode in every
+        )
 
     @property
     def is_optimal(self) -> bool:
@@ -85,7 +87,7 @@ class EpochSearch:
 
     def _initial_state(self) -> SearchState:
         rows = int(self.arcs.row.max()) + 1
-        return empty_state(self.network.initial_holders, self.network.links, rows, self._reach, self.arcs.longest)
+        return empty_state(self.network.initial_holders, len(self.network.tail), rows, self._reach, self.arcs.longest)
 
     def construct(self, most: int | None = None) -> None:
         """Try the remaining constructions, at most ``most``, and go on until there is a schedule."""
@@ -100,12 +102,6 @@ class EpochSearch:
         while self.best is None:
             self._reach *= 2
             self._construct_once(heap, KeyWeights(0.0, 0.0, 0.0, 0.0, 0.0, 0), self._price[0], True)
-
-    def _portfolio(self) -> Iterator[tuple[KeyWeights, int, bool]]:
-        modes = [True] if not self._partial.any() else [False, True]
-        for prices, tail, slow, weight in product((0, 1), TAILS, SLOWNESS, WEIGHTS):
-            for together in modes:
-                yield KeyWeights(weight, slow, tail, 0.0, 0.0, 0), prices, together
 
     def _prices(self, which: int) -> np.ndarray:
         """Return a row of prices: 0 for epochs that a start takes, 1 for prices spread over all links.
@@ -212,8 +208,7 @@ class EpochSearch:
 
     def state(self) -> SearchState:
         """Return the state of the walk, or before the first move that of the best schedule, which must exist."""
-        if self._state is None:
-            self._state = self._restore_best()
+        self._state = self._state or self._restore_best()
         return self._state
 
     def _restore_best(self) -> SearchState:

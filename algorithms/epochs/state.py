@@ -71,11 +71,7 @@ class SearchState(NamedTuple):
 
 
 def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> SearchState:
-    """Return the initial state, in which only the holders have the chunks.
-
-    ``longest`` is the largest number of hops of an arc. Raise Unsupported if the table of reservations would be too
-    large.
-    """
+    """Return the state in which only holders have chunks; raise Unsupported for too large a reservation table."""
     if rows * epochs > MAX_CELLS:
         raise Unsupported(f"{rows:,} links for {epochs:,} epochs exceed the reservation table; expected longer epochs")
     chunks, nodes = held.shape

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ...core.schedule import Ints
+from ...core.schedule import Ints, ranges
+from ...core.trees import link_image
+from ..graphs.colour_refinement import find_mapping, refine_nodes
 from ..graphs.network import number_values
 from .problem import ArcTable, EpochNetwork
 from .search import EpochSearch
 
-TRIES = 48  #: images of the first source that are tried, and elements of the largest group
-
-LARGEST = 4096
-
+TRIES, LARGEST = 48, 4096  #: images of the first source that are tried, and elements of the largest group
 PART = 0.2  #: part of the effort for each group
 STARTS = 8  #: constructions under a group that moves start from, the best
 
@@ -29,23 +27,18 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     """
     nodes = np.arange(network.nodes)
     lacked = network.lacking[:, list(apart)] @ (1 << np.arange(len(apart)))
-    owned = np.stack(
-        [np.bincount(network.source[lacked == group], minlength=network.nodes) for group in np.unique(lacked)]
-    )
+    owned = [np.bincount(network.source[lacked == group], minlength=network.nodes) for group in np.unique(lacked)]
     place = np.where(np.isin(nodes, apart), nodes, -1)
     columns = [network.stores, network.lacking.sum(axis=0), place, *owned]
-    kinds = number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
-    links = np.stack([network.delay, network.window, network.room], axis=1).tolist()
-    ends = list(zip(network.tail.tolist(), network.head.tolist(), map(tuple, links), strict=True))
-    while True:
-        seen: list[list[Any]] = [[] for _ in range(network.nodes)]
-        for tail, head, link in ends:
-            seen[tail].append((0, link, kinds[head]))
-            seen[head].append((1, link, kinds[tail]))
-        finer = number_values([(kinds[v], tuple(sorted(seen[v]))) for v in range(network.nodes)])
-        if max(finer) == max(kinds):
-            return np.array(kinds, dtype=np.int64)
-        kinds = finer
+    first = number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
+    found = refine_nodes(np.array(first, dtype=np.int64), *_labelled_links(network))
+    return np.array(number_values(found.tolist()), dtype=np.int64)
+
+
+def _labelled_links(network: EpochNetwork) -> tuple[Ints, Ints, Ints]:
+    """Return tails and heads of the links, and a number for every delay, window and room."""
+    columns = np.stack([network.delay, network.window, network.room], axis=1)
+    return network.tail, network.head, np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def node_representatives(network: EpochNetwork) -> Ints:
@@ -66,11 +59,6 @@ class SymmetryGroup:
     nodes: Ints  #: (elements, nodes) image of every node under every element
     links: Ints  #: (elements, links) image of every link under every element
 
-    @property
-    def order(self) -> int:
-        """Number of elements."""
-        return len(self.nodes)
-
     def rows(self) -> Ints:
         """Return the orbit of every link; shape (links,)."""
         return np.asarray(np.unique(self.links.min(axis=0), return_inverse=True)[1].reshape(-1))
@@ -84,7 +72,7 @@ class SymmetryGroup:
         while power.tobytes() not in known:
             all_nodes.append(power[self.nodes])
             all_links.append(moved[self.links])
-            if len(all_nodes) * self.order > LARGEST:
+            if len(all_nodes) * len(self.nodes) > LARGEST:
                 return None
             power, moved = nodes[power], links[moved]
         larger = SymmetryGroup(np.concatenate(all_nodes), np.concatenate(all_links))
@@ -99,136 +87,59 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
         return []
     if len(np.flatnonzero(network.need.any(axis=0))) != len(sources):
         return []
-    search = _SymmetrySearch(network, sources)
+    own, links = np.isin(np.arange(network.nodes), sources), _labelled_links(network)
+    kind = refine_nodes(2 * network.stores.astype(np.int64) + 4 * own + network.copies, *links)
+    count = np.bincount(kind)
+    place = np.empty(network.nodes, dtype=np.int64)  # of every node among those of its kind
+    place[np.argsort(kind, kind="stable")] = ranges(np.zeros_like(count), count)
     first = int(sources[0])
-    group = SymmetryGroup(np.arange(network.nodes)[None, :], np.arange(network.links)[None, :])
+    group = SymmetryGroup(np.arange(network.nodes)[None, :], np.arange(len(network.tail))[None, :])
     nested: list[SymmetryGroup] = []
-    alike = [node for node in sources.tolist() if search.kind[node] == search.kind[first]]
     tries = 0
-    for image in alike:
+    for image in (node for node in sources.tolist() if kind[node] == kind[first]):
         if image in group.nodes[:, first] or tries == TRIES:
             continue
         tries += 1
-        mapped = search.find_mapping(first, image)
-        links = None if mapped is None else search.links_of(mapped)
-        larger = None if mapped is None or links is None else group.with_generator(mapped, links)
+        part = (place[image] - place[first]) / count[kind[first]]
+
+        def near_shift(node: int, alike: Ints, part: float = part) -> int:
+            """Choose the image closest to a shift of the numbers."""
+            aim = (place[node] + round(part * count[kind[node]])) % count[kind[node]]
+            return int(alike[np.argmin(np.abs(place[alike] - aim))])
+
+        mapped = find_mapping(kind, links, [(first, image)], near_shift)
+        moved = None if mapped is None else link_image(links[:2], links[2], mapped)
+        larger = None if mapped is None or moved is None else group.with_generator(mapped, moved)
         if larger is not None and not (larger.nodes[1:, sources] == sources).any():
             group = larger
             nested.append(group)
     return nested
 
 
-class _SymmetrySearch:
-    """Search for symmetries by refining colours of two copies of the network at a time."""
-
-    def __init__(self, network: EpochNetwork, sources: Ints) -> None:
-        self.network, n = network, network.nodes
-        columns = [network.delay, network.window, network.room]
-        same = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-        self._tail = np.concatenate([network.tail, network.tail + n])
-        self._head = np.concatenate([network.head, network.head + n])
-        self._label = np.concatenate([same, same])
-        keys = zip(network.tail.tolist(), network.head.tolist(), same.tolist(), strict=True)
-        self._numbered: dict[Any, int] = {}
-        for link, key in enumerate(keys):
-            place = 0
-            while (*key, place) in self._numbered:
-                place += 1
-            self._numbered[*key, place] = link
-        first = 2 * network.stores.astype(np.int64) + 4 * np.isin(np.arange(n), sources) + network.copies
-        self._colour = self._refine_colours(np.concatenate([first, first]))
-        self.kind = self._colour[:n]
-        self._place = np.zeros(n, dtype=np.int64)
-        for kind in np.unique(self.kind):
-            members = np.flatnonzero(self.kind == kind)
-            self._place[members] = np.arange(len(members))
-
-    def find_mapping(self, first: int, image: int) -> Ints | None:
-        """Search, not exhaustively, a symmetry that maps ``first`` to ``image``, close to a shift of the numbers."""
-        n = self.network.nodes
-        count = np.bincount(self.kind)
-        part = (self._place[image] - self._place[first]) / count[self.kind[first]]
-        colour, source, target = self._colour.copy(), first, image
-        while True:
-            colour[[source, n + target]] = colour.max() + 1
-            colour = self._refine_colours(colour)
-            size = np.bincount(colour[:n], minlength=colour.max() + 1)
-            if (size != np.bincount(colour[n:], minlength=len(size))).any():
-                return None
-            if (size == 1).all():
-                mapped = np.empty(n, dtype=np.int64)
-                mapped[np.argsort(colour[:n])] = np.argsort(colour[n:])
-                return mapped
-            source = int(np.flatnonzero(size[colour[:n]] > 1)[0])
-            some = np.flatnonzero(colour[n:] == colour[source])
-            kind = self.kind[source]
-            aim = (self._place[source] + round(part * count[kind])) % count[kind]
-            target = int(some[np.argmin(np.abs(self._place[some] - aim))])
-
-    def links_of(self, mapped: Ints) -> Ints | None:
-        """Return the image of the links under a permutation of nodes; None if it is no symmetry."""
-        try:
-            return np.array(
-                [self._numbered[mapped[a], mapped[b], kind, place] for a, b, kind, place in self._numbered],
-                dtype=np.int64,
-            )
-        except KeyError:
-            return None
-
-    def _refine_colours(self, colour: Ints) -> Ints:
-        """Refine colours by sums of hashes of the links to and from each colour, until stable."""
-        while True:
-            out = np.zeros(len(colour), dtype=np.uint64)
-            into = np.zeros(len(colour), dtype=np.uint64)
-            np.add.at(out, self._tail, _hash_pair(colour[self._head], self._label))
-            np.add.at(into, self._head, _hash_pair(colour[self._tail], self._label))
-            together = _hash_pair(colour, _hash_pair(out, into))
-            finer = np.unique(together, return_inverse=True)[1].reshape(-1).astype(np.int64)
-            if finer.max() == colour.max() or finer.max() + 1 == len(np.unique(colour)):
-                return finer
-            colour = finer
-
-
-def _hash_pair(colour: Any, label: Any) -> Any:
-    x = (colour.astype(np.uint64) << np.uint64(20)) + label.astype(np.uint64) + np.uint64(1)
-    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))
-
-
 class SymmetricSearch:
     """Search for symmetric schedules under nested groups, the largest first; the whole search adopts the best.
 
-    A search under a group has the chunks of one source of every orbit, on links that share reservations with their
-    orbit. It continues from the schedule of the larger group.
+    A search under a group has the chunks of one source of every orbit, and links of an orbit share reservations.
     """
 
     def __init__(self, whole: EpochSearch) -> None:
         self._whole = whole
-        self._folded: list[tuple[SymmetryGroup, Ints, EpochSearch]] = []
-
-    @property
-    def has_symmetry(self) -> bool:
-        """True if a usable symmetry was found."""
-        return bool(self._folded)
+        self.folded: list[tuple[SymmetryGroup, Ints, EpochSearch]] = []  # empty without a usable symmetry
 
     def construct(self) -> None:
-        """Run the constructions under every group; once time is up, stop at the first schedule.
-
-        Even late this pays, since constructions without symmetry take longer.
-        """
+        """Run the constructions under every group; once time is up, until the first schedule: others take longer."""
         whole, known = self._whole, None
         for group in reversed(groups(whole.network)):
             if whole.is_optimal or (whole.best is not None and whole.budget.is_exhausted):
                 return
             if (folded := self._fold_search(group)) is not None:
                 known = self._continue_search(*folded, known, EpochSearch.construct) or known
-                self._folded.append(folded)
+                self.folded.append(folded)
 
     def improve(self) -> None:
         """Rip up and re-route under every group."""
         known = None
-        for group, bases, search in self._folded:
+        for group, bases, search in self.folded:
             if self._whole.is_optimal or self._whole.budget.is_exhausted:
                 return
             search.bound = self._whole.bound

@@ -22,12 +22,9 @@ from .packing import CutPool, Packer, SpanningTrees, exact_tree, seeds
 from .splitting import SwitchlessNetwork, remove_switches
 
 _PASSES = 3  #: passes in which every tree may become lower
+_SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)  #: parts of an edge's capacity that trees with height to spare leave
 
-#: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
-_SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
-
-#: Edges that a round of exchanges looks at, over the pairs that it tries, which are at most as many as there are; and
-#: so where capacities need Python's integers, which are slow.
+#: Edges that a round of exchanges looks at over the pairs that it tries; and where capacities need Python's integers.
 _WORK, _WIDE_WORK = 1_000_000, 10_000
 
 _ROOM = 256  #: trees that a round may have more at its end than at its begin, before equal ones are made one
@@ -40,27 +37,32 @@ def lower_trees(forest: SpanningTrees) -> SpanningTrees:
     First every tree, the tallest first, is removed and regrown as low as the remaining capacity allows. Then trees
     that are low enough give up scarce edges for the tall ones to use; while that works, the target height falls.
     """
-    work = _Work(forest)
+    trees, height, net = forest.into.copy(), forest.height(), _remaining_capacities(forest)
+    kernel = kernel_for(lower_each, net.residual.dtype)
+
+    def relower(order: Ints, scarce: float, limit: Ints) -> None:
+        kernel(order, scarce, limit, forest.root, forest.copies, trees, height, net)
+
+    def tall_first(above: int = 1) -> Ints:
+        order = np.argsort(-height, kind="stable")
+        return order[height[order] > above]
+
     for _ in range(_PASSES):
-        before = work.height.sum()
-        work.relower(work.tall_first(), 0.0, work.height)
-        if work.height.sum() == before:
+        before = height.sum()
+        relower(tall_first(), 0.0, height.copy())
+        if height.sum() == before:
             break
-    best = work.forest()
-    floor = int(eccentricities(forest).max())
-    target = int(work.height.max()) - 1
-    while target >= floor:
+    best = replace(forest, into=trees.copy())
+    for target in range(int(height.max()) - 1, int(eccentricities(forest).max()) - 1, -1):
         for scarce in _SCARCE:
-            low = np.flatnonzero(work.height <= target)
-            work.relower(low, scarce, np.full(len(work.height), target))
-            work.relower(work.tall_first(above=target), 0.0, work.height)
-            if work.height.max() <= target:
+            relower(np.flatnonzero(height <= target), scarce, np.full(len(height), target))
+            relower(tall_first(above=target), 0.0, height.copy())
+            if height.max() <= target:
                 break
-        if work.height.max() > target:
+        if height.max() > target:
             break
-        best = min(best, work.forest(), key=SpanningTrees.tallness)
-        target -= 1
-    return min(best, work.forest(), key=SpanningTrees.tallness)
+        best = min(best, replace(forest, into=trees.copy()), key=SpanningTrees.tallness)
+    return min(best, replace(forest, into=trees), key=SpanningTrees.tallness)
 
 
 def exchange_edges(
@@ -68,9 +70,8 @@ def exchange_edges(
 ) -> SpanningTrees:
     """Let pairs of trees exchange edges if both together become lower; return the lowest forest of a round's end.
 
-    No test is needed, since all trees exist already. Where nearly all capacity is used, one tree alone can rarely
-    become lower, but two often can. Trees with many copies are divided for it. ``rounds`` are of about equal work,
-    whatever the size of the network; they end early once several in a row gain nothing.
+    Where nearly all capacity is used, one tree alone can rarely become lower, but two often can. Trees with many copies
+    are divided for it. ``rounds`` are of about equal work; they end early once several in a row gain nothing.
     """
     random = np.random.default_rng(seed)
     lowest = np.zeros(forest.graph.nodes, dtype=np.int64)
@@ -95,30 +96,6 @@ def eccentricities(forest: SpanningTrees) -> Ints:
     net = Capacities(graph.out_start, graph.tail, graph.head, plenty, alike)
     found = {root: lower(root, np.int64(1), 0.0, net, into) for root in np.unique(forest.root).tolist()}
     return np.array([found[root] for root in forest.root.tolist()], dtype=np.int64)
-
-
-class _Work:
-    """Forest being changed, with the remaining capacities of its edges."""
-
-    def __init__(self, forest: SpanningTrees) -> None:
-        self.base = forest
-        self.trees, self.height = forest.into.copy(), forest.height()
-        self.net = _remaining_capacities(forest)
-        self.lower_each: Callable[..., int] = kernel_for(lower_each, self.net.residual.dtype)
-
-    def tall_first(self, above: int = 1) -> Ints:
-        """Return the trees above a height, the tallest first."""
-        order = np.argsort(-self.height, kind="stable")
-        return order[self.height[order] > above]
-
-    def relower(self, order: Ints, scarce: float, limit: Ints) -> None:
-        """Regrow trees in this order."""
-        base = self.base
-        self.lower_each(order, scarce, limit.copy(), base.root, base.copies, self.trees, self.height, self.net)
-
-    def forest(self) -> SpanningTrees:
-        """Return the forest in its present state."""
-        return replace(self.base, into=self.trees.copy())
 
 
 def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
@@ -173,8 +150,7 @@ def grow_forest(
     """Pack the demanded number of trees from every root, which exist in ``wires``; None if the budget ends first.
 
     Trees span ``members``; all other nodes only forward. On small networks pairs of trees exchange edges in ``repack``
-    rounds; ``patterns`` allows the removal of whole switches at once. Raise Unsplittable if a switch cannot be removed,
-    see :func:`.splitting.remove_switches`.
+    rounds. ``patterns`` and errors are those of :func:`.splitting.remove_switches`.
     """
     with budget.clock.phase("split"):
         split = remove_switches(wires.graph(), demand, members, patterns=patterns, stop=lambda: budget.is_exhausted)
@@ -219,14 +195,10 @@ def _stop(budget: Budget, packer: Packer) -> Callable[[], bool]:
         count = len(packer.trees)
         if count >= reported + 256:
             reported = count
-            budget.progress(f"{count:,} trees; {_total(packer.left):,} copies to go")
+            budget.progress(f"{count:,} trees; {sum(packer.left.tolist()):,} copies to go")
         return budget.is_exhausted
 
     return stop
-
-
-def _total(values: Any) -> int:
-    return int(sum(values.tolist()))
 
 
 @cache

@@ -107,7 +107,7 @@ def expand(
     wanted = forest.copies[tree[served]]
     exact = np.result_type(wanted, pieces.amount)  # trees may be counted in wider numbers than links
     use, piece, given = kernel_for(hand_out, exact)(
-        edge[served], tree[served], wanted.astype(exact), pieces.first, pieces.following, pieces.amount.astype(exact)
+        edge[served], wanted.astype(exact), pieces.first, pieces.following, pieces.amount.astype(exact)
     )
     whole = np.argsort(served[use], kind="stable")
     row, copies, tree_of = _cut_trees(forest, served[use][whole], given[whole])
@@ -182,11 +182,8 @@ def replay(
     ``following``, ``piece_amount`` and ``piece_path`` are next piece, amount and path of every piece. Return these
     three after all splits, and the pairs of paths (left, right).
     """
-    used, pairs = len(piece_amount), 0
-    room = 2 * used + 2 * len(splits) + 64
-    nxt, amount, path = np.empty(room, np.int64), np.empty(room, piece_amount.dtype), np.empty(room, np.int64)
-    nxt[:used], amount[:used], path[:used] = following, piece_amount, piece_path
-    left, right = np.empty(room, np.int64), np.empty(room, np.int64)
+    nxt, amount, path = list(following), list(piece_amount), list(piece_path)
+    left, right = [0 for _ in range(0)], [0 for _ in range(0)]
     for s in range(len(splits)):
         into, out, past = splits[s]
         rest = amounts[s]
@@ -199,48 +196,51 @@ def replay(
             amount[a] -= moved
             amount[b] -= moved
             if past >= 0:
-                if max(used, pairs) == room:
-                    nxt, amount, path = _wider(nxt), _wider(amount), _wider(path)
-                    left, right = _wider(left), _wider(right)
-                    room *= 2
-                left[pairs], right[pairs] = path[a], path[b]
-                nxt[used], amount[used], path[used] = -1, moved, links + pairs
                 if first[past] < 0:
-                    first[past] = used
+                    first[past] = len(nxt)
                 else:
-                    nxt[last[past]] = used
-                last[past] = used
-                used += 1
-                pairs += 1
+                    nxt[last[past]] = len(nxt)
+                last[past] = len(nxt)
+                nxt.append(-1)
+                amount.append(moved)
+                path.append(links + len(left))
+                left.append(path[a])
+                right.append(path[b])
             if amount[a] == 0:
                 first[into] = nxt[a]
             if amount[b] == 0:
                 first[out] = nxt[b]
-    return nxt[:used], amount[:used], path[:used], left[:pairs], right[:pairs]
+    return (
+        _array(nxt, following),
+        _array(amount, piece_amount),
+        _array(path, following),
+        _array(left, following),
+        _array(right, following),
+    )
 
 
 @kernel
-def _wider(values: Any) -> Any:
-    wide = np.empty(2 * len(values), values.dtype)
-    wide[: len(values)] = values
-    return wide
+def _array(values: Any, like: Any) -> Any:
+    """Return a list as an array with the type of another one."""
+    found = np.empty(len(values), like.dtype)
+    for place in range(len(values)):
+        found[place] = values[place]
+    return found
 
 
 @kernel
-def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
-    """Assign pieces of an edge's capacity to every tree that uses the edge.
+def hand_out(edges: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
+    """Assign pieces of an edge's capacity, in copies, to every tree that uses the edge.
 
-    Uses, with their edges, trees and wanted copies, come in the order of assignment. The smallest piece that is large
-    enough is taken, if there is one; ``amount`` is changed. Return use, piece and amount of every assigned part.
+    Uses come in the order of assignment, and take the smallest piece that is large enough, if there is one; ``amount``
+    is changed. Return use, piece and amount of every assigned part.
     """
-    room = len(edges) + 64
-    use, piece, given = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, amount.dtype)
-    count = 0
+    use, piece, given = [0 for _ in range(0)], [0 for _ in range(0)], list(amount[:0])
     for i in range(len(edges)):
-        edge, rest = edges[i], wanted[i]
+        rest = wanted[i]
         while rest > 0:
             chosen = -1
-            at = first[edge]
+            at = first[edges[i]]
             while at >= 0:
                 have = amount[at]
                 if have > 0:
@@ -258,39 +258,26 @@ def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, am
             if chosen < 0:
                 break  # more than there is: the verifier will see that the tree does not carry all
             moved = min(rest, amount[chosen])
-            if count == room:
-                use, piece, given = _wider(use), _wider(piece), _wider(given)
-                room *= 2
-            use[count], piece[count], given[count] = i, chosen, moved
-            count += 1
+            use.append(i)
+            piece.append(chosen)
+            given.append(moved)
             amount[chosen] -= moved
             rest -= moved
-    return use[:count], piece[:count], given[:count]
+    return _array(use, first), _array(piece, first), _array(given, amount)
 
 
 @kernel
 def flatten(paths: Any, left: Any, right: Any, links: int) -> tuple[Any, Any]:
     """Return the links of paths, one after the other, and their offsets, one more than paths."""
-    offset = np.zeros(len(paths) + 1, np.int64)
-    room = 4 * len(paths) + 64
-    found = np.empty(room, np.int64)
-    stack = np.empty(len(left) + 2, np.int64)
-    count = 0
+    offset, found = np.zeros(len(paths) + 1, np.int64), [0 for _ in range(0)]
     for i in range(len(paths)):
-        stack[0] = paths[i]
-        size = 1
-        while size > 0:
-            size -= 1
-            path = stack[size]
+        stack = [paths[i]]
+        while len(stack) > 0:
+            path = stack.pop()
             if path < links:
-                if count == room:
-                    found = _wider(found)
-                    room *= 2
-                found[count] = path
-                count += 1
+                found.append(path)
             else:
-                stack[size] = right[path - links]
-                stack[size + 1] = left[path - links]
-                size += 2
-        offset[i + 1] = count
-    return offset, found[:count]
+                stack.append(right[path - links])
+                stack.append(left[path - links])
+        offset[i + 1] = len(found)
+    return offset, _array(found, offset)

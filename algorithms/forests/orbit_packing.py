@@ -23,31 +23,23 @@ from ..graphs.network import edges_by
 from .kernels import priced_tree, priced_uses
 from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights, rounded_weights
 
-#: What depth costs, in prices of the dearest link: cheap trees, those between, and low ones.
-_RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)
+_RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)  #: price of depth, over that of the dearest link, from cheap trees to low ones
 
 _LOWER = (-1, 0)  #: heights that cheap trees must not exceed, beyond that of the highest tree of the root that is used
-
-#: By how much the last prices are changed at random, and so those of all solutions, of which later ones count more.
-_NOISE = (0.3, 3.0)
+_NOISE = (0.3, 3.0)  #: largest random change of the last prices, and of the smoothed ones of all solutions
 
 _BEFORE = 0.7  #: part that the prices of all solutions before count
 _LEAST = 1e-3  #: what links cost at least: this part of the dearest, in proportion to how little room they have
 
-#: Rounds: at most, and of how many the last must have gained this part of the value together while trees fit, and
-#: before.
+#: Rounds at most; and how many last ones must have gained a part of the value, while trees fit and before.
 _ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
 
 _WORK = 37_000_000  #: nodes of trees that are grown until no more is tried to make trees lower
 _AGAIN = 45_000  #: nodes of trees up to which small networks are packed again, with other changes of prices
-
-#: Trees for every root and price of depth that are grown before there are prices; and nodes of all of them.
-_FIRST, _FIRST_WORK = 16, 1_000_000
+_FIRST, _FIRST_WORK = 16, 1_000_000  #: trees per root and price of depth before there are prices; nodes of all
 
 _AT_ONCE = 1_000_000  #: nodes of trees that are grown at once
-
-#: Solutions that are tried where weights have no common denominator, and part of the columns of each.
-_OTHERS, _PART = 30, 0.8
+_OTHERS, _PART = 30, 0.8  #: tries where weights have no common denominator; part of the columns
 
 _SPARE = 1e-3  #: part of a room that is left free where weights are rounded
 _ANY = 2**31  #: no limit to heights
@@ -64,14 +56,13 @@ class OrbitNetwork:
     ends: Bools  #: (nodes,) nodes that trees span; all others only forward
     roots: Ints  #: one node of every orbit of roots
     orbit: Ints  #: (links,) number of every link's orbit
-    #: for every orbit, how often trees of total weight 1 from each of the roots may use its links
-    room: tuple[Fraction, ...]
+    room: tuple[Fraction, ...]  #: uses of every orbit's links by trees of total weight 1 from each root
 
     @cached_property
-    def arcs(self) -> tuple[Ints, Ints, Ints]:
-        """Links sorted by tail: first position of each node, heads, and numbers of the links."""
+    def net(self) -> tuple[Ints, Ints, Ints, Bools]:
+        """Links sorted by tail: first position of each node, heads and numbers of the links; and ``ends``."""
         start, link = edges_by(self.tail, len(self.ends))
-        return start, self.head[link], link
+        return start, self.head[link], link, self.ends
 
     @cached_property
     def scarcity(self) -> Floats:
@@ -135,7 +126,8 @@ def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | No
             break
         if stop():
             return None
-        packing.keep(solution)
+        if solution.fits and (not packing.kept or solution.value < packing.kept[-1].value):
+            packing.kept.append(solution)
         if packing.price(solution):
             solution = packing.program.solve()
     return packing.exact(solution) if solution.fits else None
@@ -149,8 +141,7 @@ class _Packing:
         self.roots = range(len(network.roots))
         self.known: set[tuple[int, int, bytes]] = set()
         self.grown = self.tried = 0
-        self.kept: list[Solution] = []
-        self.path_links = 4 * int(network.ends.sum())
+        self.kept: list[Solution] = []  # solutions that fit, each better than the one before
         self.begun = self.fitted = False
         #: How often all trees are grown at first: never where they are so large that few can be grown at all.
         self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
@@ -163,8 +154,7 @@ class _Packing:
         self.least = float(np.mean([min(each) for each in cubes]))
         room = np.array([float(room) for room in network.room])
         self.highest = float(max(max(each) for each in cubes))
-        self.program = OrbitProgram(room, len(self.roots), self.highest)
-        self.program.add(first)
+        self.program = OrbitProgram(room, len(self.roots), self.highest, first)
 
     def price(self, solution: Solution) -> int:
         """Grow trees at the prices of a solution; return the number of new ones."""
@@ -176,7 +166,7 @@ class _Packing:
         self.begun = True
         if fresh:
             self.program.forget(solution)
-            self.program.add(fresh)
+            self.program.columns += fresh
         return len(fresh)
 
     def _grow_priced_trees(self, solution: Solution) -> list[Column]:
@@ -224,15 +214,9 @@ class _Packing:
             drawn = self.random.random(len(self.program.columns)) < _PART
             columns = [column for column, stays in zip(self.program.columns, drawn.tolist(), strict=True) if stays]
             if len({column.root for column in columns}) == len(self.roots):
-                program = OrbitProgram(self.program.room, len(self.roots), self.highest)
-                program.add(columns)
+                program = OrbitProgram(self.program.room, len(self.roots), self.highest, columns)
                 if (solution := program.solve()).fits:
                     yield solution
-
-    def keep(self, solution: Solution) -> None:
-        """Store a solution that fits and is better than the stored ones."""
-        if solution.fits and (not self.kept or solution.value < self.kept[-1].value):
-            self.kept.append(solution)
 
     def _weigh_columns(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
         """Return the used columns with their exact weights; empty if there are none."""
@@ -245,43 +229,25 @@ class _Packing:
 
     def _grow_trees(self, trees: list[_TreeRequest], prices: Floats) -> list[Column]:
         """Grow trees at prices of orbits, shared or one row per tree; return the new ones."""
-        fresh: list[Column] = []
-        prices = np.broadcast_to(prices, (len(trees), len(self.network.room)))
-        step = max(_AT_ONCE // len(self.network.ends), 1)
+        fresh, network = list[Column](), self.network
+        self.tried, self.grown = self.tried + len(trees), self.grown + len(trees) * len(network.ends)
+        prices = np.broadcast_to(prices, (len(trees), len(network.room)))
+        step = max(_AT_ONCE // len(network.ends), 1)
         for begin in range(0, len(trees), step):
-            some, at = trees[begin : begin + step], prices[begin : begin + step]
-            uses, heights = self._uses(some, at)
+            some, at = trees[begin : begin + step], np.ascontiguousarray(prices[begin : begin + step])
+            number, rise, limit = zip(*some, strict=True)
+            limits = np.array(rise), np.array(limit)
+            uses, heights = priced_uses(network.roots[list(number)], *limits, at, network.orbit, network.net)
             for j, (asked, height) in enumerate(zip(some, heights.tolist(), strict=True)):
-                root, rise, limit = asked
-                key = root, height, uses[j].tobytes()
+                key = asked[0], height, uses[j].tobytes()
                 if height >= 0 and key not in self.known:
                     self.known.add(key)
-                    fresh.append(Column(root, uses[j], height, at[j], rise, limit))
+                    fresh.append(Column(asked[0], uses[j], height, at[j], *asked[1:]))
         return fresh
-
-    def _uses(self, trees: list[_TreeRequest], prices: Floats) -> tuple[Ints, Ints]:
-        """Compute the uses of every orbit, shape (trees, orbits), and heights, -1 for incomplete trees."""
-        network, count = self.network, len(trees)
-        self.tried, self.grown = self.tried + count, self.grown + count * len(network.ends)
-        number, rise, limit = zip(*trees, strict=True)
-        roots, rises, limits = network.roots[list(number)], np.array(rise), np.array(limit)
-        uses, heights = np.empty(prices.shape, dtype=np.int64), np.empty(count, dtype=np.int64)
-        net = *network.arcs, network.ends
-        while True:
-            links = np.empty(self.path_links, dtype=np.int64)
-            prices = np.ascontiguousarray(prices)
-            if priced_uses(roots, rises, limits, prices, network.orbit, net, links, uses, heights) == count:
-                return uses, heights
-            self.path_links *= 2
 
     def _tree(self, column: Column) -> OrbitTree:
         """Grow the tree of a column again."""
         network = self.network
-        edges, nodes = int(network.ends.sum()) - 1, len(network.ends)
-        parent, child = np.empty(edges, dtype=np.int64), np.empty(edges, dtype=np.int64)
-        offset, depth = np.empty(edges + 1, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-        links = np.empty(self.path_links, dtype=np.int64)
-        each, node = column.price[network.orbit], int(network.roots[column.root])
-        tree = parent, child, offset, links, depth
-        priced_tree(node, (*network.arcs, network.ends), each, column.rise, column.limit, tree)
-        return OrbitTree(column.root, parent, child, offset, links[: offset[-1]].copy(), int(depth.max()))
+        price, root = column.price[network.orbit], int(network.roots[column.root])
+        parent, child, offset, links, depth = priced_tree(root, network.net, price, column.rise, column.limit)
+        return OrbitTree(column.root, parent, child, offset, links, int(depth.max()))

@@ -19,8 +19,7 @@ from ...core.errors import CwbError
 from ...core.schedule import Bools, Floats, Ints
 from ...core.stdout import silent_highs
 
-#: Cost of a shortage of 1, at which forests use twice the capacity, in units of the largest cube of a height.
-_TOO_MUCH = 100.0
+_TOO_MUCH = 100.0  #: cost of a shortage of 1, twice the capacity, in largest cubes of heights
 
 EXACT = 1e-9  #: tolerance of floating-point linear programs
 _COLUMNS = 32  #: columns of the program, for each of its rows
@@ -64,17 +63,11 @@ class OrbitProgram:
     roots. ``dearest`` bounds the cube of a tree's height.
     """
 
-    def __init__(self, room: Floats, roots: int, dearest: float) -> None:
+    def __init__(self, room: Floats, roots: int, dearest: float, columns: Sequence[Column]) -> None:
         self.room, self.roots, self.lack = room, roots, _TOO_MUCH * dearest
-        self.columns: list[Column] = []
-        self.solved = 0
-        self._loaded = 0
+        self.columns, self.solved, self._loaded = list(columns), 0, 0
         self._highs: Any = None
         self._upper = np.ones(len(room))
-
-    def add(self, columns: Sequence[Column]) -> None:
-        """Add columns of trees."""
-        self.columns += columns
 
     def solve(self, *, spare: Floats | None = None, low: bool = True) -> Solution:
         """Solve with parts ``spare`` of the rooms left free; minimize heights after the shortage if ``low``."""
@@ -92,8 +85,7 @@ class OrbitProgram:
         most = _COLUMNS * (len(self.room) + self.roots)
         if len(self.columns) <= most:
             return
-        uses = np.array([column.uses for column in self.columns])
-        root = [column.root for column in self.columns]
+        uses, root = np.array([column.uses for column in self.columns]), [column.root for column in self.columns]
         beyond = self._cost(self.columns) + uses @ solution.price - solution.worth[root]
         used = set(map(id, solution.used))
         beyond[[id(column) in used for column in self.columns]] = -np.inf
@@ -106,8 +98,7 @@ class OrbitProgram:
         import highspy
 
         self._highs, self._loaded, self._upper = silent_highs(), 0, upper
-        options = {"threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}
-        for option, value in options.items():
+        for option, value in {"threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}.items():
             self._highs.setOptionValue(option, value)
         orbits, rows = len(self.room), len(self.room) + self.roots
         lower = np.append(np.full(orbits, -highspy.kHighsInf), np.ones(self.roots))

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.schedule import Bools, Ints
-from ..graphs import flow_kernels
-from ..graphs.maxflow import RootedFlow, arcs_of, near_order
-from ..graphs.network import INT64_SAFE, Exact, Network, components, kernel_for
+from ..graphs.maxflow import FlowState, RootedFlow, arcs_of, flow_into, near_order, scratch
+from ..graphs.network import INT64_SAFE, Exact, Network, components, kernel_for, mask_of
 from .kernels import Capacities, KnownCuts, grow, heights
 from .symmetry import Groups
 
@@ -39,7 +38,7 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
     least 1, and the edge into every node, -1 at the root.
     """
     arcs, arc = arcs_of(graph)
-    flow_into = kernel_for(flow_kernels.flow_into, residual.dtype)
+    flow = kernel_for(flow_into, residual.dtype)
     capacity: Exact = np.zeros(len(arcs.head), dtype=residual.dtype)
     capacity[arc] = residual
     others, copies = demand.copy(), int(demand[root])
@@ -52,12 +51,10 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
     def spare_copies(x: int, y: int, most: int) -> int:
         """Compute ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
         wanted = int(others.sum()) + most
-        grown = np.zeros(graph.nodes, dtype=np.bool_)
-        grown[x] = True
-        work = flow_kernels.scratch(graph.nodes, len(arcs.head))
         number = wanted if capacity.dtype == object else np.int64(wanted)
-        state = flow_kernels.FlowState(capacity.copy(), others.copy(), grown)
-        return max(int(flow_into(y, number, arcs, state, work)[0]) - (wanted - most), 0)
+        state = FlowState(capacity.copy(), others.copy(), mask_of(graph.nodes, x))
+        sent = flow(y, number, arcs, state, scratch(graph.nodes, len(arcs.head)))[0]
+        return max(int(sent) - (wanted - most), 0)
 
     def best(edges: Ints) -> int:
         """Find the first edge that all copies can take, else the first of those that most can; tighten bounds."""
@@ -96,7 +93,8 @@ class CutPool:
         self.groups = tuple(groups)
         self._known: set[bytes] = set()
         self.inside: Bools = np.zeros((0, graph.nodes), dtype=np.bool_)
-        sides = [level.group == index for level in self.groups for index in range(level.count) if level.count > 1]
+        several = (level for level in self.groups if len(level.family) > 1)
+        sides = [level.group == index for level in several for index in range(len(level.family))]
         self.add([*sides, *_linked_parts(graph)])
 
     def __len__(self) -> int:
@@ -134,19 +132,15 @@ class CutPool:
         """Copy a set within one group, by position, to all equal groups."""
         for level in self.groups:
             owner = np.unique(level.group[side])
-            if len(owner) != 1 or owner[0] < 0 or level.count < 2:
+            if len(owner) != 1 or owner[0] < 0 or len(level.family) < 2:
                 continue
             alike = np.flatnonzero(level.family == level.family[owner[0]])
-            position = level.position[side]
             size = int(level.position[level.group == owner[0]].max()) + 1
-            place = np.zeros(size, dtype=np.bool_)
-            place[position] = True
+            place = mask_of(size, level.position[side])
             for other in alike.tolist():
                 if other != owner[0]:
                     members = np.flatnonzero(level.group == other)
-                    image = np.zeros(self.graph.nodes, dtype=np.bool_)
-                    image[members[place[level.position[members]]]] = True
-                    yield image
+                    yield mask_of(self.graph.nodes, members[place[level.position[members]]])
             return
 
 
@@ -198,8 +192,7 @@ class SpanningTrees:
         return int(height.max(initial=0)), int((height * self.copies).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _Tree:
+class _Tree(NamedTuple):
     root: int
     copies: int
     into: Ints
@@ -279,7 +272,8 @@ class Packer:
         known = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, used)
         for _ in range(_HALVINGS + 1):
             for thrifty in (self.thrifty, not self.thrifty):
-                reached = self._grow(root, self._number(copies), thrifty, net, known, into)
+                number = copies if self.exact is object else np.int64(copies)
+                reached = self._grow(root, number, thrifty, net, known, into)
                 if reached == self.graph.nodes:
                     self.slack += free - used
                     return _Tree(root, copies, into)
@@ -350,6 +344,3 @@ class Packer:
         self.counts["failed_tests"] += 1
         self.pool.add([violation.side], images=True)
         return False
-
-    def _number(self, value: int) -> Any:
-        return value if self.exact is object else np.int64(value)

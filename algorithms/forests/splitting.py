@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.schedule import Bools, Ints
 from ..graphs.maxflow import RootedFlow, near_order
-from ..graphs.network import Exact, Network, exact_array
+from ..graphs.network import Exact, Network, exact_array, mask_of
 from .symmetry import MODES, Groups, Pairs, SwitchPorts, find_groups, propose_pairs
 
 
@@ -59,9 +59,7 @@ def remove_switches(
     seen: list[Groups] = []
     left = ~members
     while True:
-        used = np.zeros(graph.nodes, dtype=np.bool_)
-        used[graph.tail] = used[graph.head] = True
-        left &= used
+        left &= mask_of(graph.nodes, np.concatenate([graph.tail, graph.head]))
         groups = find_groups(graph, members)
         seen.append(groups)
         if not left.any():
@@ -109,9 +107,7 @@ class _Removal:
 
     def by_pattern(self, graph: Network, ports: dict[int, SwitchPorts]) -> Network | None:
         """Remove switches by the first pattern that fits without a loss of demand; None if there is none."""
-        gone = np.zeros(graph.nodes, dtype=np.bool_)
-        gone[list(ports)] = True
-        rest = _without(graph, gone)
+        rest = _without(graph, mask_of(graph.nodes, list(ports)))
         for mode in MODES:
             proposals = {switch: propose_pairs(p, mode) for switch, p in ports.items()}
             pairs = {switch: p for switch, p in proposals.items() if p is not None}
@@ -139,18 +135,14 @@ def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
     candidates = candidates[span[candidates] <= 2 * span[candidates].min()]
     ports = np.bincount(graph.tail, minlength=graph.nodes)[candidates]
     mean = np.asarray(graph.leaving()[candidates] // np.maximum(ports, 1))
-    candidates = candidates[mean * 4 >= mean.max()]
-    chosen = np.zeros(graph.nodes, dtype=np.bool_)
-    blocked = np.zeros(graph.nodes, dtype=np.bool_)
-    start = graph.out_start
-    back = graph.transpose()
+    candidates, both = candidates[mean * 4 >= mean.max()], (graph, graph.transpose())
+    chosen, blocked = list[int](), np.zeros(graph.nodes, dtype=np.bool_)
     for switch in candidates.tolist():
-        if blocked[switch]:
-            continue
-        chosen[switch] = True
-        blocked[graph.head[start[switch] : start[switch + 1]]] = True
-        blocked[back.head[back.out_start[switch] : back.out_start[switch + 1]]] = True
-    return np.flatnonzero(chosen)
+        if not blocked[switch]:
+            chosen.append(switch)
+            for way in both:
+                blocked[way.head[way.out_start[switch] : way.out_start[switch + 1]]] = True
+    return np.array(chosen, dtype=np.int64)
 
 
 def _without(graph: Network, nodes: Bools) -> Network:
@@ -188,17 +180,22 @@ def split_pairwise(
     left_out = dict(zip(targets, graph.capacity[out].tolist(), strict=True))
     done: list[tuple[int, int, int]] = []
 
+    def move(u: int, t: int, amount: int) -> None:
+        """Move capacity from the two edges of the switch to the edge past it; drop a loop."""
+        flow.change(edge[u * wide.nodes + switch], -amount)
+        flow.change(edge[switch * wide.nodes + t], -amount)
+        if u != t:
+            flow.change(edge[u * wide.nodes + t], amount)
+
     def split(u: int, t: int, amount: int) -> None:
-        amount = min(amount, left_in[u], left_out[t])
-        if amount <= 0 or stop():
+        given = min(amount, left_in[u], left_out[t])
+        if given <= 0 or stop():
             return
-        e, f, g = edge[u * wide.nodes + switch], edge[switch * wide.nodes + t], edge.get(u * wide.nodes + t)
-        given = amount
-        _move(flow, e, f, g, amount)
+        move(u, t, given)
         flow.restart()
         while given and (violation := flow.violation()) is not None:
             back = min(violation.lacking, given)
-            _move(flow, e, f, g, -back)
+            move(u, t, -back)
             given -= back
         if given:
             done.append((u, t, given))
@@ -206,10 +203,9 @@ def split_pairwise(
             left_out[t] -= given
 
     if preferred is not None:
-        for u, t, amount in zip(
-            preferred.source.tolist(), preferred.target.tolist(), preferred.amount.tolist(), strict=True
-        ):
-            split(u, t, amount)
+        columns = preferred.source, preferred.target, preferred.amount
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            split(*row)
     for t in targets:
         for u in [*(u for u in sources if u != t), *(u for u in sources if u == t)]:
             split(u, t, left_out[t])
@@ -228,11 +224,3 @@ def _add_all_pairs(graph: Network, sources: list[int], targets: list[int]) -> Ne
     capacity = np.zeros(len(keys), dtype=graph.capacity.dtype)
     capacity[np.searchsorted(keys, graph.tail * graph.nodes + graph.head)] = graph.capacity
     return Network(graph.nodes, tail, head, exact_array([c + 1 for c in capacity.tolist()]))
-
-
-def _move(flow: RootedFlow, e: int, f: int, g: int | None, amount: int) -> None:
-    """Move capacity from the two edges of a switch to the edge past it; drop a loop."""
-    flow.change(e, -amount)
-    flow.change(f, -amount)
-    if g is not None:
-        flow.change(g, amount)

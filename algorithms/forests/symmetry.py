@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.schedule import Bools, Ints, ranges
-from ..graphs.network import Exact, Network, components
+from ..graphs.network import Exact, Network, components, mask_of
 from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
 
 _LARGEST = 128  #: larger groups keep the order of their nodes
@@ -34,11 +34,6 @@ class Groups:
     group: Ints  #: (nodes,) group of every node; -1 for nodes in none
     position: Ints
     family: Ints  #: (groups,) groups of the same family are equal, position by position
-
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return len(self.family)
 
 
 def find_groups(graph: Network, members: Bools) -> Groups:
@@ -75,8 +70,7 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
     node[where[group[inside]], position[inside]] = inside
     weight = np.zeros((len(alike), size, size), dtype=np.int64)
     outside = np.zeros((len(alike), size, 2), dtype=np.int64)
-    own = np.zeros(graph.nodes, dtype=np.bool_)
-    own[inside] = True
+    own = mask_of(graph.nodes, inside)
     small = np.array([int(c) % 2**61 for c in graph.capacity.tolist()], dtype=np.int64)
     tail, head = graph.tail, graph.head
     both = own[tail] & own[head] & (group[tail] == group[head])
@@ -90,9 +84,8 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
         rows = np.arange(len(pending))[:, None]
         sorted_weight = weight[pending][rows[:, :, None], order[:, :, None], order[:, None, :]]
         sorted_outside = outside[pending][rows, order]
-        equal = (sorted_weight == sorted_weight[0]).all(axis=(1, 2)) & (sorted_outside == sorted_outside[0]).all(
-            axis=(1, 2)
-        )
+        equal = (sorted_weight == sorted_weight[0]).all(axis=(1, 2))
+        equal &= (sorted_outside == sorted_outside[0]).all(axis=(1, 2))
         aligned = pending[equal]
         if len(aligned) > 1 or attempt == _TRIES - 1:
             position[node[aligned[:, None], order[equal]]] = np.arange(size)
@@ -164,15 +157,8 @@ class Pairs:
     @classmethod
     def join(cls, parts: list[Pairs]) -> Pairs:
         """Concatenate several lists of pairs."""
-        return cls(
-            np.concatenate([p.source for p in parts]),
-            np.concatenate([p.target for p in parts]),
-            np.concatenate([p.amount for p in parts]),
-        )
-
-    def swap(self) -> Pairs:
-        """Return the pairs in the opposite direction."""
-        return Pairs(self.target, self.source, self.amount)
+        columns = zip(*((p.source, p.target, p.amount) for p in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
@@ -183,23 +169,21 @@ def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
         last = int(ports.group.max(initial=0)) + 1
         own = np.where(ports.up, last + np.arange(len(ports.node)), ports.group)
         return _pair_around_circle(ports.node, ports.capacity, own, ports.position, most=1)
-    down = ~ports.up
-    order = np.lexsort((ports.position[down], ports.group[down]))
-    node, capacity = ports.node[down][order], ports.capacity[down][order]
-    group, position = ports.group[down][order], ports.position[down][order]
+    down = np.flatnonzero(~ports.up)
+    down = down[np.lexsort((ports.position[down], ports.group[down]))]
+    node, capacity, group, position = (c[down] for c in (ports.node, ports.capacity, ports.group, ports.position))
     above, room = ports.node[ports.up], ports.capacity[ports.up]
-    through = min(_total(capacity), _total(room))
+    through = min(sum(capacity.tolist()), sum(room.tolist()))
     share, taken = _part(capacity, through), _part(room, through)
     if mode == 1 and len(set(room.tolist())) > 1:
         return None
     laid = np.lexsort((group, position))
     climb = _runs if mode == 0 else _spread_ports
     upwards = climb(node[laid], share[laid], above, taken)
-    parts = [upwards, upwards.swap()]
-    rest = capacity - share
-    left = rest > 0
+    parts = [upwards, Pairs(upwards.target, upwards.source, upwards.amount)]
+    left = capacity > share
     if left.any():
-        parts.append(_pair_around_circle(node[left], rest[left], group[left], position[left]))
+        parts.append(_pair_around_circle(node[left], (capacity - share)[left], group[left], position[left]))
     return Pairs.join(parts)
 
 
@@ -215,7 +199,7 @@ def _pair_around_circle(node: Ints, capacity: Exact, group: Ints, position: Ints
     parts: list[Pairs] = []
     for index in range(slices):
         amount = capacity * (index + 1) // slices - capacity * index // slices
-        total, largest = _total(amount), max(np.add.reduceat(amount, starts).tolist())
+        total, largest = sum(amount.tolist()), max(np.add.reduceat(amount, starts).tolist())
         low, high = largest, total - largest
         turn = total // 2 if low > high else low + (high - low) * index // max(slices - 1, 1)
         parts.append(_pair_by_rotation(node, amount, total, turn))
@@ -242,10 +226,8 @@ def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
 
 def _spread_ports(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     """Spread every port below over all above, as evenly as whole units allow."""
-    count = len(above)
-    ends = np.cumsum(share)
+    count, lane, ends = len(above), np.arange(len(above)), np.cumsum(share)
     begin = ends - share
-    lane = np.arange(count)
     # Unit i of all shares goes to lane i mod count: count the units of every share in every lane.
     amount = (ends[:, None] - lane + count - 1) // count - (begin[:, None] - lane + count - 1) // count
     row, column = np.nonzero(amount)
@@ -266,7 +248,3 @@ def _part(capacity: Exact, through: int) -> Exact:
     whole = int(ends[-1])
     exact = np.array([int(end) * through // whole for end in ends.tolist()], dtype=capacity.dtype)
     return np.diff(exact, prepend=exact[:1] * 0)
-
-
-def _total(amount: Exact) -> int:
-    return int(sum(amount.tolist()))

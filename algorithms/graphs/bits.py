@@ -8,12 +8,10 @@ import numpy as np
 
 from ...core.kernel import kernel
 
-#: How a chunk is chosen among several: any, the one that the fewest ranks have or are about to get, or that among the
-#: first 64.
+#: How a chunk is chosen: any, the one that the fewest ranks have or are about to get, or that among the first 64.
 ANY, RAREST, RARE_OF_64 = 0, 1, 2
 
-#: Zero of 64 bits. Where a compiled function hands on a literal 0 first and a number later, numba compiles what it
-#: calls for both.
+#: Zero of 64 bits: where a compiled function hands on a literal 0 and later a number, numba compiles for both.
 ZERO: Any = np.int64(0)
 
 _FEW = 64  #: candidates that ``RARE_OF_64`` looks at

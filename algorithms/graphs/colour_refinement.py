@@ -1,4 +1,4 @@
-"""Colour refinement of flow problems: classes of flows that may be equal in an optimum.
+"""Colour refinement: classes of flows that may be equal in an optimum, kinds of nodes, and symmetries of networks.
 
 A linear program whose variables and rows fall into classes such that all rows of a class meet the variables of each
 class with the same coefficients (an equitable partition) has an optimal solution that is constant on every class:
@@ -19,13 +19,14 @@ Splitting sorts whole multisets, so that different ones are never confused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.schedule import ranges
 from .network import number_values
 
 Ints = NDArray[np.int64]
@@ -75,16 +76,12 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
     flow, balance, link, rounds = _split_by_hashes(network, flow, balance, link, (entering, leaving))
     count = int(flow.max()), int(balance.max()), int(link.max())
     while True:
-        parts = (
-            flow,
-            balance[:, network.tails],
-            balance[:, network.heads],
-            np.broadcast_to(link[network.link_of], flow.shape),
-        )
-        flow = _rows(np.stack(parts, axis=-1).reshape(-1, 4)).reshape(flow.shape)
+        ends = balance[:, network.tails], balance[:, network.heads]
+        parts = np.stack((flow, *ends, np.broadcast_to(link[network.link_of], flow.shape)), axis=-1)
+        flow = _rows(parts.reshape(-1, 4)).reshape(flow.shape)
         seen = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
         balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
-        joined = np.moveaxis(_pad_colours(flow, on_link), 0, 1).reshape(network.links, -1)
+        joined = np.moveaxis(_multisets(flow, on_link), 0, 1).reshape(network.links, -1)
         ordered = np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1)
         link = np.array(number_values([row.tobytes() for row in ordered]), dtype=np.int64)
         found = (int(flow.max()), int(balance.max()), int(link.max()))
@@ -151,15 +148,56 @@ def _lists(owner: Ints, count: int) -> Ints:
     sizes = np.bincount(owner, minlength=count)
     width = max(1, int(sizes.max(initial=0)))
     table = np.full((count, width), -1, dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    table[owner[order], np.arange(len(owner)) - starts[owner[order]]] = order
+    table[owner[order], ranges(np.zeros_like(sizes), sizes)] = order
     return table
 
 
-def _pad_colours(flow: Ints, lists: Ints) -> Ints:
-    """Return the colours of the listed members, padded with -1; shape (sources, owners, width)."""
-    return np.where(lists >= 0, flow[:, lists], -1)
-
-
 def _multisets(flow: Ints, lists: Ints) -> Ints:
-    return np.sort(_pad_colours(flow, lists), axis=2)
+    """Return the sorted colours of the listed members, padded with -1; shape (sources, owners, width)."""
+    return np.sort(np.where(lists >= 0, flow[:, lists], -1), axis=2)
+
+
+def refine_nodes(colour: Ints, tail: Ints, head: Ints, label: Ints) -> Ints:
+    """Split colours of nodes until nodes of one have equal links, by ``label``, to and from nodes of equal colours.
+
+    Sums of hashes are compared, so that different nodes may share a colour if these collide. Colours are numbered
+    alike in isomorphic networks.
+    """
+    count = len(np.unique(colour))
+    while True:
+        out, into = (np.zeros(len(colour), dtype=np.uint64) for _ in range(2))
+        np.add.at(out, tail, _hash_pair(colour[head], label))
+        np.add.at(into, head, _hash_pair(colour[tail], label))
+        together = _hash_pair(colour, _hash_pair(out, into))
+        colour = np.unique(together, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        if colour.max() + 1 == count:
+            return colour
+        count = int(colour.max()) + 1
+
+
+def _hash_pair(colour: Any, label: Any) -> NDArray[np.uint64]:
+    return _mix_bits((colour.astype(np.uint64) << np.uint64(20)) + label.astype(np.uint64) + np.uint64(1))
+
+
+def find_mapping(
+    colour: Ints, links: tuple[Ints, Ints, Ints], marks: Sequence[tuple[int, int]], choose: Callable[[int, Ints], int]
+) -> Ints | None:
+    """Extend given images of some nodes to a permutation of all nodes; None if colours or ``links`` forbid it.
+
+    Colours of two copies of the network are refined; while several nodes share one, ``choose`` selects the image of the
+    first of them. The result may rest on wrong choices, and has to be checked. ``links`` are tails, heads and labels.
+    """
+    size, (tail, head, label) = len(colour), links
+    twice = np.concatenate([tail, tail + size]), np.concatenate([head, head + size]), np.tile(label, 2)
+    colour = np.tile(colour, 2)
+    while True:
+        for node, image in marks:
+            colour[[node, size + image]] = colour.max() + 1
+        colour = refine_nodes(colour, *twice)
+        count = np.bincount(colour[:size], minlength=int(colour.max()) + 1)
+        if (count != np.bincount(colour[size:], minlength=len(count))).any():
+            return None
+        if (count == 1).all():
+            return np.argsort(colour[size:])[colour[:size]]
+        node = int(np.flatnonzero(count[colour[:size]] > 1)[0])
+        marks = [(node, choose(node, np.flatnonzero(colour[size:] == colour[node])))]

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.errors import InputError, Unsupported
 from ...core.schedule import Ints, offsets, ranges
 from ...core.topology import Topology
+from .network import edges_by, mask_of
 
 _TABLE = 2**22  #: entries of the table (targets x nodes) that one search fills
 
@@ -132,8 +133,7 @@ def _entering_links(topology: Topology) -> _EnteringLinks:
     latency: NDArray[Any] = np.array(
         [ticks[link.latency_s] for link in topology.links], dtype=np.int64 if fits else object
     )
-    order = np.argsort(ends[:, 1], kind="stable")
-    first = np.searchsorted(ends[order, 1], np.arange(len(topology.nodes) + 1))
+    first, order = edges_by(ends[:, 1], len(topology.nodes))
     return _EnteringLinks(ends[:, 0], ends[:, 1], latency, order, first)
 
 
@@ -156,8 +156,7 @@ def _search(topology: Topology, graph: _EnteringLinks, source: Ints, target: Int
     frontier = np.arange(len(goals)) * nodes + goals
     onward[frontier] = -2
     while len(frontier) and (onward[wanted] == -1).any():
-        seeking = np.zeros(len(goals), dtype=np.bool_)
-        seeking[goal[onward[wanted] == -1]] = True
+        seeking = mask_of(len(goals), goal[onward[wanted] == -1])
         frontier = _layer(graph, frontier[seeking[frontier // nodes]], onward, distance)
     if (missing := np.flatnonzero(onward[wanted] == -1)).size:
         ends = (topology.nodes[int(where[missing[0]])].name for where in (source, target))
@@ -197,7 +196,5 @@ def _walk(graph: _EnteringLinks, source: Ints, target: Ints, row: Ints, onward: 
         here[active] = graph.target[link]
         active = active[here[active] != target[active]]
     pair = np.concatenate([pairs for pairs, _ in walked])
-    links = np.concatenate([found for _, found in walked])
-    order = np.argsort(pair, kind="stable")
-    offset = np.searchsorted(pair[order], np.arange(len(source) + 1))
-    return Paths(offset.astype(np.int64), links[order])
+    offset, order = edges_by(pair, len(source))
+    return Paths(offset, np.concatenate([found for _, found in walked])[order])

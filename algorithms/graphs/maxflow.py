@@ -5,6 +5,10 @@ theorem of Edmonds there are then d(v) spanning trees from every v that together
 (ForestColl, theorems 1, 5 and 10). It is infeasible exactly if the capacity into some set of nodes T that contains
 a sink is less than the demand outside of it. Newton's method on such violated cuts gives the worst ratio of demand
 outside of a set to capacity into it, exactly and with the set that proves it.
+
+The inner loops are compiled; with object arrays they run uncompiled, on Python's unbounded integers. Flow starts at
+nodes that are ``grown`` (without limit) and at all others up to ``supply``, and ends at one sink. The search runs
+backwards from the sink: where the sink is close to grown nodes, it visits only a few nodes.
 """
 
 from __future__ import annotations
@@ -12,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.errors import CwbError
+from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
-from . import flow_kernels
-from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_for
+from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_for, mask_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +42,20 @@ class RootedFlow:
         self.graph, self.sinks = graph, sinks
         self.wanted = int(sum(demand.tolist()))
         exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
-        self._kernel = kernel_for(flow_kernels.rooted_pass, np.dtype(exact))
+        self._kernel = kernel_for(rooted_pass, np.dtype(exact))
         self.arcs, arc_of = arcs_of(graph)
         self.capacity: Exact = np.zeros(len(self.arcs.head), dtype=exact)
         self.arc_of_edge = arc_of
         self.capacity[arc_of] = graph.capacity
         self.demand: Exact = demand.astype(exact)
-        self._work = flow_kernels.scratch(graph.nodes, len(self.arcs.head))
+        self._work = scratch(graph.nodes, len(self.arcs.head))
         self._side = np.zeros(graph.nodes, dtype=np.bool_)
         self.restart()
 
     def restart(self, position: int = 0) -> None:
         """Restart the tests at a sink; those before it have passed."""
         self.position = position
-        self._grown = np.zeros(self.graph.nodes, dtype=np.bool_)
-        self._grown[self.sinks[:position]] = True
+        self._grown = mask_of(self.graph.nodes, self.sinks[:position])
 
     def ask(self, capacity: Exact, demand: Exact) -> None:
         """Restart with smaller or equal capacities of the edges and demand."""
@@ -71,7 +74,7 @@ class RootedFlow:
         The next call tests the same sink first. Sinks that have passed stay passed as long as no change in between
         makes a set worse than it has been; that holds for Newton steps and for taking back a part of a split.
         """
-        state = flow_kernels.FlowState(self.capacity.copy(), self.demand.copy(), self._grown)
+        state = FlowState(self.capacity.copy(), self.demand.copy(), self._grown)
         wanted = self.wanted if self.capacity.dtype == object else np.int64(self.wanted)
         self.position, lacking = self._kernel(
             self.position, self.sinks, wanted, self.arcs, state, self.capacity, self.demand, self._work, self._side
@@ -81,7 +84,7 @@ class RootedFlow:
         return ViolatedCut(int(self.sinks[self.position]), self._side.copy(), int(lacking))
 
 
-def arcs_of(graph: Network) -> tuple[flow_kernels.Arcs, Ints]:
+def arcs_of(graph: Network) -> tuple[Arcs, Ints]:
     """Build the residual network; return its arcs, and the arc of every edge of the graph."""
     n = graph.nodes
     forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
@@ -89,7 +92,7 @@ def arcs_of(graph: Network) -> tuple[flow_kernels.Arcs, Ints]:
     tail, head = keys // n, keys % n
     first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
     mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
-    return flow_kernels.Arcs(first, head, mate), np.searchsorted(keys, forth).astype(np.int64)
+    return Arcs(first, head, mate), np.searchsorted(keys, forth).astype(np.int64)
 
 
 def near_order(graph: Network, compute: Bools | None = None) -> Ints:
@@ -122,12 +125,11 @@ def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
     capacity: Exact = np.zeros(len(arcs.head), dtype=exact)
     capacity[arc_of] = graph.capacity
     rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
-    grown = np.zeros(graph.nodes, dtype=np.bool_)
-    grown[source] = True
-    work = flow_kernels.scratch(graph.nodes, len(arcs.head))
+    grown = mask_of(graph.nodes, source)
+    work = scratch(graph.nodes, len(arcs.head))
     wanted = graph.total + 1
-    value, _, _ = kernel_for(flow_kernels.flow_into, exact)(
-        sink, wanted if exact.kind == "O" else np.int64(wanted), arcs, flow_kernels.FlowState(rest, supply, grown), work
+    value, _, _ = kernel_for(flow_into, exact)(
+        sink, wanted if exact.kind == "O" else np.int64(wanted), arcs, FlowState(rest, supply, grown), work
     )
     work.level[sink] = 0
     return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), work.level < 0)
@@ -168,11 +170,10 @@ def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
         scaled = exact_array([ratio.denominator * int(d) for d in demand])
         return RootedFlow(graph.scale_capacity(ratio.numerator), scaled, sinks)
 
-    def ratio_of(side: Bools) -> Fraction:
-        return _ratio(int(demand[~side].sum()), graph.into(side), graph, side)
-
-    ratio, side, steps = _newton(flow_at, ratio_of, ratio)
-    return WorstCut(ratio, _single(graph, start) if side is None else side, steps)
+    ratio, side, steps = _newton(
+        flow_at, lambda side: _ratio(int(demand[~side].sum()), graph.into(side), graph, side), ratio
+    )
+    return WorstCut(ratio, mask_of(graph.nodes, start) if side is None else side, steps)
 
 
 def _newton(
@@ -201,8 +202,7 @@ def smallest_step(
     """Find the smallest U from ``start`` on at which every sink can receive all demand.
 
     The network is ``capacities(U)``, which grows with U; ``needed`` is the smallest U at which a set of nodes has
-    enough capacity into it. Return U, and the last set that was not served at any smaller one, None if ``start`` is
-    enough.
+    enough capacity into it. Return U, and the last set that was not served before, None if ``start`` is enough.
     """
     U, side, _ = _newton(lambda U: RootedFlow(capacities(U), demand, sinks), needed, start)
     return U, side
@@ -210,11 +210,204 @@ def smallest_step(
 
 def _ratio(outside: int, entering: int, graph: Network, side: Bools | int) -> Fraction:
     if outside and not entering:
-        raise Unreachable(side if not isinstance(side, int) else _single(graph, side))
+        raise Unreachable(side if not isinstance(side, int) else mask_of(graph.nodes, side))
     return Fraction(outside, entering) if outside else Fraction(0)
 
 
-def _single(graph: Network, node: int) -> Bools:
-    side = np.zeros(graph.nodes, dtype=np.bool_)
-    side[node] = True
-    return side
+class Arcs(NamedTuple):
+    """Two arcs for every pair of neighbours, each other's ``mate``; those of node x begin at ``first[x]``."""
+
+    first: Any
+    head: Any
+    mate: Any
+
+
+class FlowState(NamedTuple):
+    """Residual capacities of arcs, and where flow may start: without limit, or up to ``supply``."""
+
+    cap: Any
+    supply: Any
+    grown: Any
+
+
+class Scratch(NamedTuple):
+    """Working arrays of the search; ``touched`` are the arcs whose capacity has changed."""
+
+    level: Any
+    queue: Any
+    cursor: Any
+    path: Any
+    touched: Any
+
+
+@kernel
+def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> tuple[int, int]:
+    """Label nodes by distance to the sink; return the first level where flow can start, or -1, and their number."""
+    first, head, mate = arcs
+    cap, supply, grown = state
+    level[sink] = 0
+    queue[0] = sink
+    size, at, found = 1, 0, -1
+    while at < size:
+        y = queue[at]
+        at += 1
+        if found >= 0 and level[y] >= found:
+            break
+        for arc in range(first[y], first[y + 1]):
+            x = head[arc]
+            if level[x] < 0 and cap[mate[arc]] > 0:
+                level[x] = level[y] + 1
+                queue[size] = x
+                size += 1
+                if found < 0 and (grown[x] or supply[x] > 0):
+                    found = level[x]
+    return found, size
+
+
+@kernel
+def push(
+    end: int, wanted: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
+) -> tuple[Any, int, int]:
+    """Send the most along a path to the sink; return it, the nearest saturated arc, and the ``touched`` arcs."""
+    cap, supply, grown = state
+    amount = wanted
+    if not grown[end]:
+        amount = min(amount, supply[end])
+    for i in range(depth):
+        amount = min(amount, cap[mate[path[i]]])
+    if not grown[end]:
+        supply[end] -= amount
+    if count + depth > len(touched):
+        count = -1
+    full = depth - 1
+    for i in range(depth - 1, -1, -1):
+        arc = path[i]
+        cap[mate[arc]] -= amount
+        cap[arc] += amount
+        if cap[mate[arc]] <= 0:
+            full = i
+        if count >= 0:
+            touched[count] = arc
+            count += 1
+    return amount, full, count
+
+
+@kernel
+def augment(
+    sink: int, wanted: Any, depth: int, arcs: Arcs, state: FlowState, work: Scratch, count: int
+) -> tuple[Any, int]:
+    """Send a blocking flow on shortest paths, up to ``wanted``; return it, and the ``touched`` arcs, -1 if too many."""
+    first, head, mate = arcs
+    cap, supply, grown = state
+    level, _, cursor, path, touched = work
+    sent = wanted - wanted
+    at, y = 0, sink
+    while sent < wanted:
+        if at == depth:
+            amount, at, count = push(y, wanted - sent, depth, mate, state, path, touched, count)
+            sent += amount
+        else:
+            arc = cursor[y]
+            while arc < first[y + 1]:
+                x = head[arc]
+                if level[x] == at + 1 and cap[mate[arc]] > 0 and (at + 1 < depth or grown[x] or supply[x] > 0):
+                    break
+                arc += 1
+            cursor[y] = arc
+            if arc < first[y + 1]:
+                path[at] = arc
+                at += 1
+                y = head[arc]
+                continue
+            if at == 0:
+                break
+            level[y] = -2
+            at -= 1
+        y = sink if at == 0 else head[path[at - 1]]
+        cursor[y] += 1
+    return sent, count
+
+
+@kernel
+def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch) -> tuple[Any, int, int]:
+    """Compute a maximum flow into a sink, at most ``wanted``.
+
+    ``cap`` and ``supply`` are left in their state after the flow; ``level`` is at least 0 exactly on the nodes of
+    the last search: if less than ``wanted`` is returned, they are the sink's side of a minimum cut. Return the
+    flow; the number of nodes in ``queue`` that the last search labelled; and the number of ``touched`` arcs, -1 if
+    there were too many to remember.
+    """
+    level, queue, cursor, _, _ = work
+    flow = wanted - wanted
+    if not state.grown[sink]:
+        amount = min(state.supply[sink], wanted)
+        state.supply[sink] -= amount
+        flow += amount
+    count, size = 0, 0
+    while flow < wanted:
+        depth, size = search(sink, arcs, state, level, queue)
+        if depth < 0:
+            break
+        for i in range(size):
+            cursor[queue[i]] = arcs.first[queue[i]]
+        sent, count = augment(sink, wanted - flow, depth, arcs, state, work, count)
+        flow += sent
+        for i in range(size):
+            level[queue[i]] = -1
+        size = 0
+    return flow, size, count
+
+
+@kernel
+def rooted_pass(
+    at: int, sinks: Any, wanted: Any, arcs: Arcs, state: FlowState, capacity: Any, demand: Any, work: Scratch, side: Any
+) -> tuple[int, Any]:
+    """Test, from ``sinks[at]`` on, that every sink can receive ``wanted``.
+
+    A sink that can becomes a source for those after it: in any set of nodes without some sink, consider the first
+    sink left out; all earlier ones are inside, so they may send without limit when it is tested. ``capacity`` and
+    ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the at of the first sink that
+    cannot, or the number of sinks; and its shortfall. ``side`` is then its side of a minimum cut.
+    """
+    head, mate = arcs.head, arcs.mate
+    cap, supply, grown = state
+    level, queue, _, _, touched = work
+    lacking = wanted - wanted
+    while at < len(sinks):
+        sink = sinks[at]
+        flow, size, count = flow_into(sink, wanted, arcs, state, work)
+        if flow < wanted:
+            side[:] = False
+            for i in range(size):
+                side[queue[i]] = True
+            side[sink] = True
+        for i in range(size):
+            level[queue[i]] = -1
+        level[sink] = -1
+        if count < 0:
+            cap[:] = capacity
+            supply[:] = demand
+        else:
+            for i in range(count):
+                arc = touched[i]
+                cap[arc] = capacity[arc]
+                cap[mate[arc]] = capacity[mate[arc]]
+                supply[head[arc]] = demand[head[arc]]
+            supply[sink] = demand[sink]
+        if flow < wanted:
+            lacking = wanted - flow
+            break
+        grown[sink] = True
+        at += 1
+    return at, lacking
+
+
+def scratch(nodes: int, arcs: int) -> Scratch:
+    """Return working arrays of a network."""
+    return Scratch(
+        np.full(nodes, -1, dtype=np.int64),
+        np.empty(nodes, dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
+        np.empty(nodes + 1, dtype=np.int64),
+        np.empty(max(arcs, 64) + nodes, dtype=np.int64),
+    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.kernel import interpreted_form
 from ...core.schedule import Bools, Ints, offsets
+from ...core.topology import Topology
 
 INT64_SAFE = 2**62  #: sums below this are exact in 64 bits; above it, Python's integers are used
 Exact = NDArray[Any]  #: exact integers: int64, or Python's in an object array where these might not do
@@ -35,6 +36,13 @@ def distinct(values: Ints) -> Ints:
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
+def mask_of(size: int, chosen: Any) -> Bools:
+    """Mark some of the numbers below ``size``."""
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[chosen] = True
+    return mask
+
+
 def number_values(values: Iterable[Hashable]) -> list[int]:
     """Give different values numbers, in the order of their first occurrence."""
     known: dict[Hashable, int] = {}
@@ -45,6 +53,14 @@ def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
     """Sort edges by one of their ends; return the first position of each node, and the edges."""
     first = offsets(np.bincount(ends, minlength=nodes))
     return first, np.argsort(ends, kind="stable").astype(np.int64)
+
+
+def links_out(network: Topology) -> list[list[tuple[int, int]]]:
+    """List the links out of every node, with their head nodes."""
+    out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
+    for link, (a, b) in enumerate(network.link_ends):
+        out[a].append((link, b))
+    return out
 
 
 @dataclass(frozen=True, eq=False)

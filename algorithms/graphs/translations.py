@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -25,7 +26,8 @@ from numpy.typing import NDArray
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ...core.trees import Translation, kinds_of_links, link_image
-from .network import number_values
+from .colour_refinement import find_mapping, refine_nodes
+from .network import mask_of, number_values
 
 Pair = tuple[int, int]  #: a pair of nodes, the smaller position first
 
@@ -34,88 +36,34 @@ class _Network:
     """Colours of nodes, and of ordered pairs of nodes with links between them."""
 
     def __init__(self, nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> None:
-        self.nodes = number_values(nodes)
+        self.nodes = np.array(number_values(nodes), dtype=np.int64)
         between: dict[Pair, list[Hashable]] = {}
         for pair, link in zip(ends, links, strict=True):
             between.setdefault(pair, []).append(link)
         several = [tuple(sorted(Counter(colours).items(), key=repr)) for colours in between.values()]
         self.label = dict(zip(between, number_values(several), strict=True))
-        self.around: list[list[tuple[int, int, int]]] = [[] for _ in nodes]
-        for (a, b), label in self.label.items():
-            self.around[a].append((0, label, b))
-            self.around[b].append((1, label, a))
+        ends_and_labels = [(a, b, label) for (a, b), label in self.label.items()]
+        tail, head, label = np.array(ends_and_labels, dtype=np.int64).reshape(-1, 3).T
+        self.links = tail, head, label
         self.pairs = sorted({(min(a, b), max(a, b)) for a, b in self.label})
 
     def kind(self, pair: Pair) -> tuple[tuple[int, int, int], ...]:
         """Return an invariant of a pair: its links by colours of their ends once the pair is marked."""
-        size = len(self.nodes)
-        colour = [*self.nodes, *self.nodes]
-        for node in pair:
-            colour[node] = colour[size + node] = max(self.nodes) + 1
-        colour = self._refine_colours(colour)
-        return tuple(sorted((colour[a], colour[b], label) for (a, b), label in self.label.items()))
+        colour, (tail, head, label) = self.nodes.copy(), self.links
+        colour[list(pair)] = colour.max() + 1
+        colour = refine_nodes(colour, *self.links)
+        return tuple(sorted(zip(colour[tail].tolist(), colour[head].tolist(), label.tolist(), strict=True)))
 
-    def moving(self, one: int, other: int) -> Iterator[list[int]]:
-        """Yield permutations of the nodes that map one node to another; see :meth:`symmetry`."""
-        for kept in (False, True):
-            if (image := self._find_mapping((one,), (other,), kept=kept)) is not None:
-                yield image
+    def symmetry(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
+        """Find a symmetry that maps some nodes to others, and moves no other node unless it must if ``kept``."""
 
-    def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
-        """Find a symmetry that maps one ordered pair to another, and moves nodes if possible; None if none is found."""
-        return self._find_mapping(one, other, kept=False) or self._find_mapping(one, other, kept=True)
+        def choose(node: int, alike: Ints) -> int:
+            return node if kept and node in alike else int(alike[1 % len(alike)])
 
-    def _find_mapping(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
-        size = len(self.nodes)
-        colour = [*self.nodes, *self.nodes]
-        fresh = max(self.nodes) + 1
-        marks = list(zip(one, other, strict=True))
-        while True:
-            for node, image in marks:
-                colour[node] = colour[size + image] = fresh
-                fresh += 1
-            colour = self._refine_colours(colour)
-            fresh = max(colour) + 1
-            left, right = Counter(colour[:size]), Counter(colour[size:])
-            if left != right:
-                return None
-            shared = [v for v in range(size) if left[colour[v]] > 1]
-            if not shared:
-                break
-            node = shared[0]
-            alike = [v for v in range(size) if colour[size + v] == colour[node]]
-            marks = [(node, node if kept and node in alike else alike[1 % len(alike)])]
-        place = {colour[size + v]: v for v in range(size)}
-        image_of = [place[colour[v]] for v in range(size)]
-        return image_of if self._keeps(image_of) else None
-
-    def _refine_colours(self, colour: list[int]) -> list[int]:
-        """Split colours by the links to and from nodes of each colour until nothing changes."""
-        size, count = len(self.nodes), len(set(colour))
-        while True:
-            seen = [
-                (colour[first + v], tuple(sorted((way, label, colour[first + w]) for way, label, w in self.around[v])))
-                for first in (0, size)
-                for v in range(size)
-            ]
-            rank = {value: number for number, value in enumerate(sorted(set(seen)))}  # the same for like networks
-            colour = [rank[value] for value in seen]
-            if len(rank) == count:
-                return colour
-            count = len(rank)
-
-    def _keeps(self, image: list[int]) -> bool:
-        kept = all(self.nodes[v] == self.nodes[w] for v, w in enumerate(image))
-        return kept and all(self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items())
-
-
-def symmetries_from(
-    nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable], first: int, others: Sequence[int]
-) -> Iterator[list[int]]:
-    """Yield some symmetries that map node ``first`` to others; colours are those of :func:`link_orbits`."""
-    network = _Network(nodes, ends, links)
-    for other in others:
-        yield from network.moving(first, other)
+        found = find_mapping(self.nodes, self.links, list(zip(one, other, strict=True)), choose)
+        image: list[int] = [] if found is None else found.tolist()
+        same = (self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items()) if image else ()
+        return image if image and (self.nodes[image] == self.nodes).all() and all(same) else None
 
 
 def link_orbits(
@@ -125,34 +73,27 @@ def link_orbits(
     exhausted: Callable[[], bool] = lambda: False,
 ) -> list[tuple[Pair, ...]]:
     """Return classes of linked pairs that symmetries exchange; once ``exhausted``, pairs are classes of their own."""
+    from networkx.utils import UnionFind
+
     network = _Network(nodes, ends, links)
-    root = {pair: pair for pair in network.pairs}
-
-    def find(pair: Pair) -> Pair:
-        while root[pair] != pair:
-            pair = root[pair]
-        return pair
-
+    classes = UnionFind(network.pairs)
     firsts: list[Pair] = []
     kinds: dict[Pair, tuple[tuple[int, int, int], ...]] = {}
     for pair in network.pairs:
-        if any(find(pair) == find(first) for first in firsts):
+        if any(classes[pair] == classes[first] for first in firsts):
             continue
         kinds[pair] = () if exhausted() else network.kind(pair)
         for first in (first for first in firsts if kinds[first] == kinds[pair] and not exhausted()):
-            image = network.symmetry(first, pair) or network.symmetry(first, (pair[1], pair[0]))
+            tried = product((pair, (pair[1], pair[0])), (False, True))
+            image = next(filter(None, (network.symmetry(first, other, kept=kept) for other, kept in tried)), None)
             if image is None:
                 continue
             for a, b in network.pairs:
-                moved = (min(image[a], image[b]), max(image[a], image[b]))
-                root[find((a, b))] = find(moved)
+                classes.union((a, b), (min(image[a], image[b]), max(image[a], image[b])))
             break
         else:
             firsts.append(pair)
-    classes: dict[Pair, list[Pair]] = {}
-    for pair in network.pairs:
-        classes.setdefault(find(pair), []).append(pair)
-    return [tuple(members) for members in classes.values()]
+    return sorted(tuple(sorted(members)) for members in classes.to_sets())
 
 
 Hashes = NDArray[np.uint64]
@@ -177,10 +118,7 @@ class ColouredNetwork:
     @classmethod
     def of(cls, topology: Topology) -> ColouredNetwork:
         """Create the coloured network of a topology, with its ranks in order."""
-        known: dict[object, int] = {}
-        colour = [
-            known.setdefault((n.kind, n.multicast, n.buffer_bytes, n.reduces), len(known)) for n in topology.nodes
-        ]
+        colour = number_values((n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes)
         ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
         return cls(
             np.array(colour, dtype=np.int64),
@@ -204,14 +142,12 @@ class ColouredNetwork:
     @cached_property
     def levels(self) -> tuple[Ints, ...]:
         """Nodes by their distance in links from the ranks, from 1 on; unreachable ones are left out."""
-        known = np.zeros(self.nodes, dtype=np.bool_)
-        known[self.ranks] = True
+        known = mask_of(self.nodes, self.ranks)
         found: list[Ints] = []
         while True:
-            near = np.zeros(self.nodes, dtype=np.bool_)
-            near[self.head[known[self.tail]]] = True
-            near[self.tail[known[self.head]]] = True
-            near &= ~known
+            near = (
+                mask_of(self.nodes, np.concatenate([self.head[known[self.tail]], self.tail[known[self.head]]])) & ~known
+            )
             if not near.any():
                 return tuple(found)
             found.append(np.flatnonzero(near))
@@ -263,8 +199,7 @@ def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
     """Extend a permutation of the list of ranks to all nodes; None if it is no symmetry."""
     image = np.arange(network.nodes)
     image[network.ranks] = network.ranks[turned]
-    known = np.zeros(network.nodes, dtype=np.bool_)
-    known[network.ranks] = True
+    known = mask_of(network.nodes, network.ranks)
     same = np.arange(network.nodes)
     for level in (network.ranks, *network.levels):
         plain, moved = (network.surroundings(names, known)[level] for names in (same, image))
@@ -282,10 +217,7 @@ def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
 
 def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
     """Find translations within all stretches of a length, from the symmetries of the first one."""
-    usable = []
-    for order in _symmetries(network, stretch):
-        if (period := _period(order)) > 1:
-            usable.append((period, order))
+    usable = [(period, order) for order in _symmetries(network, stretch) if (period := _period(order)) > 1]
     usable.sort(key=lambda one: -one[0])
     found: list[Translation] = []
     group = np.arange(stretch)[None, :]
@@ -308,30 +240,26 @@ def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
 def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
     """Yield permutations of the first ranks that are symmetries of their links and own switches."""
     members = network.ranks[:stretch]
-    own = np.zeros(network.nodes, dtype=np.bool_)
-    own[members] = True
-    shared = np.zeros(network.nodes, dtype=np.bool_)
-    foreign = np.zeros(network.nodes, dtype=np.bool_)
-    foreign[network.ranks[stretch:]] = True
-    for near, far in ((network.tail, network.head), (network.head, network.tail)):
-        shared[far[foreign[near]]] = True
+    own = mask_of(network.nodes, members)
+    foreign, both = mask_of(network.nodes, network.ranks[stretch:]), (network.tail, network.head)
+    shared = mask_of(network.nodes, np.concatenate([far[foreign[near]] for near, far in (both, both[::-1])]))
     first = network.levels[0] if network.levels else np.empty(0, np.int64)
-    reached = np.zeros(network.nodes, dtype=np.bool_)
-    reached[network.head[own[network.tail]]] = True
-    inner = own.copy()
-    inner[first[reached[first] & ~shared[first]]] = True
+    reached = mask_of(network.nodes, network.head[own[network.tail]])
+    inner = own | mask_of(network.nodes, first[reached[first] & ~shared[first]])
     outward: dict[int, list[tuple[int, int]]] = {node: [] for node in np.flatnonzero(inner).tolist()}
-    for way, near, far in ((0, network.tail, network.head), (1, network.head, network.tail)):
+    for way, (near, far) in enumerate((both, both[::-1])):
         for link in np.flatnonzero(inner[near] & ~inner[far]).tolist():
             outward[int(near[link])].append((way, int(network.label[link])))
     nodes = [*members.tolist(), *(node for node in outward if not own[node])]
     place = {node: index for index, node in enumerate(nodes)}
     kept = inner[network.tail] & inner[network.head]
-    ends = zip(*(column[kept].tolist() for column in (network.tail, network.head)), strict=True)
+    ends = zip(*(column[kept].tolist() for column in both), strict=True)
     colours = [(int(network.colour[node]), bool(own[node]), tuple(sorted(outward[node]))) for node in nodes]
     pairs = [(place[a], place[b]) for a, b in ends]
-    for image in symmetries_from(colours, pairs, network.label[kept].tolist(), 0, range(1, stretch)):
-        yield np.array(image[:stretch], dtype=np.int64)
+    part = _Network(colours, pairs, network.label[kept].tolist())
+    for other, still in product(range(1, stretch), (False, True)):
+        if (image := part.symmetry((0,), (other,), kept=still)) is not None:
+            yield np.array(image[:stretch], dtype=np.int64)
 
 
 def _period(order: Ints) -> int:

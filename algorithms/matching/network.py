@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.schedule import Bools, Ints, offsets
 from ...core.topology import NodeKind, Topology
-from ..graphs.network import components, edges_by
+from ..graphs.network import components, edges_by, links_out
 
 MAX_ARCS = 4_000_000  #: arcs beyond which a network of switches is rejected
 
@@ -57,8 +57,7 @@ class RankNetwork:
     ticks: Ints  #: (arcs,) duration of a transfer in ticks, rounded up; and rounded down, for lower bounds
     least: Ints
     paths: tuple[tuple[int, ...], ...]  #: links of every arc, in order
-    #: ports of every arc, busy while it sends: its links, or a number of its own if it has a part of them
-    ports: tuple[tuple[int, ...], ...]
+    ports: tuple[tuple[int, ...], ...]  #: ports of every arc: its links, or an own number for parts of links
     copied: Ints  #: (arcs,) port that feeds a multicast switch, or -1
     level: Ints  #: (arcs,) position of the bandwidth among all bandwidths, the slowest first
 
@@ -114,8 +113,7 @@ def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
     """Find, for every bandwidth, the parts that faster arcs connect.
 
-    Return the island of at least two ranks that each arc of this bandwidth enters from outside, or -1; and the
-    islands of every rank.
+    Return the island of several ranks that each slower arc enters from outside, or -1, and the islands of every rank.
     """
     island = np.full(len(arcs.tail), -1, dtype=np.int64)
     of: list[list[int]] = [[] for _ in range(arcs.ranks)]
@@ -143,10 +141,11 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     there are too many arcs, or a switch to be unwound has a link to another one.
     """
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
-    found: list[tuple[int, int, tuple[int, ...], int]] = []
-    for link, (a, b) in enumerate(topology.link_ends):
-        if a in rank_of and b in rank_of:
-            found.append((rank_of[a], rank_of[b], (link,), 1))
+    found: list[tuple[int, int, tuple[int, ...], int]] = [
+        (rank_of[a], rank_of[b], (link,), 1)
+        for link, (a, b) in enumerate(topology.link_ends)
+        if a in rank_of and b in rank_of
+    ]
     if topology.switches:
         found += _unwound(topology, rank_of, degree) if degree else _through(topology, rank_of)
     if len(found) > MAX_ARCS:
@@ -216,10 +215,7 @@ def _unwound(topology: Topology, rank_of: dict[int, int], degree: int) -> list[t
 
 def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int, tuple[int, ...], int]]:
     """List fewest-link paths over switches from every rank to all others, one per first switch."""
-    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
-    for link, (a, b) in enumerate(topology.link_ends):
-        out[a].append((link, b))
-    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    out, found = links_out(topology), list[tuple[int, int, tuple[int, ...], int]]()
     for node, rank in rank_of.items():
         for first, switch in out[node]:
             if switch in rank_of:
@@ -259,10 +255,8 @@ def restrict_to_members(arcs: RankNetwork, members: Bools) -> RankNetwork:
     """Keep the arcs between members."""
     keep = np.flatnonzero(members[arcs.tail] & members[arcs.head])
     paths, ports = (tuple(column[k] for k in keep.tolist()) for column in (arcs.paths, arcs.ports))
-    tail, head, ticks, least, copied, level = (
-        column[keep] for column in (arcs.tail, arcs.head, arcs.ticks, arcs.least, arcs.copied, arcs.level)
-    )
-    return RankNetwork(arcs.ranks, tail, head, ticks, least, paths, ports, copied, level)
+    columns: Any = {name: getattr(arcs, name)[keep] for name in ("tail", "head", "ticks", "least", "copied", "level")}
+    return replace(arcs, **columns, paths=paths, ports=ports)
 
 
 def connects(nodes: int, tail: Ints, head: Ints, members: Ints) -> bool:

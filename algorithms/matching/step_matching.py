@@ -87,10 +87,9 @@ def gather_in_steps(
 ) -> tuple[int, int]:
     """Schedule an all-gather: deliver every chunk, at first only at its owner, to every member.
 
-    Ranks that are no members only relay. ``how`` is the choice within a set, see
-    :func:`~cwb.algorithms.graphs.bits.choose`. ``rows``, filled with the transfers and their steps, has room for one of
-    every chunk to every rank. Return the numbers of steps and of rows; no steps if given up at ``limit`` steps or
-    nothing more can be sent.
+    Ranks that are no members only relay. ``how`` is that of :func:`~cwb.algorithms.graphs.bits.choose`. ``rows``,
+    filled with the transfers and their steps, has room for one of every chunk to every rank. Return the numbers of
+    steps and of rows; no steps if given up at ``limit`` steps or nothing more can be sent.
     """
     n = len(member)
     state, random = start_state(n, owner), seed_state(seed)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...core.equal_steps import translate_ranks
 from ...core.kernel import kernel
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, ranges
 from ...core.topology import Topology
 from ..graphs.bits import ZERO, draw, seed_state, shuffle
 from ..graphs.network import edges_by
@@ -194,16 +194,7 @@ def _augment(
                 tail += 1
 
 
-#: Part of a chunk's place in the order that counts against the length of its way, in the shortest transfer's time.
-_TURN = 0.25
-
-
-class OverlappedAllReduce(NamedTuple):
-    """All-reduce: transfers, with ``adds`` for those of the reduction, and the last arrival."""
-
-    rows: TransferRows
-    adds: Bools
-    ticks: int
+_TURN = 0.25  #: weight of a chunk's place in the order against the length of its way, in shortest transfers
 
 
 def opposite(arcs: RankNetwork) -> Ints | None:
@@ -217,16 +208,17 @@ def opposite(arcs: RankNetwork) -> Ints | None:
 
 def overlap_all_reduce(
     arcs: RankNetwork, back: Ints, owner: Ints, members: Bools, depth: float, seed: int
-) -> OverlappedAllReduce:
-    """Build trees over the members, with weight ``depth`` on depth, rooted at chunks' owners, and their schedule."""
+) -> tuple[TransferRows, Bools, int]:
+    """Schedule trees over the members, with weight ``depth`` on depth, rooted at chunks' owners.
+
+    Return the transfers, which of them are of the reduction, and the last arrival.
+    """
     first, out = edges_by(arcs.tail, arcs.ranks)
     # Chunks take turns: one of every root, then the next ones.
-    place = np.zeros(len(owner), dtype=np.int64)
-    seen: dict[int, int] = {}
-    for chunk, root in enumerate(owner.tolist()):
-        seen[root] = seen.get(root, -1) + 1
-        place[chunk] = seen[root]
-    order = np.lexsort((np.arange(len(owner)), place)).astype(np.int64)
+    by_root, sizes = np.argsort(owner, kind="stable"), np.bincount(owner)
+    place = np.empty(len(owner), dtype=np.int64)
+    place[by_root] = ranges(np.zeros_like(sizes), sizes)
+    order = np.argsort(place, kind="stable").astype(np.int64)
     parent = _trees(first, out, arcs.head, arcs.ticks, back, owner, members, order, depth, seed)
     count = 2 * len(owner) * (int(members.sum()) - 1)
     rows = room_for(count)
@@ -234,7 +226,7 @@ def overlap_all_reduce(
     turn = np.empty(len(owner), dtype=np.float64)
     turn[order] = np.arange(len(owner)) * (_TURN * float(arcs.ticks.min()))
     ticks = _serve_by_priority(arcs.tail, arcs.head, arcs.ticks, back, owner, parent, turn, rows, adds)
-    return OverlappedAllReduce(rows, adds, int(ticks))
+    return rows, adds, int(ticks)
 
 
 @kernel

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.instance import Instance
-from ...core.schedule import Bools, Floats, Ints, Schedule, sends_from_lists
+from ...core.schedule import Bools, Schedule, sends_from_lists
 from ...core.timing import Semantics
 from ...core.topology import NodeKind, Topology
 
@@ -101,15 +101,20 @@ def justify_schedule(instance: Instance, schedule: Schedule, stop: Callable[[], 
         _justify(timed, stop)
         moved = _change_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
         timed.precedences = _list_precedences(timed, schedule.chunks.reduced)
-    return _to_schedule(timed, schedule, timing.epoch_s) if timed.finish < before else schedule
+    if timed.finish >= before:
+        return schedule
+    sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
+    begin, duration = np.array(timed.begin, dtype=np.int64), np.array(timed.ticks, dtype=np.int64)
+    up, down = map(float, timing.epoch_s.as_integer_ratio())
+    start_s, end_s = (np.asarray(ticks * up / down, dtype=np.float64) for ticks in (begin, begin + duration))
+    return replace(schedule, sends=sends, start_s=start_s, end_s=end_s)
 
 
 def _to_timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
     """Convert a schedule; None if sends share a link at the same time or start against their precedences."""
     sends = schedule.sends
-    begin, end = (
-        np.rint(column / float(tick)).astype(np.int64).tolist() for column in (schedule.start_s, schedule.end_s)
-    )
+    times = schedule.start_s, schedule.end_s
+    begin, end = (np.rint(column / float(tick)).astype(np.int64).tolist() for column in times)
     ticks = [e - b for b, e in zip(begin, end, strict=True)]
     paths = [sends.path(i) for i in range(len(sends))]
     chunk, source, target = (column.tolist() for column in (sends.chunk, sends.source, sends.target))
@@ -169,7 +174,11 @@ def _change_parents(timed: TimedSends, schedule: Schedule, topology: Topology, t
     finish, busy = timed.finish, BusyIntervals()
     for links, b, t in zip(timed.links, timed.begin, timed.ticks, strict=True):
         busy.take(links, b, b + t)
-    arrival = _arrivals(timed, schedule, topology)
+    arrival: dict[tuple[int, int], int] = {}  # the tick from which a node has a chunk, by chunk and node
+    for chunk, target, b, t in zip(timed.chunk, timed.target, timed.begin, timed.ticks, strict=True):
+        arrival[chunk, target] = min(arrival.get((chunk, target), b + t), b + t)
+    for chunk, group in enumerate(schedule.chunks.held_by.tolist()):
+        arrival.update(((chunk, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
     forwarded = {(timed.chunk[i], timed.source[i]) for i in range(len(timed.begin))}
     size = schedule.chunks.unit_bytes
     moved = False
@@ -194,25 +203,3 @@ def _change_parents(timed: TimedSends, schedule: Schedule, topology: Topology, t
             busy.take((e,), timed.begin[i], end)
             moved = True
     return moved
-
-
-def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
-    """Return the tick from which a node has a chunk, by chunk and node."""
-    arrival: dict[tuple[int, int], int] = {}
-    for i in range(len(timed.begin)):
-        key, end = (timed.chunk[i], timed.target[i]), timed.begin[i] + timed.ticks[i]
-        arrival[key] = min(arrival.get(key, end), end)
-    for c, group in enumerate(schedule.chunks.held_by.tolist()):
-        arrival.update(((c, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
-    return arrival
-
-
-def _to_schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
-    sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
-    begin: Ints = np.array(timed.begin, dtype=np.int64)
-    end: Ints = begin + np.array(timed.ticks, dtype=np.int64)
-    return replace(schedule, sends=sends, start_s=_seconds(begin, tick), end_s=_seconds(end, tick))
-
-
-def _seconds(ticks: Ints, tick: Fraction) -> Floats:
-    return np.asarray(ticks * float(tick.numerator) / float(tick.denominator), dtype=np.float64)

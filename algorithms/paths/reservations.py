@@ -29,13 +29,10 @@ class PathNetwork(NamedTuple):
     leaving: Ints
     part_first: Ints  #: (edges + 1,) and (parts,) links of every edge, in order
     link: Ints
-    #: (sizes, parts) ticks from the start of the edge until a chunk of a size enters the link, and for which it holds
-    #: it
-    offset: Ints
+    offset: Ints  #: (sizes, parts) ticks from the edge's start until a chunk enters the link, and for which it holds it
     window: Ints
     delay: Ints  #: (sizes, edges) ticks from the start to the arrival
-    #: (nodes,) True if a node may send a chunk more often than it has received it; False for switches without
-    #: multicast.
+    #: (nodes,) False for switches without multicast, which send a chunk only as often as they have received it
     branches: Bools
     room: Ints  #: (nodes,) units that a switch can hold; -1 without limit
     units: Ints  #: (sizes,) units of a chunk of every size

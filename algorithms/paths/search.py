@@ -58,7 +58,7 @@ class SendPool(NamedTuple):
 class DistanceTables(NamedTuple):
     """Distances in the network without reservations."""
 
-    #: (nodes, nodes) fewest edges, and fewest ticks of the smallest chunk, from the second node to the first
+    #: (nodes, nodes) fewest edges, and ticks of the smallest chunk, from the second node to the first
     hops: NDArray[np.int32]
     ticks: Ints
 
@@ -84,8 +84,7 @@ class SearchScratch(NamedTuple):
     node: Ints
     walk: Ints  #: (nodes,) a path while it is traced back
     state: Words
-    #: (4,) the current stamps of the search and of the job, and the numbers of nodes in the tree and of targets still
-    #: to be reached
+    #: (4,) stamps of the search and of the job, numbers of nodes in the tree and of targets still to be reached
     stamp: Ints
 
 
@@ -180,10 +179,9 @@ def reach(
 ) -> int:
     """Search from the nodes of a tree; return the last target reached, -1 if the search ended before.
 
-    The chunk leaves the nodes ``scratch.tree``, which have labels, from tick ``begin`` on.
-    ``goal`` is the only target, or -1 for all nodes that ``scratch.wanted`` stamps; the search stops after ``wanted``
-    of these. ``slack`` limits the edges by which the path to the only target may exceed the shortest; -1 for any
-    number.
+    The chunk leaves the nodes ``scratch.tree``, which have labels, from tick ``begin`` on. ``goal`` is the only target,
+    or -1 for those that ``scratch.wanted`` stamps, of which ``wanted`` are sought. ``slack`` limits the edges by which
+    the path to the only target may exceed the shortest; -1 for any number.
     """
     scratch.stamp[0] += 1
     now, job = scratch.stamp[0], scratch.stamp[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.schedule import Bools, Floats, Ints, offsets, ranges
 from ...core.topology import Topology
+from ..graphs.network import links_out
 
 MOST_PARTS = 16  #: into so many parts at most what a pair of nodes sends is divided, each with a path of its own
 
@@ -56,48 +57,24 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
     return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
 
 
-def images(old: Topology, new: Topology) -> Ints:
-    """Return the new link of every old one, parallel links in order; -1 if it is gone."""
-    left: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, link in enumerate(new.links):
-        left[link.source, link.target].append(number)
-    found = [left[ends].pop(0) if left[ends] else -1 for ends in ((link.source, link.target) for link in old.links)]
-    return np.array(found, dtype=np.int64)
-
-
-def links_out(network: Topology) -> list[list[tuple[int, int]]]:
-    """List the links out of every node, with their head nodes."""
-    out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
-    for link, (a, b) in enumerate(network.link_ends):
-        out[a].append((link, b))
-    return out
-
-
 def best_path(
     out: list[list[tuple[int, int]]], busy: Floats, rate: Floats, source: int, target: int, size: float
 ) -> Ints | None:
     """Find the path whose busiest link finishes first, of those the shortest; None if there is none."""
     best: dict[int, tuple[float, int]] = {source: (0.0, 0)}
-    came: dict[int, tuple[int, int]] = {}
-    heap = [(0.0, 0, source)]
+    heap: list[tuple[float, int, int, tuple[int, ...]]] = [(0.0, 0, source, ())]
     while heap:
-        seconds, hops, node = heapq.heappop(heap)
-        if node == target:
-            break
+        seconds, hops, node, path = heapq.heappop(heap)
+        if node == target and path:
+            return np.array(path, dtype=np.int64)
         if (seconds, hops) > best[node]:
             continue
         for link, end in out[node]:
             reached = max(seconds, (busy[link] + size) / rate[link]), hops + 1
             if end not in best or reached < best[end]:
-                best[end], came[end] = reached, (link, node)
-                heapq.heappush(heap, (*reached, end))
-    if target not in came:
-        return None
-    path: list[int] = []
-    while target != source:
-        link, target = came[target]
-        path.append(link)
-    return np.array(path[::-1], dtype=np.int64)
+                best[end] = reached
+                heapq.heappush(heap, (*reached, end, (*path, link)))
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +84,19 @@ class Change:
     old: Topology  #: the network before and after
     new: Topology
     lost: list[int]  #: nodes of the old network that are gone
-    node: Ints  #: position in the new network of every old node and link; -1 if it is gone
+    node: Ints  #: position in the new network of every old node and link, of parallel links in order; -1 if it is gone
     link: Ints
 
     @classmethod
     def of(cls, old: Topology, new: Topology) -> Change:
         """Compare networks by the names of their nodes."""
         node = np.array([new.node_index.get(each.name, -1) for each in old.nodes], dtype=np.int64)
-        return cls(old, new, np.flatnonzero(node < 0).tolist(), node, images(old, new))
+        left: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for number, link in enumerate(new.links):
+            left[link.source, link.target].append(number)
+        ends = ((link.source, link.target) for link in old.links)
+        links = np.array([left[pair].pop(0) if left[pair] else -1 for pair in ends], dtype=np.int64)
+        return cls(old, new, np.flatnonzero(node < 0).tolist(), node, links)
 
     @property
     def rank(self) -> Ints:
@@ -204,13 +186,9 @@ class Loads:
         )
         return max(ends, default=0.0)
 
-    def _links(self, sends: Iterable[tuple[int, int]]) -> dict[int, int]:
+    def _links(self, sends: Iterable[tuple[int, int]]) -> Counter[int]:
         """Count the sends over each link; -1 stands for a missing path."""
-        found: dict[int, int] = {}
-        for source, target in sends:
-            for link in self._path(source, target):
-                found[link] = found.get(link, 0) + 1
-        return found
+        return Counter(link for ends in sends for link in self._path(*ends))
 
     def _path(self, source: int, target: int) -> tuple[int, ...]:
         ends = int(self._change.node[source]), int(self._change.node[target])

@@ -1,4 +1,4 @@
-"""Schedules and tree packings composed of others: reversed, in sequence, in parallel.
+"""Schedules and tree packings composed of others: reversed, in sequence, in parallel; sends joined at switches.
 
 A reversed all-gather is a reduce-scatter, and the two in sequence are an all-reduce.
 
@@ -7,6 +7,9 @@ Communications", appendix B: a reduce-scatter schedule on a network is an all-ga
 network, run backwards with every send reversed. Zhao et al., "ForestColl: Efficient Collective Communications on
 Heterogeneous Network Fabrics", section 4.6 and figure 1: likewise, in-trees of a network are out-trees of the
 transposed network.
+
+A switch without multicast or with a limited buffer forwards each received chunk only once. Changing the time or the
+partner of one of its sends alone would break this rule; a send from rank to rank through the switch cannot break it.
 """
 
 from __future__ import annotations
@@ -18,12 +21,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
-from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets, ranges
-from ...core.topology import Link, Topology
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule, offsets, ranges, sends_from_lists
+from ...core.topology import Link, NodeKind, Topology
 from ...core.trees import TreeKind, TreePacking
 
 
@@ -54,8 +58,7 @@ def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSch
     """Run copies, such as an all-gather or a broadcast, backwards: as reductions, with receivers as contributors.
 
     With ``topology`` every send uses the reverse links. Without, the schedule is for the transposed network
-    (:func:`transpose`), whose links, reversed, are those of the network. Raise InputError if the schedule already
-    reduces.
+    (:func:`transpose`). Raise InputError if the schedule already reduces.
     """
     if schedule.sends.reduce.any() or schedule.chunks.reduced.any():
         raise InputError("a schedule that reduces cannot be reversed", place="sends.reduce")
@@ -170,21 +173,14 @@ def drop_idle_switches(packing: TreePacking, ranks: int) -> TreePacking:
     """Remove edges to switches, numbered from ``ranks`` on, that forward nothing."""
     first = int(max(packing.parent.max(initial=0), packing.child.max(initial=0))) + 1
     tree = packing.edge_tree
-    above, below = tree * first + packing.parent, tree * first + packing.child
-    kept = np.ones(len(tree), dtype=np.bool_)
+    above, below, kept = tree * first + packing.parent, tree * first + packing.child, np.ones_like(tree, dtype=np.bool_)
     while (idle := kept & (packing.child >= ranks) & ~np.isin(below, above[kept])).any():
         kept &= ~idle
     edge = np.flatnonzero(kept)
     entry, path_offset = _spans(packing.path_offset, edge)
     edges = np.bincount(tree[kept], minlength=len(packing))
-    return replace(
-        packing,
-        edge_offset=offsets(edges),
-        parent=packing.parent[edge],
-        child=packing.child[edge],
-        path_offset=path_offset,
-        path_links=packing.path_links[entry],
-    )
+    columns: Any = {"edge_offset": offsets(edges), "parent": packing.parent[edge], "child": packing.child[edge]}
+    return replace(packing, **columns, path_offset=path_offset, path_links=packing.path_links[entry])
 
 
 def _units(packing: TreePacking, unit: Fraction, order: Ints) -> list[int]:
@@ -202,21 +198,96 @@ def _data_of_roots(packing: TreePacking, unit: Fraction) -> Counter[int]:
 def _select_trees(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:
     edge, edge_offset = _spans(packing.edge_offset, trees)
     entry, path_offset = _spans(packing.path_offset, edge)
-    return TreePacking(
-        packing.instance_sha256,
-        packing.kind,
-        packing.root[trees],
-        units,
-        unit,
-        edge_offset,
-        packing.parent[edge],
-        packing.child[edge],
-        path_offset,
-        packing.path_links[entry],
-    )
+    edges, links = (edge_offset, packing.parent[edge], packing.child[edge]), packing.path_links[entry]
+    head = packing.instance_sha256, packing.kind, packing.root[trees]
+    return TreePacking(*head, units, unit, *edges, path_offset, links)
 
 
 def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
     """Concatenate spans of entries; return the entries and the offset of each span."""
     count = offset[which + 1] - offset[which]
     return ranges(offset[which], count), offsets(count)
+
+
+_SAME_TIME = 1e-9  #: times closer than this part of the schedule's length are one instant that was rounded
+
+
+#: Data of a chunk at a switch: original sender, its departure time, and the links so far.
+_Arrival = tuple[int, float, tuple[int, ...]]
+
+
+def join_sends_at_switches(
+    topology: Topology, answer: StepSchedule | Schedule, *, sums: bool
+) -> StepSchedule | Schedule:
+    """Join the sends of a correct schedule at switches without multicast or with a limited buffer.
+
+    The result is a timed schedule if any sends were joined. A joined send leaves its first rank and reaches its last
+    one at the times of the old sends. If a switch forwards data several times, or adds data up, there is one send
+    through it per copy or summand. ``sums`` joins sends of sums also at switches with an unlimited buffer.
+    """
+    sends, reduced = answer.sends, answer.chunks.reduced[answer.sends.chunk]
+    if isinstance(answer, StepSchedule):
+        start: Floats = answer.step.astype(np.float64)
+        end: Floats = (answer.step + 1).astype(np.float64)
+    else:
+        start, end = answer.start_s, answer.end_s
+    switches = [(n, x) for n, x in enumerate(topology.nodes) if x.kind is NodeKind.SWITCH]
+    full = np.unique([*(n for n, x in switches if x.buffer_bytes is not None), *sends.source[end <= start].tolist()])
+    once = [n for n, x in switches if not x.copies]
+    at = [np.isin(ends, full) | (np.isin(ends, once) & (sums | ~reduced)) for ends in (sends.source, sends.target)]
+    if not (at[0] | at[1]).any():
+        return answer
+    held: dict[tuple[int, int], list[_Arrival]] = defaultdict(list)
+    going: dict[int, list[_Arrival]] = {}
+    rows: list[tuple[int, int, int, bool, tuple[int, ...], float, float]] = []
+    inside, reads, count = at[1].tolist(), at[0].tolist(), len(sends)
+    columns = sends.chunk, sends.source, sends.target, sends.reduce, reduced
+    facts = list(zip(*(column.tolist() for column in columns), strict=True))
+    for event in _events(answer.sends, start, end):
+        send = event % count
+        chunk, source, target, adds, summed = facts[send]
+        if event < count:
+            links = tuple(sends.path(send))
+            there: list[_Arrival] = [(source, float(start[send]), ())]
+            if reads[send]:
+                there = held[chunk, source] if summed else held[chunk, source][-1:]
+                if not summed and not topology.nodes[source].copies:
+                    held[chunk, source] = held[chunk, source][:-1]
+            going[send] = [(first, left, earlier + links) for first, left, earlier in there]
+        elif inside[send]:
+            kept = [] if summed and not adds else held[chunk, target]
+            held[chunk, target] = [*kept, *going.pop(send)]
+        else:
+            arrives = float(end[send])
+            came = [arrival for arrival in going.pop(send) if arrival[0] != target]
+            rows += [(chunk, first, target, adds, path, left, arrives) for first, left, path in came]
+    chunks, sources, targets, flags, paths, leaves, arrived = map(list, zip(*rows, strict=True))
+    joined = sends_from_lists(chunks, sources, targets, flags, paths)
+    return Schedule(answer.instance_sha256, answer.chunks, joined, np.array(leaves), np.array(arrived))
+
+
+def _events(sends: Sends, start: Floats, end: Floats) -> list[int]:
+    """Sort the events: number i is the start of send i, and ``len(sends) + i`` its arrival.
+
+    At equal times arrivals come first, then sends that take no time, in the order of their path, then other starts.
+    """
+    instant = np.unique(np.concatenate([start, end]))
+    place = np.cumsum(np.diff(instant, prepend=instant[:1]) > _SAME_TIME * instant[-1])
+    begin, arrive = (place[np.searchsorted(instant, times)] for times in (start, end))
+    at_once = np.flatnonzero(begin == arrive).tolist()
+    level = np.zeros(len(sends), dtype=np.int64)
+    into: dict[tuple[int, int, int], int] = {}
+    keys = [(int(sends.chunk[n]), int(begin[n])) for n in at_once]
+    for _ in at_once:
+        before = dict(into)
+        for send, key in zip(at_once, keys, strict=True):
+            level[send] = into.get((*key, int(sends.source[send])), 0)
+            there = (*key, int(sends.target[send]))
+            into[there] = max(into.get(there, 0), int(level[send]) + 1)
+        if into == before:
+            break
+    last = 2 * int(level.max(initial=0))
+    same = begin == arrive
+    phase = np.concatenate([np.where(same, 1 + 2 * level, last + 3), np.where(same, 2 + 2 * level, 0)])
+    found: list[int] = np.lexsort((phase, np.concatenate([begin, arrive]))).tolist()
+    return found

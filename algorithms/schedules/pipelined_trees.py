@@ -91,15 +91,13 @@ def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: i
     items: list[TreeSend] = []
     for number, tree in enumerate(trees):
         ready: Counter[int] = Counter()
-        for reduce, edges in ((True, tuple(reversed(tree))), (False, tuple(tree))):
-            for edge in edges:
-                source, target, path = (
-                    (edge.child, edge.parent, edge.up) if reduce else (edge.parent, edge.child, edge.down)
-                )
-                step = _free_step(path, ready[source], uses, period, taken)
-                arrival = step + len(path)
-                ready[target] = max(ready[target], arrival) if reduce else arrival
-                items.append(TreeSend(number, source, target, reduce, path, step))
+        ways = [(True, edge.child, edge.parent, edge.up) for edge in reversed(tree)]
+        ways += [(False, edge.parent, edge.child, edge.down) for edge in tree]
+        for reduce, source, target, path in ways:
+            step = _free_step(path, ready[source], uses, period, taken)
+            arrival = step + len(path)
+            ready[target] = max(ready[target], arrival) if reduce else arrival
+            items.append(TreeSend(number, source, target, reduce, path, step))
     return items
 
 
@@ -151,30 +149,16 @@ def all_reduce(
     if pieces is None:
         pieces = demand.chunks if demand.chunks > 1 else best_pieces(length_of(items), period, latency, share)
     check_size(len(items) * pieces)
-    one = sends_from_lists(
-        [item.tree * pieces for item in items],
-        [item.source for item in items],
-        [item.target for item in items],
-        [item.reduce for item in items],
-        [item.path for item in items],
-    )
+    ends = [item.source for item in items], [item.target for item in items]
+    reduces, paths = [item.reduce for item in items], [item.path for item in items]
+    one = sends_from_lists([item.tree * pieces for item in items], *ends, reduces, paths)
     every = one.take(np.repeat(np.arange(len(items)), pieces))
     later = np.tile(np.arange(pieces), len(items))
     step = np.repeat(np.array([item.step for item in items], dtype=np.int64), pieces) + period * later
     step_s = float(latency + share / pieces)
     start, end = (np.asarray(column * step_s, dtype=np.float64) for column in (step, step + every.hops))
-    chunks = _chunks(instance, trees * pieces)
+    # Equal sums of all ranks.
+    units, everyone = np.ones(trees * pieces, dtype=np.int64), np.zeros(trees * pieces, dtype=np.int64)
+    group, unit_bytes = tuple(range(instance.npus)), demand.size_bytes / (trees * pieces)
+    chunks = Chunks(units, unit_bytes, (group,), everyone, everyone, units > 0)
     return Schedule(instance.sha256, chunks, replace(every, chunk=every.chunk + later), start, end), pieces
-
-
-def _chunks(instance: Instance, count: int) -> Chunks:
-    """Split the data into equal sums of all ranks."""
-    everyone = np.zeros(count, dtype=np.int64)
-    return Chunks(
-        np.ones(count, dtype=np.int64),
-        instance.demands[0].size_bytes / count,
-        (tuple(range(instance.npus)),),
-        everyone,
-        everyone,
-        np.ones(count, dtype=np.bool_),
-    )

@@ -1,22 +1,28 @@
-"""Collective of one process group on an explicit network, for methods that schedule one collective at a time."""
+"""Instances as methods see them: collectives of one group each, or commodities, chunks with a source and receivers.
+
+Also edges between ranks, which lead through switches, and step schedules of sends over them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
 from ...core.budget import require_schedulable
-from ...core.collective import Collective, Demand
-from ...core.errors import Refusal, Unsupported
+from ...core.collective import Collective, Demand, conditions
+from ...core.errors import InputError, Refusal, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
-from ...core.schedule import Chunks, Ints
-from ...core.topology import Topology
+from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
+from ...core.topology import NodeKind, Topology
+from ..graphs.network import links_out
 
-#: A schedule with more sends than this is rejected before memory is taken for it: each takes some 50 bytes, more while
-#: it is made.
+#: A schedule with more sends is rejected before memory is taken for it: each takes some 50 bytes, more at first.
 MAX_SENDS = 50_000_000
 
 
@@ -116,3 +122,202 @@ def parallel_uses(topology: Topology) -> list[int]:
     """Return the sends that every link serves in a step, ``floor(b_e / min b)``, exactly; the remainder is lost."""
     smallest = min(link.bandwidth_Bps for link in topology.links)
     return [int(link.bandwidth_Bps // smallest) for link in topology.links]
+
+
+MAX_CHUNKS = 1_000_000  #: most chunks that are listed, unless a caller allows others
+
+
+@dataclass(frozen=True)
+class Commodity:
+    """One chunk to be moved from one node to its receivers."""
+
+    source: int  #: node that has it at the start
+    targets: tuple[int, ...]  #: nodes that need it, sorted, without the source
+    #: Its chunk in the schedule, see :func:`chunks_of`. A sum is one chunk and several commodities: a contribution from
+    #: each rank to the owner, and the sum from the owner to all.
+    chunk: int
+    bytes: Fraction
+    tenant: int = 0  #: index of its collective in the instance
+    after: tuple[int, ...] = ()  #: earlier commodities that must have reached the source: the contributions of a sum
+    summed: bool = False  #: True for a contribution, which any relay may add to its own
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Chunk of a collective, with its holders and receivers; ``owner`` is the rank that forms a sum."""
+
+    held: tuple[int, ...]
+    needed: tuple[int, ...]
+    summed: bool
+    bytes: Fraction
+    tenant: int
+    owner: int
+
+
+def refuse_unequal_messages(instance: Instance) -> Refusal | None:
+    """Refuse a collective whose sizes per rank or pair differ, for methods with chunks of one size."""
+    if len({demand.size_bytes / demand.chunks for demand in instance.demands if demand.part_of is not None}) > 1:
+        return Refusal("data", "it schedules chunks of one size")
+    return None
+
+
+def supports_copies(instance: Instance) -> Refusal | None:
+    """Return why an instance needs more than copies of chunks, None if it does not (``Method.supports``)."""
+    if not isinstance(instance.network, Topology):
+        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as dgx1()")
+    if not instance.network.links:
+        return Refusal("network", "the network has no links")
+    if not instance.demands:
+        return Refusal("collective", "the instance has no collective to schedule")
+    faults = (_fault(demand, instance.npus) for demand in instance.demands)
+    return next((reason for reason in faults if reason is not None), None)
+
+
+def _fault(demand: Demand, npus: int) -> Refusal | None:
+    if demand.size_bytes <= 0:
+        return Refusal("data", "the collective has no data to move")
+    if (npus if demand.ranks is None else len(demand.ranks)) < 2:
+        return Refusal("ranks", "a collective needs at least two ranks")
+    if any(summed or len(held) > 1 for held, _, summed in conditions(demand, npus).bytes_of):
+        return Refusal("collective", f"it copies chunks but cannot sum them, as {demand.collective.name} would need")
+    return None
+
+
+def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodity, ...]:
+    """List the commodities of an instance, collective by collective; without sums, one per chunk.
+
+    Raise InputError for groups of fewer than two ranks, nothing to move, or more than ``most`` chunks.
+    """
+    topology = instance.topology
+    node = topology.rank_nodes
+    listed: list[Commodity] = []
+    nodes: dict[tuple[int, ...], tuple[int, ...]] = {}  # one for all chunks of a group, which may be large
+    for index, chunk in enumerate(_chunks(instance, most)):
+        before: list[int] = []
+        if chunk.summed:
+            to = (node[chunk.owner],)
+            for rank in chunk.held:
+                if rank != chunk.owner:
+                    before.append(len(listed))
+                    listed.append(Commodity(node[rank], to, index, chunk.bytes, chunk.tenant, summed=True))
+        if chunk.needed not in nodes:
+            nodes[chunk.needed] = tuple(node[rank] for rank in chunk.needed)
+        needing, owner = nodes[chunk.needed], node[chunk.owner]
+        at = needing.index(owner) if owner in needing else len(needing)
+        if targets := needing[:at] + needing[at + 1 :]:
+            listed.append(Commodity(owner, targets, index, chunk.bytes, chunk.tenant, tuple(before)))
+    return tuple(listed)
+
+
+def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
+    """Return the sizes in bytes of the chunks of :func:`commodities_of`, with the same errors."""
+    return {chunk.bytes for chunk in _chunks(instance, most)}
+
+
+def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
+    """Return the chunks of a schedule as arrays; :attr:`Commodity.chunk` is the position."""
+    chunks = _chunks(instance, most)
+    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.held, chunk.needed)))
+    index = {group: position for position, group in enumerate(groups)}
+    sizes = {chunk.bytes for chunk in chunks}
+    unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
+    units = {size: int(size / unit) for size in sizes}
+    return Chunks(
+        np.array([units[chunk.bytes] for chunk in chunks], dtype=np.int64),
+        unit,
+        groups,
+        np.array([index[chunk.held] for chunk in chunks], dtype=np.int64),
+        np.array([index[chunk.needed] for chunk in chunks], dtype=np.int64),
+        np.array([chunk.summed for chunk in chunks], dtype=np.bool_),
+    )
+
+
+def _chunks(instance: Instance, most: int) -> list[_Chunk]:
+    listed: list[_Chunk] = []
+    for tenant, demand in enumerate(instance.demands):
+        kinds = _conditions_with_owner(demand, instance.npus)
+        if len(listed) + len(kinds) * demand.chunks > most:
+            raise InputError(f"more than {most:,} chunks to schedule", place="collective.chunks")
+        for held, needed, summed, size, owner in kinds:
+            listed += [_Chunk(held, needed, summed, size / demand.chunks, tenant, owner)] * demand.chunks
+    if not listed or listed[0].bytes <= 0:
+        raise InputError("the collective has no data to move", place="collective")
+    return listed
+
+
+def _conditions_with_owner(
+    demand: Demand, npus: int
+) -> list[tuple[tuple[int, ...], tuple[int, ...], bool, Fraction, int]]:
+    """List conditions of a collective with the rank that has the data, or forms the sum."""
+    kinds = conditions(demand, npus).bytes_of
+    if demand.collective is Collective.ALL_REDUCE:  # TE-CCL, section 8: every rank sums its share and gives it to all
+        ((held, needed, summed), size) = next(iter(kinds.items()))
+        return [(held, needed, summed, size / len(held), owner) for owner in held]
+    return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
+
+
+def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
+    """Build a schedule of sends ``(step, chunk, edge)``; empty steps are dropped."""
+    rows = sorted(sends, key=lambda row: (row[0], row[1], row[2].links))
+    used = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
+    edges = [edge for _, _, edge in rows]
+    ends = [edge.source for edge in edges], [edge.target for edge in edges]
+    made = sends_from_lists([chunk for _, chunk, _ in rows], *ends, False, [edge.links for edge in edges])
+    return StepSchedule(sha256, chunks, made, np.array([used[step] for step, _, _ in rows], dtype=np.int64))
+
+
+def needed_sends(
+    source: int, targets: Iterable[int], sends: Iterable[tuple[int, RankEdge]]
+) -> list[tuple[int, RankEdge]]:
+    """Return the sends of one chunk on paths to its targets, traced back over first arrivals."""
+    first: dict[int, tuple[int, RankEdge]] = {}
+    for step, edge in sorted(sends, key=lambda row: (row[0], row[1].links)):
+        if edge.target != source:
+            first.setdefault(edge.target, (step, edge))
+    kept: dict[int, tuple[int, RankEdge]] = {}
+    for target in targets:
+        node = target
+        while node != source and node not in kept:
+            kept[node] = first[node]
+            node = first[node][1].source
+    return list(kept.values())
+
+
+def edge_labels(
+    topology: Topology, edges: Sequence[RankEdge], chunks: Sequence[Commodity]
+) -> Mapping[str, Callable[[Any], str]]:
+    """Name nodes n, edges e and, by their sources, chunks c in the constraints of a model of edges."""
+    ends = [(edge.source, edge.target) for edge in edges]
+    return network_labels(topology, n=range(len(topology.nodes)), e=ends, c=[chunk.source for chunk in chunks])
+
+
+MAX_SWITCHES = 3  #: switches that an edge may lead through
+
+
+@dataclass(frozen=True)
+class RankEdge:
+    """Link between two ranks, or path through switches."""
+
+    source: int  #: positions of the ranks' nodes
+    target: int
+    links: tuple[int, ...]
+    bandwidth_Bps: Fraction  #: the smallest bandwidth and the sum of the latencies of the links
+    latency_s: Fraction
+
+
+def edges_of(topology: Topology) -> tuple[RankEdge, ...]:
+    """Return links and switch paths between ranks, one shortest path per first and last link."""
+    out, shortest = links_out(topology), dict[tuple[int, int], RankEdge]()
+    ways: list[tuple[int, ...]] = [(link,) for rank in topology.rank_nodes for link, _ in out[rank]]
+    for way in ways:
+        source, at = topology.link_ends[way[0]][0], topology.link_ends[way[-1]][1]
+        if topology.nodes[at].kind is NodeKind.COMPUTE:
+            if at != source:
+                links = [topology.links[link] for link in way]
+                bandwidth_Bps = min(link.bandwidth_Bps for link in links)
+                latency_s = sum((link.latency_s for link in links), Fraction(0))
+                shortest.setdefault((way[0], way[-1]), RankEdge(source, at, way, bandwidth_Bps, latency_s))
+        elif len(way) <= MAX_SWITCHES:
+            passed = {topology.link_ends[link][1] for link in way}
+            ways.extend((*way, link) for link, end in out[at] if end not in passed)
+    return tuple(sorted(shortest.values(), key=lambda edge: (edge.source, edge.target, edge.links)))

@@ -1,12 +1,18 @@
-"""Store-and-forward simulation of schedules, link by link, for comparison of schedules of several kinds.
+"""Store-and-forward simulation of links, of given schedules and of pieces with fixed paths.
 
 A link serves one chunk at a time; latency does not occupy it. All times are whole multiples of one tick, hence
-exact.
+exact. Schedules of several kinds are compared by serving their sends first come, first served, or in their order.
+
+Pieces are served in turn (:func:`serve_pieces`): if chosen so, first one whose next link is about to be idle; then the
+one with the most links to go; of these one for the next link with the shortest queue, in the order of arrival. So
+pieces with far to go start early, and at the end only pieces with one link to go are left: where many pieces wait
+everywhere, the busiest link is hardly ever idle.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
 from math import lcm
@@ -15,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import interpreted_form, kernel
-from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule, ranges
+from ...core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, offsets, ranges
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
+from ..graphs.distances import Paths
 
 _SAME_TIME = 1e-9  #: given times that differ by less than this part of the schedule's length are the same
 
-#: Ticks below this are exact in the keys of a heap; hops that one call of the kernel serves.
+#: Ticks below this are exact in the keys of a heap; events that one call of a kernel takes: a fraction of a second.
 _EXACT, _EVENTS = 2**53, 500_000
 
 _ROUNDS = 200  #: most replays after which sends may still change a sum before it was forwarded
@@ -173,20 +180,17 @@ def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction
     sends = schedule.sends.take(order)
     same = _SAME_TIME * float(schedule.end_s.max(initial=0.0))
     leaves, arrives = schedule.start_s[order], schedule.end_s[order] - same
-    waits, reads = _waits(sends, leaves, arrives), _forwards_before(sends, leaves, arrives, schedule.chunks)
-    writes = _writes(sends, arrives, schedule.chunks)
+    waits, reads, writes = _dependences(sends, leaves.tolist(), arrives.tolist(), schedule.chunks)
     release = [0] * len(sends)
-    links = _Links(topology, schedule.chunks)
-    start, end = _serve_in_order(links, sends, waits, release)
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS + 1):
+        links = _Links(topology, schedule.chunks)
+        start, end = _serve_in_order(links, sends, waits, release)
         early = [(send, start[other]) for send, other in reads if end[send] <= start[other]]
         early += [(send, end[other]) for send, other in writes if end[send] <= end[other]]
         if not early:
             break
         for send, until in early:
             release[send] = max(release[send], until)
-        links = _Links(topology, schedule.chunks)
-        start, end = _serve_in_order(links, sends, waits, release)
     start_s, end_s = (np.array([float(time * links.tick_s) for time in ticks]) for ticks in (start, end))
     played = Schedule(schedule.instance_sha256, schedule.chunks, sends, start_s, end_s)
     return played, max(end, default=0) * links.tick_s
@@ -196,12 +200,9 @@ def _serve_in_order(
     links: _Links, sends: Sends, waits: list[list[int]], release: list[int]
 ) -> tuple[list[int], list[int]]:
     """Serve sends in sequence, none before its release; return start and arrival ticks."""
-    start: list[int] = []
-    end: list[int] = []
+    start, end = list[int](), list[int]()
     for send, others in enumerate(waits):
-        at = max((end[other] for other in others), default=0)
-        at = max(at, release[send])
-        begins = []
+        at, begins = max([release[send], *(end[other] for other in others)]), list[int]()
         for link in sends.path(send):
             begin, at = links.take(int(sends.chunk[send]), link, at)
             begins.append(begin)
@@ -210,42 +211,169 @@ def _serve_in_order(
     return start, end
 
 
-def _forwards_before(sends: Sends, leaves: Floats, arrives: Floats, chunks: Chunks) -> list[tuple[int, int]]:
-    """Pair each send that changes a sum with every send that forwards the sum before the change."""
-    out: dict[tuple[int, int], list[int]] = defaultdict(list)
-    rows = [(n, int(sends.chunk[n])) for n in np.flatnonzero(chunks.reduced[sends.chunk]).tolist()]
-    for send, chunk in rows:
-        out[chunk, int(sends.source[send])].append(send)
-    left, came = leaves.tolist(), arrives.tolist()
-    return [
-        (send, other)
-        for send, chunk in rows
-        for other in out.get((chunk, int(sends.target[send])), ())
-        if came[send] > left[other]
-    ]
+_Pairs = list[tuple[int, int]]
 
 
-def _writes(sends: Sends, arrives: Floats, chunks: Chunks) -> list[tuple[int, int]]:
-    """Pair sends of sums with earlier arrivals at the same target, if either replaces the sum."""
-    into: dict[tuple[int, int], list[int]] = defaultdict(list)
-    reduced = chunks.reduced[sends.chunk]
-    for send in np.flatnonzero(reduced).tolist():
-        into[int(sends.chunk[send]), int(sends.target[send])].append(send)
-    came, adds = arrives.tolist(), sends.reduce.tolist()
-    return [
-        (send, other)
-        for there in into.values()
-        for send in there
-        for other in there
-        if came[send] > came[other] and not (adds[send] and adds[other])
-    ]
+def _dependences(
+    sends: Sends, left: list[float], came: list[float], chunks: Chunks
+) -> tuple[list[list[int]], _Pairs, _Pairs]:
+    """List, for each send, those that bring its chunk to its source before it leaves; and pair sends of sums.
+
+    The pairs are a send that changes a sum and one that forwards the sum before the change; and a send with an earlier
+    arrival at the same target, if either replaces the sum.
+    """
+    chunk, adds = sends.chunk.tolist(), sends.reduce.tolist()
+    here, there = (list(zip(chunk, ends.tolist(), strict=True)) for ends in (sends.source, sends.target))
+    out, into = defaultdict[tuple[int, int], list[int]](list), defaultdict[tuple[int, int], list[int]](list)
+    for send in range(len(sends)):
+        out[here[send]].append(send)
+        into[there[send]].append(send)
+    waits = [[other for other in into.get(key, ()) if came[other] <= left[send]] for send, key in enumerate(here)]
+    sums = np.flatnonzero(chunks.reduced[sends.chunk]).tolist()
+    reads = [(send, other) for send in sums for other in out.get(there[send], ()) if came[send] > left[other]]
+    late = ((send, other) for send in sums for other in into[there[send]] if came[send] > came[other])
+    return waits, reads, [(send, other) for send, other in late if not (adds[send] and adds[other])]
 
 
-def _waits(sends: Sends, leaves: Ints | Floats, arrives: Ints | Floats) -> list[list[int]]:
-    """List, for each send, those that bring its chunk to its source before it leaves."""
-    into: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for send, key in enumerate(zip(sends.chunk.tolist(), sends.target.tolist(), strict=True)):
-        into[key].append(send)
-    left, came = leaves.tolist(), arrives.tolist()
-    keys = zip(sends.chunk.tolist(), sends.source.tolist(), strict=True)
-    return [[other for other in into.get(key, ()) if came[other] <= left[send]] for send, key in enumerate(keys)]
+class _Service(NamedTuple):
+    """Simulation: queues of pieces by link, index of the next link at its tail, and links to go; events."""
+
+    first: Any  #: offsets and links of the pieces' paths
+    link: Any
+    window: Any
+    delay: Any
+    place: Any  #: (links,) index of every link among those that leave the same node, from 1 on
+    at: Any  #: (pieces,) next entry of ``link``
+    head: Any
+    tail: Any
+    after: Any
+    most: Any
+    count: Any
+    busy: Any
+    marked: Any
+    touched: Any
+    start: Any
+    heap: Heap
+    few: int
+
+
+def serve_pieces(
+    ways: Paths,
+    tails: Ints,
+    window: Ints,
+    delay: Ints,
+    order: Ints,
+    exhausted: Callable[[], bool] = lambda: False,
+    few: int = 2,
+) -> Ints | None:
+    """Compute the ticks at which pieces start over each of their links; None if time is over.
+
+    A piece holds a link for ``window`` ticks and is at the other end after ``delay``; below 2^53 in all. ``order`` is
+    that of the pieces in the initial queues. A link with fewer than ``few`` pieces in its queue is about to be idle.
+    """
+    pieces, links, hops = len(ways.offset) - 1, len(window), np.diff(ways.offset)
+    by_tail = np.argsort(tails, kind="stable")
+    place = np.empty(links, dtype=np.int64)
+    place[by_tail] = np.arange(links) - offsets(np.bincount(tails))[tails[by_tail]] + 1
+    shape = links, int(place.max(initial=0)) + 2, int(hops.max(initial=0)) + 1
+    head, tail, after = np.full(shape, -1), np.full(shape, -1), np.full(pieces, -1)
+    most, count = np.zeros(shape[:2], dtype=np.int64), np.zeros(links, dtype=np.int64)
+    busy, marked = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
+    start, heap = np.zeros(len(ways.links), dtype=np.int64), empty_heap(pieces + 2 * links + 1)
+    queues = head, tail, after, most, count, busy, marked, np.arange(links), start
+    service = _Service(ways.offset, ways.links, window, delay, place, ways.offset[:-1].copy(), *queues, heap, few)
+    size = _begin(service, order)
+    while size:
+        size = _serve(service, size, _EVENTS)
+        if exhausted():
+            return None
+    return start
+
+
+@kernel
+def _begin(service: Any, order: Any) -> int:
+    """Fill the queues and let all links serve their first piece; return the size of the heap."""
+    for piece in order:
+        if service.first[piece] < service.first[piece + 1]:
+            _enqueue_piece(service, piece)
+    return int(_start(service, 0, 0, len(service.touched)))
+
+
+@kernel
+def _enqueue_piece(service: Any, piece: int) -> None:
+    at = service.at[piece]
+    link, left = service.link[at], service.first[piece + 1] - at
+    place = service.place[service.link[at + 1]] if left > 1 else 0
+    if service.head[link, place, left] < 0:
+        service.head[link, place, left] = piece
+    else:
+        service.after[service.tail[link, place, left]] = piece
+    service.tail[link, place, left] = piece
+    service.after[piece] = -1
+    service.most[link, place] = max(service.most[link, place], left)
+    service.count[link] += 1
+
+
+@kernel
+def _next_queue(service: Any, link: int) -> int:
+    """Return the queue whose first piece the link serves next; -1 if none waits."""
+    best, most, fewest = -1, 0, 0
+    for place in range(service.most.shape[1]):
+        left = service.most[link, place]
+        while left > 0 and service.head[link, place, left] < 0:
+            left -= 1
+        service.most[link, place] = left
+        count = service.count[service.link[service.at[service.head[link, place, left]] + 1]] if left > 1 else 0
+        if left > 1 and count < service.few:
+            left += service.head.shape[2]
+        if left > most or (left == most and count < fewest):
+            best, most, fewest = place, left, count
+    return best
+
+
+@kernel
+def _start(service: Any, size: int, now: int, count: int) -> int:
+    """Let idle touched links serve their first piece; return the new size of the heap."""
+    pieces, heap = len(service.at), service.heap
+    for number in range(count):
+        link = service.touched[number]
+        service.marked[link] = False
+        if service.busy[link] or service.count[link] == 0:
+            continue
+        place = _next_queue(service, link)
+        left = service.most[link, place]
+        piece = service.head[link, place, left]
+        service.head[link, place, left] = service.after[piece]
+        service.count[link] -= 1
+        service.busy[link] = True
+        service.start[service.at[piece]] = now
+        size = push_entry(heap, size, float(now + service.window[link]), pieces + link, 0)
+        size = push_entry(heap, size, float(now + service.delay[link]), piece, 0)
+    return size
+
+
+@kernel
+def _serve(service: Any, size: int, events: int) -> int:
+    """Process a number of events, up to the end of a tick; return the new size of the heap."""
+    pieces, heap = len(service.at), service.heap
+    while size > 0 and events > 0:
+        now, count = heap.key[0], 0
+        while size > 0 and heap.key[0] == now:
+            item = heap.item[0]
+            size = drop_first(heap, size)
+            events -= 1
+            if item >= pieces:
+                link = item - pieces
+                service.busy[link] = False
+            else:
+                service.at[item] += 1
+                if service.at[item] == service.first[item + 1]:
+                    continue
+                link = service.link[service.at[item]]
+                _enqueue_piece(service, item)
+            if not service.marked[link]:
+                service.marked[link] = True
+                service.touched[count] = link
+                count += 1
+        size = _start(service, size, int(now), count)
+    return size

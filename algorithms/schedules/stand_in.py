@@ -1,21 +1,25 @@
-"""Replacement of a lost node, chunk by chunk, by one that has exchanged the chunk with it.
+"""Replacement of a lost node: chunk by chunk by one that has exchanged the chunk with it, or in trees.
 
 Data sent to the lost node goes to its *stand-in*, which also makes the lost node's sends. So only the lost node's
 partners send or receive anything different. The stand-in is chosen by the present loads of its links. Sends of a chunk
 are replayed to find the contributions that every node has when some are missing: bits of an integer; a chunk that is
-only copied has one.
+only copied has one. In a tree the children of the lost node get another parent, and if it was the root, another root.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import reduce
+from itertools import chain, pairwise
+from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
-from ...core.schedule import Chunks, Ints, Schedule, StepSchedule
+from ...core.schedule import Bools, Ints, Schedule, StepSchedule
+from ...core.trees import TreeKind, TreePacking
 from .changes import Change, Loads
 
 
@@ -44,10 +48,7 @@ class ChunkMoves:
     @property
     def whole(self) -> int:
         """All contributions together."""
-        found = 0
-        for contribution in self.held.values():
-            found |= contribution
-        return found
+        return reduce(or_, self.held.values(), 0)
 
     @property
     def lacking(self) -> list[int]:
@@ -73,24 +74,10 @@ def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[
     columns = sends.source, sends.target, sends.reduce, read, write
     rows = list(zip(*(column[order].tolist() for column in columns), order.tolist(), strict=True))
     for chunk, (first, last) in enumerate(pairwise(ends.tolist())):
-        yield _way(chunks, chunk, node_of, [Move(*row) for row in rows[first:last]])
-
-
-def _way(chunks: Chunks, chunk: int, node_of: tuple[int, ...], moves: list[Move]) -> ChunkMoves:
-    reduced = bool(chunks.reduced[chunk])
-    holders = chunks.groups[int(chunks.held_by[chunk])]
-    held = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
-    needed = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
-    return ChunkMoves(chunk, reduced, held, needed, moves)
-
-
-def replay(way: ChunkMoves, moves: Iterable[Move] | None = None) -> dict[int, int]:
-    """Return the final contributions of every node; by default all sends are made."""
-    has = dict(way.held)
-    for move, what in _writes(way.moves if moves is None else moves, has):
-        if what:
-            has[move.target] = has.get(move.target, 0) | what if move.reduce else what
-    return has
+        reduced, holders = bool(chunks.reduced[chunk]), chunks.groups[int(chunks.held_by[chunk])]
+        held = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
+        needed = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
+        yield ChunkMoves(chunk, reduced, held, needed, [Move(*row) for row in rows[first:last]])
 
 
 def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | None:
@@ -129,10 +116,8 @@ def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:
 def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, int]]:
     """Yield sends in the order of their writes, with the data they have read."""
     given = list(moves)
-    events = sorted(
-        [(move.read, 1, number) for number, move in enumerate(given)]
-        + [(move.write, 0, number) for number, move in enumerate(given)]
-    )
+    events = [(move.read, 1, number) for number, move in enumerate(given)]
+    events = sorted(events + [(move.write, 0, number) for number, move in enumerate(given)])
     carried: dict[int, int] = {}
     for _, reads, number in events:
         if reads:
@@ -151,9 +136,11 @@ def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost
         whole, lacking = left.whole, left.lacking
         if not lacking:
             continue
-        has = replay(
-            left, [m for m in way.moves if m.send not in gone and m.source not in lost and m.target not in lost]
-        )
+        has = dict(left.held)
+        moves = [m for m in way.moves if m.send not in gone and m.source not in lost and m.target not in lost]
+        for move, what in _writes(moves, has):
+            if what:
+                has[move.target] = has.get(move.target, 0) | what if move.reduce else what
         units = int(answer.chunks.units[way.chunk])
         wanted += units * len(lacking)
         came += units * sum(has.get(node, 0) == whole for node in lacking)
@@ -188,8 +175,12 @@ def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> Chun
         return replace(way, moves=found)
     best: tuple[float, list[Move], list[Move]] | None = None
     for node in _candidates(way, lost):
-        moves = [move for move in (_move_ends(move, lost, node) for move in way.moves) if move.source != move.target]
-        found = drop_repeated_sums(way, moves)
+        new_end = {lost: node}
+        moves = (
+            replace(m, source=new_end.get(m.source, m.source), target=new_end.get(m.target, m.target))
+            for m in way.moves
+        )
+        found = drop_repeated_sums(way, [move for move in moves if move.source != move.target])
         if found is None:
             continue
         stay = {move.send: move for move in rest}
@@ -211,7 +202,161 @@ def _candidates(way: ChunkMoves, lost: int) -> list[int]:
     return list(dict.fromkeys(near))[:MOST_CANDIDATES]
 
 
-def _move_ends(move: Move, lost: int, node: int) -> Move:
-    return replace(
-        move, source=node if move.source == lost else move.source, target=node if move.target == lost else move.target
-    )
+class Edge(NamedTuple):
+    """Edge into a node: its parent, and its number in the packing; -1 for a new one."""
+
+    parent: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Root, and the edge into every other node."""
+
+    root: int
+    up: dict[int, Edge]
+
+    def children(self, node: int) -> list[int]:
+        """List the children of a node."""
+        return [child for child, edge in self.up.items() if edge.parent == node]
+
+    def parents_first(self) -> Iterator[tuple[int, Edge]]:
+        """Yield nodes with their edges, parents first."""
+        below: dict[int, list[int]] = {}
+        for child, edge in self.up.items():
+            below.setdefault(edge.parent, []).append(child)
+        nodes = [self.root]
+        for node in nodes:
+            nodes += below.get(node, [])
+        return ((child, self.up[child]) for child in nodes[1:])
+
+    def without(self, lost: int, place: int) -> Tree:
+        """Return the tree with another node in the place of a lost one."""
+        up = dict(self.up)
+        hanging = self.children(lost)
+        above = up.pop(lost).parent if lost != self.root else None
+        for child in hanging:
+            up[child] = Edge(place, -1)
+        if above is None:
+            chain = [place]
+            while chain[-1] not in hanging:
+                chain.append(self.up[chain[-1]].parent)
+            for child, parent in pairwise(chain):
+                up[parent] = Edge(child, -1)
+            del up[place]
+        elif place in hanging:
+            up[place] = Edge(above, -1)
+        return Tree(place if above is None else self.root, up)
+
+    def prune_switches(self, ranks: int) -> Tree:
+        """Return the tree without switches that are leaves."""
+        up = dict(self.up)
+        while idle := {node for node in up if node >= ranks} - {edge.parent for edge in up.values()}:
+            up = {node: edge for node, edge in up.items() if node not in idle}
+        return Tree(self.root, up)
+
+
+def stand_in_trees(
+    change: Change, packing: TreePacking, loads: Loads, parts: int
+) -> Iterator[tuple[int, int, tuple[Tree, ...]]]:
+    """Yield every remaining tree without lost nodes, in parts that may differ.
+
+    The packing is correct on the old network; ``loads`` are those of the remaining edges. Each tree is divided into
+    ``parts`` equal ones, of which equal results are merged: number of the tree in the packing, number of its parts, and
+    the new tree of every pass. In-trees and out-trees whose root is lost are dropped.
+    """
+    number_of = {node: number for number, node in enumerate(change.old.tree_nodes)}
+    lost = [number_of[node] for node in change.lost]
+    for number in range(len(packing)):
+        trees = tuple(_tree(part, number) for part in packing.passes)
+        if trees[0].root in lost and packing.kind is not TreeKind.BOTH:
+            continue
+        size = float(int(packing.units[number]) * packing.unit_bytes) / parts
+        found: dict[tuple[frozenset[tuple[int, Edge]], ...], list[tuple[Tree, ...]]] = {}
+        for _ in range(parts if lost else 0):
+            made = trees
+            for node in lost:
+                made = _best(change, packing, made, node, size, loads)
+            for part, tree in zip(packing.passes, made, strict=True):
+                loads.add(_new_edge_ends(change, part, tree), size)
+            found.setdefault(tuple(frozenset(tree.up.items()) for tree in made), []).append(made)
+        for same in found.values():
+            yield number, len(same), same[0]
+        if not lost:
+            yield number, parts, trees
+
+
+def _best(
+    change: Change, packing: TreePacking, trees: tuple[Tree, ...], lost: int, size: float, loads: Loads
+) -> tuple[Tree, ...]:
+    """Return the tree without one node whose new edges finish first.
+
+    A lost root is replaced by a rank, one of its children if there are any, and another node by its parent or a child.
+    """
+    ranks, passes = len(change.old.ranks), packing.passes
+
+    def seconds(part: TreePacking, tree: Tree) -> float:
+        return loads.seconds(_new_edge_ends(change, part, tree), size)
+
+    below = [[child for child in tree.children(lost) if child < ranks] for tree in trees]
+    if lost == trees[0].root:
+        near = [*chain(*below)] or [node for node, _ in trees[0].parents_first() if node < ranks]
+        roots = list(dict.fromkeys(near))[:MOST_CANDIDATES]
+        ways = [tuple(tree.without(lost, root).prune_switches(ranks) for tree in trees) for root in roots]
+        return min(ways, key=lambda way: max(map(seconds, passes, way)))
+    found = []
+    for part, tree, children in zip(passes, trees, below, strict=True):
+        places = [tree.up[lost].parent, *children][:MOST_CANDIDATES] if lost in tree.up else []
+        ways_of = [tree.without(lost, place).prune_switches(ranks) for place in places]
+        found.append(min(ways_of or [tree], key=lambda way, part=part: seconds(part, way)))  # type: ignore[misc]
+    return tuple(found)
+
+
+def _new_edge_ends(change: Change, part: TreePacking, tree: Tree) -> list[tuple[int, int]]:
+    """List source and target node of every new edge."""
+    nodes = change.old.tree_nodes
+    edges = [(nodes[edge.parent], nodes[child]) for child, edge in tree.up.items() if edge.number < 0]
+    return edges if part.kind is not TreeKind.IN else [(target, source) for source, target in edges]
+
+
+def _tree(part: TreePacking, number: int) -> Tree:
+    first, last = part.edge_offset[number : number + 2].tolist()
+    rows = zip(part.child[first:last].tolist(), part.parent[first:last].tolist(), range(first, last), strict=True)
+    return Tree(int(part.root[number]), {child: Edge(parent, edge) for child, parent, edge in rows})
+
+
+def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return offsets, parents, children and numbers of edges, in the order of a packing."""
+    edges = [list(tree.parents_first()) for tree in trees]
+    offset = np.cumsum([0, *map(len, edges)])
+    flat = [(edge.parent, child, edge.number) for tree in edges for child, edge in tree]
+    parent, child, number = np.array(flat, dtype=np.int64).reshape(-1, 3).T
+    return offset, parent, child, number
+
+
+def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) -> float:
+    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``gone`` edges."""
+    wanted = came = 0
+    for number, units in enumerate(packing.units.tolist()):
+        trees = [_tree(part, number) for part in packing.passes]
+        root = trees[0].root
+        if root in lost and packing.kind is not TreeKind.BOTH:
+            continue
+        ranks = {node for node in trees[0].up if node not in lost} - {root}
+        reached = [_reached_nodes(tree, lost, away) & ranks for tree, away in zip(trees, gone, strict=True)]
+        summed = packing.kind is TreeKind.OUT or reached[0] == ranks
+        if packing.kind is TreeKind.IN:
+            wanted, came = wanted + units, came + units * summed
+        else:
+            also = packing.kind is TreeKind.BOTH  # then the root lacks the sum, too
+            wanted += units * (len(ranks) + (also and root not in lost))
+            came += units * (len(reached[-1]) + also) if summed and root not in lost else 0
+    return came / wanted if wanted else 1.0
+
+
+def _reached_nodes(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
+    reached = {tree.root} - lost
+    for child, edge in tree.parents_first():
+        if edge.parent in reached and child not in lost and not gone[edge.number]:
+            reached.add(child)
+    return reached

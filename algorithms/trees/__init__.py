@@ -6,9 +6,8 @@ broadcasts simultaneously loads both directions of its links by its rate.
 
 =============  ===========================================================================
 ``network``    links with exact capacities, and limits on the height of trees
-``trees``      heights of trees, exact rates, the resulting packing, its measures
+``trees``      shortest paths, widest and lowest trees; exact rates, packing, measures
 ``bounds``     the strength bounds any trees, the ceiling any schedule
-``one_tree``   shortest paths; the widest and the lowest tree, exactly
 ``disjoint``   link-disjoint forests and trees, and the two best trees, exactly (matroid union)
 ``labels``     low link-disjoint trees of given rates, by search
 ``pricing``    the cheapest trees under prices, and bounds from prices

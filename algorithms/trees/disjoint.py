@@ -40,8 +40,7 @@ from .labels import LowForests
 from .network import HeightLimit, Wan
 from .trees import RatedTrees
 
-#: Choices of rates are listed where they are at most so many rates in all; the verifier does the same.
-MOST_CHOSEN = 4_000_000
+MOST_CHOSEN = 4_000_000  #: rates in all choices that are listed, at most; the verifier does the same
 
 _CHANGES = 2000  #: changes of labels for rates that are tried for the first time
 
@@ -126,11 +125,9 @@ class DisjointRates:
 
     def solve(self, budget: Budget) -> Ints | None:
         """Return at most K best trees of any height, and set ``most``; None if the budget ended."""
-        self.most = []
-        best = None
+        self.most, best = [], None
         for trees in range(1, self.choices.shape[1] + 1):
-            best = self.best(trees, budget)
-            if best is None:
+            if (best := self.best(trees, budget)) is None:
                 return None
             self.most.append(best[0])
         return None if best is None else best[1]
@@ -208,9 +205,8 @@ def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: 
 def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, of: Any) -> Any:
     """Insert some links; mark those that chains from all unused links reach."""
     count, m = allowed.shape
-    up, above = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
-    depth, jump = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
-    before, queue = np.empty(m, np.int64), np.empty(m, np.int64)
+    up, above, depth, jump = np.empty((4, count, nodes), np.int64)
+    before, queue = np.empty((2, m), np.int64)
     ends, rooted = (tail, head), (up, above, depth)
     for i in range(count):
         hang(i, nodes, tail, head, of, up, above, depth)
@@ -221,8 +217,7 @@ def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, 
             left, of[end] = of[end], forest
             hang(forest, nodes, tail, head, of, up, above, depth)
             end, forest = before[end], left
-    reached = np.zeros(m, np.bool_)
-    size = 0
+    reached, size = np.zeros(m, np.bool_), 0
     for e in range(last):
         if of[e] < 0:
             queue[size] = e

@@ -17,8 +17,7 @@ from ...core.schedule import Ints
 from .network import HeightLimit, Wan
 from .trees import FAR, distinct, draw
 
-#: ShortestPaths to choose the rate that a new tree takes (algorithm 1, line 22).
-GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
+GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2  #: how the rate of a new tree is chosen (algorithm 1, line 22)
 
 
 class LimitedNetwork(NamedTuple):
@@ -330,23 +329,21 @@ def large_neighbourhood_search(
         if budget.is_exhausted:
             break
         given = len(start) if done == 0 else 0  # later, a tree without a rate may be unfinished
-        few = min(_MOVES, moves - done)
-        make_moves(net, given, few, state, trees, rates, best, best_rates)
+        make_moves(net, given, min(_MOVES, moves - done), state, (trees, rates), (best, best_rates))
     return best[best_rates > 0]
 
 
 @kernel
-def make_moves(
-    net: Any, given: int, moves: int, state: Any, trees: Any, rates: Any, best: Any, best_rates: Any
-) -> None:
-    """Make moves; slightly worse results are accepted."""
+def make_moves(net: Any, given: int, moves: int, state: Any, rated: Any, best: Any) -> None:
+    """Make moves from trees and rates; slightly worse results are accepted, and the best ones stored."""
+    trees, rates = rated
     K = len(trees)
     left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
     for i in range(K):
         if i < given or rates[i] > 0:
             take(rates[i], trees[i], net, left, room)
     top_up(trees, rates, net, left, room, given)
-    keep_best(trees, rates, best, best_rates)
+    keep_best(trees, rates, best)
     old_trees, old_rates, old_left = trees.copy(), rates.copy(), left.copy()
     score, D = np.empty(len(net.tail), np.int64), np.empty(net.nodes, np.int64)
     for _ in range(moves):
@@ -359,9 +356,9 @@ def make_moves(
         for i in range(K):
             if rates[i] == 0:
                 target = max(net.floor, mean * (50 + draw(state, 150)) // 100)
-                regrow(i, target, net, state, trees, rates, left, room, score, D)
+                regrow(i, target, net, state, rated, left, room, score, D)
         top_up(trees, rates, net, left, room, 0)
-        keep_best(trees, rates, best, best_rates)
+        keep_best(trees, rates, best)
         if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
             old_trees[:], old_rates[:], old_left[:] = trees, rates, left
         else:
@@ -370,11 +367,9 @@ def make_moves(
 
 
 @kernel
-def regrow(
-    i: int, target: int, net: Any, state: Any, trees: Any, rates: Any, left: Any, room: Any, score: Any, D: Any
-) -> None:
+def regrow(i: int, target: int, net: Any, state: Any, rated: Any, left: Any, room: Any, score: Any, D: Any) -> None:
     """Grow a tree of at most the target rate, over links of most room, of least, or random."""
-    style = draw(state, 3)
+    (trees, rates), style = rated, draw(state, 3)
     for e in range(len(net.tail)):
         score[e] = room[e] if style == 0 else (-room[e] if style == 1 else draw(state, 1000))
     while target >= net.floor:
@@ -400,7 +395,7 @@ def top_up(trees: Any, rates: Any, net: Any, left: Any, room: Any, given: int) -
 
 
 @kernel
-def keep_best(trees: Any, rates: Any, best: Any, best_rates: Any) -> None:
+def keep_best(trees: Any, rates: Any, best: Any) -> None:
     """Store the trees if their total rate is the largest so far."""
-    if rates.sum() > best_rates.sum():
-        best[:], best_rates[:] = trees, rates
+    if rates.sum() > best[1].sum():
+        best[0][:], best[1][:] = trees, rates

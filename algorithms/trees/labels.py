@@ -20,9 +20,9 @@ import numpy as np
 from ...core.budget import Budget
 from ...core.kernel import kernel
 from ...core.schedule import Ints
+from ..graphs.network import edges_by
 from .network import HeightLimit, Wan
-from .one_tree import shortest_paths
-from .trees import draw
+from .trees import draw, shortest_paths
 
 _CHANGES = 5000  #: changes between two looks at the clock
 
@@ -67,9 +67,7 @@ class LowForests:
         self.wan, self.limit, self.state = wan, limit, state
         # Without a length sites could hang on one another in a ring.
         self.length = np.maximum(limit.length, 1)
-        ends = np.concatenate([wan.tail, wan.head])
-        order = np.argsort(ends, kind="stable")
-        begin = np.searchsorted(ends[order], np.arange(wan.nodes + 1))
+        begin, order = edges_by(np.concatenate([wan.tail, wan.head]), wan.nodes)
         self.links = SiteLinks(wan.tail, wan.head, self.length, begin, order % len(wan))
         self.reach: dict[int, Ints] = {}
 
@@ -105,8 +103,8 @@ def change_labels(links: Any, most: int, allowed: Any, changes: int, state: Any,
     """Change labels until every site has a parent, or changes are used up; return the number left out."""
     roots, label, into, owner = forest
     count, nodes = label.shape
-    size = count * nodes
-    paths = PathSearch(np.zeros(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
+    queue, came = np.empty((2, count * nodes), np.int64)
+    paths = PathSearch(np.zeros(count * nodes, np.int64), queue, came)
     least, stamp = hang_all(0, links, allowed, forest, paths)
     old_roots, old_label, old_into, old_owner = roots.copy(), label.copy(), into.copy(), owner.copy()
     for _ in range(changes):

@@ -35,17 +35,14 @@ def supports(instance: Instance) -> Refusal | None:
         return Refusal("collective", "the instance has no collective, or several; expected one")
     switch, npus, kind = next(iter(topology.switches), None), instance.npus, demand.collective
     members = npus if demand.ranks is None else len(demand.ranks)
+    large = len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS
     faults: tuple[tuple[bool, RefusalCode, str], ...] = (
         (kind is not Collective.ALL_REDUCE, "collective", f"its trees do not support {kind.name}; expected all_reduce"),
         (npus < 2, "ranks", "a collective needs at least two ranks"),
         (members < npus, "ranks", "every site must take part, not a process group"),
         (demand.size_bytes <= 0, "data", "the collective has no data to move"),
         (switch is not None, "network", f"{switch!r} is a switch; every site must take part"),
-        (
-            len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS,
-            "size",
-            f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links",
-        ),
+        (large, "size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links"),
     )
     return next((Refusal(aspect, reason) for wrong, aspect, reason in faults if wrong), None)
 
@@ -67,8 +64,7 @@ class Wan:
     back: Ints
     first: Ints  #: (links,) carriers of every link: forth, and back; equal if the pair itself is the carrier
     second: Ints
-    #: (carriers,) capacity of every carrier in multiples of ``unit_Bps``; a pair has the smaller one of its two
-    #: directions
+    #: (carriers,) capacity of every carrier in multiples of ``unit_Bps``; a pair has that of its slower direction
     room: Ints
     unit_Bps: Fraction  #: greatest common divisor of all capacities, in B/s
     #: True if every link has an equally fast one back, in no other pair, so that trees see the whole network
@@ -108,9 +104,8 @@ class Wan:
     def bundles(self) -> tuple[list[int], list[int], list[int]]:
         """Merge links that share carriers; return tails, heads and capacities of the merged links."""
         groups: dict[tuple[int, int, int], tuple[set[int], set[int]]] = {}
-        for e, (a, b, c, d) in enumerate(
-            zip(self.tail.tolist(), self.head.tolist(), self.first.tolist(), self.second.tolist(), strict=True)
-        ):
+        columns = (column.tolist() for column in (self.tail, self.head, self.first, self.second))
+        for e, (a, b, c, d) in enumerate(zip(*columns, strict=True)):
             there, back = groups.setdefault((a, b, e if c == d else -1), (set(), set()))
             there.add(c)
             back.add(d)
@@ -124,9 +119,8 @@ class Wan:
 
     def hops(self, most: int | None) -> HeightLimit:
         """Measure heights in hops."""
-        return HeightLimit(
-            np.ones(len(self), dtype=np.int64), self.nodes if most is None else min(most, self.nodes), "hops"
-        )
+        longest = self.nodes if most is None else min(most, self.nodes)
+        return HeightLimit(np.ones(len(self), dtype=np.int64), longest, "hops")
 
     def latencies(self, most_s: Fraction) -> HeightLimit:
         """Measure heights in nanoseconds of latency."""
@@ -172,22 +166,16 @@ def to_wan(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
         raise Unsupported("bandwidths have no common unit, or latencies are so long, that sums are exact in 64 bits")
     if len(pairs) > MAX_LINKS:
         raise Unsupported(f"{len(pairs):,} pairs of opposite links; expected at most {MAX_LINKS:,}")
-    ends = np.array([topology.link_ends[a] for a, _ in pairs], dtype=np.int64).reshape(-1, 2)
-    forth, back = np.array(pairs, dtype=np.int64).reshape(-1, 2).T.copy()
-    wan = Wan(
-        topology,
-        ends[:, 0].copy(),
-        ends[:, 1].copy(),
-        np.array(latency, dtype=np.int64),
-        forth,
-        back,
-        np.array([carrier[a] for a, _ in pairs], dtype=np.int64),
-        np.array([carrier[b] for _, b in pairs], dtype=np.int64),
-        np.array(room, dtype=np.int64),
-        unit,
-        2 * len(alone) == len(links) and all(links[a].bandwidth_Bps == links[b].bandwidth_Bps for a, b in alone),
-    )
-    _check_connected(wan)
+    rows = [
+        (*topology.link_ends[a], ns, a, b, carrier[a], carrier[b]) for (a, b), ns in zip(pairs, latency, strict=True)
+    ]
+    tail, head, ns, forth, back, first, second = np.array(rows, dtype=np.int64).reshape(-1, 7).T.copy()
+    balanced = 2 * len(alone) == len(links) and all(links[a].bandwidth_Bps == links[b].bandwidth_Bps for a, b in alone)
+    wan = Wan(topology, tail, head, ns, forth, back, first, second, np.array(room, dtype=np.int64), unit, balanced)
+    if (label := components(wan.nodes, wan.tail, wan.head)).any():
+        other = wan.names[int(np.flatnonzero(label)[0])]
+        problem = f"no path of links in both directions leads from {wan.names[0]!r} to {other!r}"
+        raise InputError(f"{problem}; expected a connected network", place="network.links")
     return wan
 
 
@@ -233,11 +221,3 @@ def _partners(topology: Topology, some: Sequence[int], others: Sequence[int]) ->
             return set()
         found.add((one, -near.pop(at)[1]))  # of those short enough the longest: shorter ones remain for the next links
     return found
-
-
-def _check_connected(wan: Wan) -> None:
-    label = components(wan.nodes, wan.tail, wan.head)
-    if label.any():
-        alone = int(np.flatnonzero(label)[0])
-        problem = f"no path of links in both directions leads from {wan.names[0]!r} to {wan.names[alone]!r}"
-        raise InputError(f"{problem}; expected a connected network", place="network.links")

@@ -20,8 +20,7 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Floats, Ints
 from .network import HeightLimit, Wan
-from .one_tree import shortest_paths, spanning_tree
-from .trees import FAR
+from .trees import FAR, shortest_paths, spanning_tree
 
 _SCALE = 2**40  #: prices become integers of at most this size, so that sums over a tree are exact
 
@@ -109,7 +108,7 @@ def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Itera
     rows = np.empty((wan.nodes, wan.nodes - 1), dtype=np.int64)
     for threshold in thresholds(wan, prices, floor):
         usable = np.flatnonzero(wan.capacity >= threshold)
-        count = cheap_trees(wan.tail, wan.head, prices.link, usable, limit.length, limit.most, wan.nodes, rows)
+        count = cheap_trees((wan.tail, wan.head, limit.length), prices.link, usable, limit.most, wan.nodes, rows)
         if not count:
             return
         for tree in np.unique(np.sort(rows[:count], axis=1), axis=0):
@@ -117,30 +116,23 @@ def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Itera
 
 
 @kernel
-def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, nodes: int, rows: Any) -> int:
+def cheap_trees(links: Any, price: Any, usable: Any, most: int, nodes: int, rows: Any) -> int:
     """Write a cheap low tree per root: Prim's, else of shortest paths, then improved; return their number."""
     into, depth = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     count = 0
     for root in range(nodes):
-        if not grow_tree(root, tail, head, price, usable, length, most, into, depth, True) and not grow_tree(
-            root, tail, head, price, usable, length, most, into, depth, False
-        ):
-            continue
-        improve(root, tail, head, price, usable, length, most, into, depth)
-        size = 0
-        for v in range(nodes):
-            if v != root:
-                rows[count, size] = into[v]
-                size += 1
-        count += 1
+        spans = grow_tree(root, links, price, usable, most, into, depth, True)
+        if spans or grow_tree(root, links, price, usable, most, into, depth, False):
+            improve(root, links, price, usable, most, into, depth)
+            rows[count, :root], rows[count, root:] = into[:root], into[root + 1 :]
+            count += 1
     return count
 
 
 @kernel
-def grow_tree(
-    root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any, cheap: bool
-) -> bool:
+def grow_tree(root: int, links: Any, price: Any, usable: Any, most: int, into: Any, depth: Any, cheap: bool) -> bool:
     """Grow a tree within the height by the cheapest link or nearest site; return True if it spans."""
+    tail, head, length = links
     depth[:] = -1
     into[:] = -1
     depth[root] = 0
@@ -162,14 +154,12 @@ def grow_tree(
 
 
 @kernel
-def improve(
-    root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any
-) -> None:
+def improve(root: int, links: Any, price: Any, usable: Any, most: int, into: Any, depth: Any) -> None:
     """Move subtrees to cheaper parents as long as the height allows."""
-    n = len(into)
-    below = np.empty(n, np.int64)
-    for _ in range(4 * n):
-        reach_below(root, tail, head, length, into, depth, below)
+    tail, head, length = links
+    below = np.empty(len(into), np.int64)
+    for _ in range(4 * len(into)):
+        reach_below(root, links, into, depth, below)
         moved, target, gain = -1, 0, 0
         for e in usable:
             for u, v in ((tail[e], head[e]), (head[e], tail[e])):
@@ -179,7 +169,7 @@ def improve(
         if moved < 0:
             return
         into[target] = moved
-        depths(root, tail, head, length, into, depth)
+        depths(root, links, into, depth)
 
 
 @kernel
@@ -191,8 +181,9 @@ def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
 
 
 @kernel
-def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any, below: Any) -> None:
+def reach_below(root: int, links: Any, into: Any, depth: Any, below: Any) -> None:
     """Compute the distance from every site to its farthest leaf; links of length 0 need several rounds."""
+    tail, head, length = links
     below[:] = 0
     changed = True
     while changed:
@@ -206,8 +197,9 @@ def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: 
 
 
 @kernel
-def depths(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any) -> None:
+def depths(root: int, links: Any, into: Any, depth: Any) -> None:
     """Compute the distance from the root to every site."""
+    tail, head, length = links
     depth[:] = -1
     depth[root] = 0
     left = True
@@ -232,32 +224,25 @@ class Arborescences:
     def least(self, prices: Prices) -> Fraction:
         """Return a lower bound on the cost of low trees over all bottlenecks, 0 if there are none."""
         wan, limit = self.wan, self.limit
-        least: Fraction | None = None
+        least: list[Fraction] = []
         for threshold in thresholds(wan, prices, self.floor):
             usable = wan.capacity >= threshold
             if threshold not in self.reach:
                 self.reach[threshold] = shortest_paths(wan, limit.length, usable).reach
-            links = np.flatnonzero(usable)
-            cost = cheapest(
-                self.reach[threshold],
-                wan.tail[links],
-                wan.head[links],
-                prices.link[links],
-                limit.length[links],
-                limit.most,
-            )
+            links = wan.tail[usable], wan.head[usable], limit.length[usable]
+            cost = cheapest(self.reach[threshold], links, prices.link[usable], limit.most)
             if cost < 0:
                 break  # nor do fewer links hold a low tree
-            one = int(cost) + Fraction(prices.tree, threshold)
-            least = one if least is None else min(least, one)
-        return Fraction(0) if least is None else least
+            least.append(int(cost) + Fraction(prices.tree, threshold))
+        return min(least, default=Fraction(0))
 
 
 @kernel
-def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
+def cheapest(reach: Any, links: Any, price: Any, most: int) -> int:
     """Return the cost of the cheapest arborescence over roots near enough to every site, or -1."""
+    tail, head, length = links
     nodes, m = len(reach), len(tail)
-    start, end, cost = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64), np.empty(2 * m, np.int64)
+    start, end, cost = np.empty((3, 2 * m), np.int64)
     best = -1
     for root in range(nodes):
         far = reach[root]

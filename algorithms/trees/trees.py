@@ -1,10 +1,12 @@
-"""Trees as rows of links: heights and roots, exact rates, the resulting packing, and its measures.
+"""Trees as rows of links: exact single trees, heights and roots, exact rates, the resulting packing, its measures.
 
-A tree is its n - 1 links; link e joins ``tail[e]`` and ``head[e]``. Heights are computed by compiled loops.
+A tree is its n - 1 links; link e joins ``tail[e]`` and ``head[e]``. Heights are computed by compiled loops. The widest
+tree has the largest capacity c such that the links of at least c contain a low enough spanning tree.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,8 +17,10 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.kernel import kernel
-from ...core.schedule import Floats, Ints
+from ...core.schedule import Bools, Floats, Ints
 from ...core.trees import TreeKind, TreePacking
+from ..graphs.distances import least_lengths
+from ..graphs.distances import shortest_paths as paths_between
 from .bounds import Ceiling
 from .network import HeightLimit, Wan
 
@@ -176,9 +180,7 @@ def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> Tre
     units = [int(rate * scale) for rate in rated.rates]
     size = instance.demand.size_bytes if instance.demand is not None else Fraction(0)
     edges = [links_from_root(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
-    parent, child, out, back = (
-        np.array([edge for tree in edges for edge in tree], dtype=np.int64).reshape(-1, 4).T.copy()
-    )
+    parent, child, out, back = np.array(edges, dtype=np.int64).reshape(-1, 4).T.copy()
     forth = TreePacking(
         instance.sha256,
         TreeKind.OUT,
@@ -202,21 +204,13 @@ def links_from_root(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int,
         near[a].append((b, forth, back))
         near[b].append((a, back, forth))
     found: list[tuple[int, int, int, int]] = []
-    reached = [root]
-    seen = {root}
-    for site in reached:  # grows
+    reached = [(root, -1)]
+    for site, above in reached:  # grows
         for other, there, back in near[site]:
-            if other not in seen:
-                seen.add(other)
-                reached.append(other)
+            if other != above:
+                reached.append((other, site))
                 found.append((site, other, there, back))
     return found
-
-
-def fanout(wan: Wan, tree: Sequence[int], root: int) -> int:
-    """Return the largest number of children of a site."""
-    parents = [parent for parent, *_ in links_from_root(wan, tree, root)]
-    return max(parents.count(site) for site in set(parents))
 
 
 def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, Any]:
@@ -233,7 +227,8 @@ def measures_of_trees(wan: Wan, rated: RatedTrees, roots: Sequence[int]) -> dict
     """Measure heights in hops and latency, and the most children of a site; every tree counts once."""
     lengths, hops = heights_from(wan, wan.latency_ns, rated.trees, roots)
     heights: list[int] = hops.tolist()
-    fanouts = [fanout(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots, strict=True)]
+    edges = [links_from_root(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots, strict=True)]
+    fanouts = [max(Counter(parent for parent, *_ in tree).values()) for tree in edges]
     return {
         "mean_tree_height": sum(heights) / len(heights),
         "max_tree_height": max(heights),
@@ -241,3 +236,73 @@ def measures_of_trees(wan: Wan, rated: RatedTrees, roots: Sequence[int]) -> dict
         "mean_max_fanout": sum(fanouts) / len(fanouts),
         "max_fanout": max(fanouts),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class ShortestPaths:
+    """Shortest paths between sites over some links, with the fewest links among equals."""
+
+    reach: Ints  #: (sites, sites) length of the path from one site to another, -1 without a path
+    before: Ints  #: (sites, sites) the last site before the second one on the path from the first
+    links: dict[tuple[int, int], int]  #: the shortest of parallel links, by its two sites
+
+    def link(self, one: int, other: int) -> int:
+        """Return the shortest link between two neighbours."""
+        return self.links[one, other] if (one, other) in self.links else self.links[other, one]
+
+    def sites(self, start: int, end: int) -> list[int]:
+        """List the sites on the path from one to another."""
+        back = [end]
+        while back[-1] != start:
+            back.append(int(self.before[start, back[-1]]))
+        return back[::-1]
+
+
+def shortest_paths(wan: Wan, length: Ints, usable: Bools | None = None) -> ShortestPaths:
+    """Compute shortest paths between all sites over usable links, by default all, by Dijkstra's algorithm."""
+    order = [e for e in np.argsort(-length, kind="stable").tolist() if usable is None or usable[e]]
+    # Of parallel links the last one in this order, the shortest.
+    links = {(int(wan.tail[e]), int(wan.head[e])): e for e in order}
+    tail, head = np.array(list(links), dtype=np.int64).reshape(-1, 2).T
+    reach, before = paths_between(wan.nodes, tail, head, length[list(links.values())])
+    return ShortestPaths(reach, before, links)
+
+
+def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
+    """Return the largest bottleneck of a tree within the height H, and such a tree.
+
+    None if no tree is low enough. Shortest paths from a root form the lowest tree, so a threshold is feasible if
+    some site is near enough to all others; thresholds are tried by bisection.
+    """
+    values = np.unique(wan.capacity)
+    best: Ints | None = None
+    low, high = 0, len(values) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        height, tree = lowest_tree(wan, limit, wan.capacity >= values[middle])
+        if tree is None or height > limit.most:
+            high = middle - 1
+        else:
+            best, low = tree, middle + 1
+    return None if best is None else (int(wan.capacity[best].min()), best)
+
+
+def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints | None]:
+    """Return the radius over some links, and a shortest-path tree of this height; None if disconnected."""
+    paths = shortest_paths(wan, limit.length, usable)
+    if (paths.reach < 0).any():
+        return 0, None
+    reach = paths.reach.max(axis=1)
+    root = int(reach.argmin())
+    tree = [paths.link(int(paths.before[root, site]), site) for site in range(wan.nodes) if site != root]
+    return int(reach[root]), np.array(sorted(tree), dtype=np.int64)
+
+
+def spanning_tree(wan: Wan, order: Sequence[int]) -> list[int] | None:
+    """Return the first spanning tree in this order of links (Kruskal); None if there is none."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    links = np.array(order, dtype=np.int64)
+    places = np.arange(1, len(links) + 1)
+    tree = minimum_spanning_tree(least_lengths(wan.nodes, wan.tail[links], wan.head[links], places))
+    return sorted(links[tree.data.astype(np.int64) - 1].tolist()) if tree.nnz == wan.nodes - 1 else None

@@ -342,12 +342,12 @@ def _both_at_once(
     for turn in range(min(options.restarts, 2 * len(_DEPTHS))):
         if budget.is_exhausted or ticks <= task.bound:
             break
-        plan = overlap_all_reduce(
-            plain, back, task.owner, task.members, _DEPTHS[turn % len(_DEPTHS)], budget.seed + turn
-        )
-        if plan.ticks < ticks:
-            best, ticks = plan, plan.ticks
+        depth = _DEPTHS[turn % len(_DEPTHS)]
+        rows, adds, last = overlap_all_reduce(plain, back, task.owner, task.members, depth, budget.seed + turn)
+        if last < ticks:
+            best, ticks = (rows, adds), last
     if best is None:
         return None
-    arc, chunk = (np.asarray(column, dtype=np.int64) for column in (best.rows.arc, best.rows.chunk))
-    return ticks, [ArcTransfers(plain, arc, chunk, best.rows.start, best.adds)]
+    rows, adds = best
+    arc, chunk = (np.asarray(column, dtype=np.int64) for column in (rows.arc, rows.chunk))
+    return ticks, [ArcTransfers(plain, arc, chunk, rows.start, adds)]

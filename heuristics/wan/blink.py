@@ -16,8 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ...algorithms.trees.network import Wan
-from ...algorithms.trees.one_tree import spanning_tree
-from ...algorithms.trees.trees import RatedTrees, exact_rates
+from ...algorithms.trees.trees import RatedTrees, exact_rates, spanning_tree
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status

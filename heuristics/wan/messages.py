@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 
 from ...algorithms.trees.network import Wan
-from ...algorithms.trees.one_tree import ShortestPaths, shortest_paths
+from ...algorithms.trees.trees import ShortestPaths, shortest_paths
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome

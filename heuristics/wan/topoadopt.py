@@ -14,8 +14,7 @@ from random import Random
 import numpy as np
 
 from ...algorithms.trees.network import Wan
-from ...algorithms.trees.one_tree import spanning_tree
-from ...algorithms.trees.trees import links_from_root
+from ...algorithms.trees.trees import links_from_root, spanning_tree
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status

@@ -17,8 +17,7 @@ import numpy as np
 
 from ...algorithms.graphs.network import components
 from ...algorithms.trees.network import Wan
-from ...algorithms.trees.one_tree import lowest_tree, widest_tree
-from ...algorithms.trees.trees import RatedTrees, measures_of_rate
+from ...algorithms.trees.trees import RatedTrees, lowest_tree, measures_of_rate, widest_tree
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.kernel import kernel

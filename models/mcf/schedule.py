@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import group_of
-from ...algorithms.schedules.serve_in_turn import Ways, serve_pieces
+from ...algorithms.graphs.distances import Paths
+from ...algorithms.schedules.replay import serve_pieces
 from ...core.budget import Budget, require_schedulable
 from ...core.errors import Unsupported
 from ...core.formulation import NoOptions
@@ -65,7 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
     )
 
 
-def schedule_pieces(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget) -> Schedule | None:
+def schedule_pieces(instance: Instance, exchange: Exchange, ways: Paths, budget: Budget) -> Schedule | None:
     """Schedule the pieces, those with the most links left first; None when the time is over.
 
     Times are rounded up to ticks of which the longest transmission has 2^24.
@@ -79,20 +80,20 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Ways, budget: 
     if max(ticks) >= 2**53:
         raise Unsupported("latencies are too long for the time of a piece; expected at most 2^53 times as long")
     delay = window + np.array(ticks, dtype=np.int64)
-    pairs = (len(ways.first) - 1) // pieces
+    pairs = (len(ways.offset) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
     tried = (serve_pieces(ways, exchange.tails, window, delay, order, lambda: budget.is_exhausted, few) for few in _FEW)
     found = [start for start in tried if start is not None]
     if not found:
         return None
-    start = min(found, key=lambda start: int((start + delay[ways.link]).max()))
+    start = min(found, key=lambda start: int((start + delay[ways.links]).max()))
     chosen = np.argsort(start, kind="stable")
-    link = ways.link[chosen]
+    link = ways.links[chosen]
     return Schedule(
         instance.sha256,
         _chunks(instance, exchange, pieces, piece_bytes),
         Sends(
-            np.repeat(np.arange(pairs * pieces), np.diff(ways.first))[chosen],
+            np.repeat(np.arange(pairs * pieces), np.diff(ways.offset))[chosen],
             exchange.tails[link],
             exchange.heads[link],
             np.zeros(len(link), dtype=np.bool_),
@@ -116,7 +117,7 @@ def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fr
 
 def ways_of(
     exchange: Exchange, wanted: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
-) -> Ways | None:
+) -> Paths | None:
     """Return the paths of all pieces, by source, target and piece; None when the time is over.
 
     Weights are 0 and 1, and ``wanted(source)`` is its flow over every link, in pieces.
@@ -138,7 +139,7 @@ def ways_of(
         links.append(room[:used].copy())
         hops.append(count)
         excess += np.bincount(links[-1], minlength=len(excess)) - flow
-    return Ways(offsets(np.concatenate(hops)), np.concatenate(links))
+    return Paths(offsets(np.concatenate(hops)), np.concatenate(links))
 
 
 @kernel

@@ -22,7 +22,6 @@ import pyomo.environ as pyo
 from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.disjoint import DisjointRates
 from ...algorithms.trees.network import HeightLimit, Wan
-from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
 from ...algorithms.trees.trees import (
     RatedTrees,
@@ -34,6 +33,7 @@ from ...algorithms.trees.trees import (
     measures_of_rate,
     measures_of_trees,
     packing,
+    widest_tree,
     within_reach,
 )
 from ...core.bounds import Certificate, SolverBound, TreePrices

@@ -16,8 +16,7 @@ import numpy as np
 from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength
 from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.network import HeightLimit, Wan, to_wan
-from ...algorithms.trees.one_tree import lowest_tree, widest_tree
-from ...algorithms.trees.trees import bottlenecks, low_enough
+from ...algorithms.trees.trees import bottlenecks, low_enough, lowest_tree, widest_tree
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels

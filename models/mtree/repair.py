@@ -16,9 +16,17 @@ import pyomo.environ as pyo
 
 from ...algorithms.trees.gbst import every_tree, run_many_starts
 from ...algorithms.trees.network import HeightLimit, Wan
-from ...algorithms.trees.one_tree import spanning_tree, widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_of
-from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, fill_bottleneck, heights_of, low_enough
+from ...algorithms.trees.trees import (
+    RatedTrees,
+    bottlenecks,
+    distinct,
+    fill_bottleneck,
+    heights_of,
+    low_enough,
+    spanning_tree,
+    widest_tree,
+)
 from ...core.bounds import SolverBound
 from ...core.budget import Budget
 from ...core.errors import InputError

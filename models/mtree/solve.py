@@ -22,9 +22,8 @@ from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.disjoint import DisjointRates, best_pair, low_trees_apart
 from ...algorithms.trees.gbst import TreePool, every_tree, large_neighbourhood_search, random_state, run_many_starts
 from ...algorithms.trees.network import HeightLimit
-from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.pricing import Prices
-from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, low_enough
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, low_enough, lowest_tree, widest_tree
 from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance

@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from ...algorithms.graphs.distances import distances
-from ...algorithms.schedules.commodities import (
+from ...algorithms.schedules.problem import (
     Commodity,
     RankEdge,
     chunks_of,

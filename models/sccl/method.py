@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.commodities import refuse_unequal_messages, supports_copies
+from ...algorithms.schedules.problem import refuse_unequal_messages, supports_copies
 from ...core.budget import Budget, why_unbuildable
 from ...core.errors import Refusal
 from ...core.fields import Strict

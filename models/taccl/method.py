@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...algorithms.schedules.commodities import supports_copies
+from ...algorithms.schedules.problem import supports_copies
 from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from ...algorithms.schedules.commodities import RankEdge
+from ...algorithms.schedules.problem import RankEdge
 from ...core.errors import InputError, locate_errors, show_value
 from ...core.strict_json import parse_json
 from ...core.topology import Topology

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import distances
-from ...algorithms.schedules.commodities import (
+from ...algorithms.schedules.problem import (
     Commodity,
     RankEdge,
     chunks_of,

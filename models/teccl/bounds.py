@@ -12,7 +12,7 @@ import numpy as np
 
 from ...algorithms.epochs.problem import FAR
 from ...algorithms.graphs.colour_refinement import Ints
-from ...algorithms.schedules.commodities import Commodity
+from ...algorithms.schedules.problem import Commodity
 from ...core.bounds import EpochBound, EpochCut, EpochDistance
 from ...core.kernel import kernel
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows

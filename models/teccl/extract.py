@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.epochs.search import EpochPlan
-from ...algorithms.schedules.commodities import chunks_of
+from ...algorithms.schedules.problem import chunks_of
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, offsets
 from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets

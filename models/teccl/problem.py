@@ -10,7 +10,7 @@ from math import ceil, floor
 import numpy as np
 
 from ...algorithms.epochs.problem import FAR, EpochNetwork, epoch_distances
-from ...algorithms.schedules.commodities import Commodity, chunk_sizes, commodities_of, refuse_unequal_messages
+from ...algorithms.schedules.problem import Commodity, chunk_sizes, commodities_of, refuse_unequal_messages
 from ...core.collective import Collective, conditions
 from ...core.errors import InputError, Refusal, Unsupported
 from ...core.instance import Instance

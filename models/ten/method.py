@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ...algorithms.schedules.commodities import commodities_of, supports_copies
+from ...algorithms.schedules.problem import commodities_of, supports_copies
 from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict, select_options

@@ -15,7 +15,7 @@ from operator import itemgetter
 import numpy as np
 
 from ...algorithms.graphs.distances import distances
-from ...algorithms.schedules.commodities import Commodity, RankEdge, commodities_of, edges_of
+from ...algorithms.schedules.problem import Commodity, RankEdge, commodities_of, edges_of
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
 from ...core.errors import InputError

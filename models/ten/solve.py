@@ -12,8 +12,8 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.paths.justify import BusyIntervals, justify_schedule
-from ...algorithms.schedules.commodities import chunks_of, edge_labels, needed_sends
 from ...algorithms.schedules.compose import transpose
+from ...algorithms.schedules.problem import chunks_of, edge_labels, needed_sends
 from ...core.bounds import SolverBound
 from ...core.budget import Budget, Incumbent, require_buildable, why_unbuildable
 from ...core.collective import Collective

@@ -15,7 +15,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
-from ....algorithms.trees.one_tree import shortest_paths
+from ....algorithms.trees.trees import shortest_paths
 from ....core.budget import require_buildable
 from ....core.schedule import Floats
 from ..problem import LinkPrices

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyomo.environ as pyo
 
-from ....algorithms.schedules.commodities import Commodity, RankEdge
+from ....algorithms.schedules.problem import Commodity, RankEdge
 from ....core.instance import Instance
 from ....core.topology import Topology
 

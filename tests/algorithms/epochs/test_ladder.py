@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from cwb import solvers
 from cwb.algorithms.epochs import flow_bounds, price_bounds
-from cwb.algorithms.epochs.flow_bounds import StaticBound
+from cwb.algorithms.epochs.flow_bounds import StaticBound, raise_epoch_by_epoch
 from cwb.algorithms.epochs.ladder import solve
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
@@ -64,7 +65,7 @@ def test_every_bound_holds():
         assert low <= makespan
         for sink in range(case.gpus):
             assert static.improve(low, np.array([sink]))[0] <= makespan
-            assert flow_bounds.improve(network, low, sink, makespan + 3)[0] <= makespan
+            assert raise_epoch_by_epoch(partial(flow_bounds.cut_at, network, sink), low, makespan + 3)[0] <= makespan
             assert price_bounds.prices_for(network, (sink,), makespan, None) is None
         assert price_bounds.prices_for(network, (0, case.gpus - 1), makespan, None) is None
 
@@ -90,7 +91,7 @@ def test_a_block_out_of_a_switch_takes_what_comes_in_it():
     network = case.network()
     result = solve(network, network, Budget(), EFFORT)
     assert (result.search.bound, result.search.best) == (9, 9)
-    assert flow_bounds.improve(network, 0, 2, 100)[0] <= 9
+    assert raise_epoch_by_epoch(partial(flow_bounds.cut_at, network, 2), 0, 100)[0] <= 9
 
 
 def test_blocks_that_arrive_too_early_may_wait_in_a_switch():
@@ -101,7 +102,7 @@ def test_blocks_that_arrive_too_early_may_wait_in_a_switch():
     network = case.network()
     result = solve(network, network, Budget(), EFFORT)
     assert (result.search.bound, result.search.best) == (4, 4)
-    assert flow_bounds.improve(network, 0, 2, 100)[0] <= 4
+    assert raise_epoch_by_epoch(partial(flow_bounds.cut_at, network, 2), 0, 100)[0] <= 4
 
 
 def test_prices_prove_more_than_blocks():
@@ -170,7 +171,7 @@ def test_the_verifier_recomputes_cuts_over_time():
     for seed in range(300, 310):
         case = random_case(seed, most=6)
         network = case.network()
-        bound, cut = flow_bounds.improve(network, network.diameter, 0, 400)
+        bound, cut = raise_epoch_by_epoch(partial(flow_bounds.cut_at, network, 0), network.diameter, 400)
         if cut is not None:
             assert recomputed_bound(case, cut.certificate()) == bound
             found += 1

@@ -19,14 +19,14 @@ def check(graph, members, groups):
     inner = nx.Graph([(u, v) for u, v in as_dict(graph) if members[u] and members[v]])
     inner.add_nodes_from(np.flatnonzero(members).tolist())
     components = {frozenset(part) for part in nx.connected_components(inner)}
-    found = [np.flatnonzero(groups.group == index) for index in range(groups.count)]
+    found = [np.flatnonzero(groups.group == index) for index in range(len(groups.family))]
     assert {frozenset(part.tolist()) for part in found} == components
     assert (groups.group[~members] == -1).all()
     ordered = []
     for part in found:
         assert sorted(groups.position[part].tolist()) == list(range(len(part)))
         ordered.append(part[np.argsort(groups.position[part])].tolist())
-    for first, second in combinations(range(groups.count), 2):
+    for first, second in combinations(range(len(groups.family)), 2):
         if groups.family[first] == groups.family[second] and len(ordered[first]) > 1:
             assert shape(graph, ordered[first]) == shape(graph, ordered[second])
     return ordered

@@ -7,7 +7,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.graphs import flow_kernels
+from cwb.algorithms.graphs import maxflow
 from cwb.algorithms.graphs.maxflow import RootedFlow, Unreachable, arcs_of, near_order, smallest_step, worst_cut
 from cwb.algorithms.graphs.network import kernel_for
 from networks import seeded_networks, seeded_random
@@ -38,7 +38,7 @@ def state(graph, demand, dtype, touched=None):
     arcs, arc = arcs_of(graph)
     cap = np.zeros(len(arcs.head), dtype=dtype)
     cap[arc] = graph.capacity
-    work = flow_kernels.scratch(graph.nodes, len(arcs.head))
+    work = maxflow.scratch(graph.nodes, len(arcs.head))
     return arcs, cap, demand.astype(dtype), work._replace(touched=work.touched[:touched])
 
 
@@ -77,8 +77,8 @@ def test_flow_is_scipys():
         )
         arcs, cap, supply, work = state(graph, np.zeros(40, dtype=np.int64), NUMBERS)
         wanted = np.int64(graph.total + 1)
-        start = flow_kernels.FlowState(cap, supply, flags(40, [0]))
-        flow, *_ = flow_kernels.flow_into(39, wanted, arcs, start, work)
+        start = maxflow.FlowState(cap, supply, flags(40, [0]))
+        flow, *_ = maxflow.flow_into(39, wanted, arcs, start, work)
         assert flow == maximum_flow(matrix, 0, 39).flow_value
 
 
@@ -101,13 +101,13 @@ def test_compiled_and_interpreted_are_the_same(touched):
             number = wanted if dtype == OBJECTS else np.int64(wanted)
             # The first sink alone tells how many arcs were touched.
             alone = cap.copy(), supply.copy()
-            flow, size, count = kernel_for(flow_kernels.flow_into, dtype)(
-                int(sinks[0]), number, arcs, flow_kernels.FlowState(*alone, grown), work
+            flow, size, count = kernel_for(maxflow.flow_into, dtype)(
+                int(sinks[0]), number, arcs, maxflow.FlowState(*alone, grown), work
             )
             overflowed |= count < 0
             work.level[:] = -1
-            position, lacking = kernel_for(flow_kernels.rooted_pass, dtype)(
-                0, sinks, number, arcs, flow_kernels.FlowState(cap, supply, grown), capacity, need, work, side
+            position, lacking = kernel_for(maxflow.rooted_pass, dtype)(
+                0, sinks, number, arcs, maxflow.FlowState(cap, supply, grown), capacity, need, work, side
             )
             assert (cap == capacity).all()
             assert (supply == need).all()

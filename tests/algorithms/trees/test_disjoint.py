@@ -11,8 +11,7 @@ import pytest
 from cwb.algorithms.trees.bounds import whole_rate
 from cwb.algorithms.trees.disjoint import DisjointRates, best_pair, largest_forests, low_trees_apart
 from cwb.algorithms.trees.network import to_wan
-from cwb.algorithms.trees.one_tree import lowest_tree, widest_tree
-from cwb.algorithms.trees.trees import bottlenecks, heights_of
+from cwb.algorithms.trees.trees import bottlenecks, heights_of, lowest_tree, widest_tree
 from cwb.core.budget import Budget
 from mtree_networks import all_trees, best_of_rates, height, instance, random_edges, small
 

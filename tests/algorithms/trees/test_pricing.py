@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 from cwb.algorithms.trees.network import to_wan
-from cwb.algorithms.trees.one_tree import lowest_tree
 from cwb.algorithms.trees.pricing import Arborescences, Prices, arborescence, cheapest_trees
+from cwb.algorithms.trees.trees import lowest_tree
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, height, instance, random_edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cwb.algorithms.schedules.commodities import commodities_of, edges_of
+from cwb.algorithms.schedules.problem import commodities_of, edges_of
 from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.sccl.formulation import SynchronousSteps, build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cwb.algorithms.trees.network import to_wan
-from cwb.algorithms.trees.one_tree import shortest_paths
+from cwb.algorithms.trees.trees import shortest_paths
 from cwb.core.trace import SimulationMode
 from cwb.heuristics.wan.messages import clusters, median, pair_bandwidth, shares
 from cwb.heuristics.wan.method import PsldOptions

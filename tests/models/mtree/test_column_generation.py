@@ -8,8 +8,7 @@ import cwb
 from cwb import solvers
 from cwb.algorithms.trees.bounds import strength
 from cwb.algorithms.trees.network import to_wan
-from cwb.algorithms.trees.one_tree import widest_tree
-from cwb.algorithms.trees.trees import excess
+from cwb.algorithms.trees.trees import excess, widest_tree
 from cwb.core.budget import Budget
 from cwb.core.solver import Termination
 from cwb.models.mtree import column_generation

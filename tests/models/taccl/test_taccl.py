@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cwb import solvers
-from cwb.algorithms.schedules.commodities import commodities_of, edges_of
+from cwb.algorithms.schedules.problem import commodities_of, edges_of
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError

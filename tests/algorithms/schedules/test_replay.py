@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from cwb.algorithms.schedules.serve_in_turn import Ways, serve_pieces
+from cwb.algorithms.graphs.distances import Paths
+from cwb.algorithms.schedules.replay import serve_pieces
 from cwb.core.schedule import offsets
 
 
 def test_what_has_far_to_go_is_served_first():
     """Of two pieces that wait for link 0, the one that goes on over link 1 is first, and goes on when it has come."""
-    ways = Ways(np.array([0, 1, 3]), np.array([0, 0, 1]))
+    ways = Paths(np.array([0, 1, 3]), np.array([0, 0, 1]))
     start = serve_pieces(ways, np.array([0, 1]), np.array([2, 3]), np.array([5, 3]), np.array([0, 1]))
     assert start.tolist() == [2, 0, 5]
 
@@ -18,19 +19,19 @@ def test_links_serve_one_piece_at_a_time_and_pieces_wait_until_they_have_come():
     """On a random network no link serves two pieces at once, and no piece starts over a link before it is there."""
     draw = np.random.default_rng(3)
     hops = draw.integers(1, 6, 400)
-    ways = Ways(offsets(hops), draw.integers(0, 12, hops.sum()))
+    ways = Paths(offsets(hops), draw.integers(0, 12, hops.sum()))
     window = draw.integers(1, 9, 12)
     delay = window + draw.integers(0, 20, 12)
     start = serve_pieces(ways, np.arange(12) % 4, window, delay, draw.permutation(400))
     for link in range(12):
-        begun = np.sort(start[ways.link == link])
+        begun = np.sort(start[ways.links == link])
         assert (np.diff(begun) >= window[link]).all()
-    for first, end in zip(ways.first[:-1], ways.first[1:], strict=True):
-        come = start[first:end] + delay[ways.link[first:end]]
+    for first, end in zip(ways.offset[:-1], ways.offset[1:], strict=True):
+        come = start[first:end] + delay[ways.links[first:end]]
         assert (start[first + 1 : end] >= come[:-1]).all()
 
 
 def test_it_stops_when_the_time_is_over():
     """Nothing is given where the time is over."""
-    ways = Ways(np.array([0, 1]), np.array([0]))
+    ways = Paths(np.array([0, 1]), np.array([0]))
     assert serve_pieces(ways, np.array([0]), np.array([1]), np.array([1]), np.array([0]), lambda: True) is None
