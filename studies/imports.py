@@ -405,9 +405,18 @@ def _written_schedule(
     return ImportedSchedule(instance, schedule, about)
 
 
-def _layout(nic: str | None = None, nics: str | None = None, keep_pcie: bool = False, **boxes: Any) -> Layout:
+def _layout(
+    boxes: int = 1,
+    nic: str | None = None,
+    nics: str | None = None,
+    rails: bool = False,
+    keep_pcie: bool = False,
+    latency: str = "0.7 us",
+    nic_latency: str = "1.3 us",
+    nvls: bool | None = None,
+) -> Layout:
     port = None if nic is None else _times("--nic", nic)
-    return Layout(nic=port, nics=_list(nics), pcie=keep_pcie, **boxes)
+    return Layout(boxes, port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
 
 
 def _rates(
