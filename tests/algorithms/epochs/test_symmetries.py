@@ -52,7 +52,7 @@ def test_elements_keep_the_network(spec):
                 assert (column[links] == column).all()
             assert (problem.tail[links] == nodes[problem.tail]).all()
             assert (problem.head[links] == nodes[problem.head]).all()
-            assert at == 0 or (links != np.arange(problem.links)).all()
+            assert at == 0 or (links != np.arange(len(problem.tail))).all()
             assert at == 0 or (nodes[problem.source] != problem.source).all()
 
 
