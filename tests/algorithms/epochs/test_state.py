@@ -63,7 +63,7 @@ def test_moves_leave_no_reservation_behind():
         assert search.moves > 100
         state = search.state()
         fresh = empty_state(
-            network.initial_holders, network.links, network.links, state.table.shape[1], search.arcs.longest
+            network.initial_holders, len(network.tail), len(network.tail), state.table.shape[1], search.arcs.longest
         )
         for chunk in range(network.chunks):
             retrace(search.arcs, fresh, chunk, state.arc[chunk], state.start[chunk])
