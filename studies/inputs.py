@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.budget import Budget, Progress, ignore, limited_by
+from ..core.collective import Collective
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import Fabric
 from ..core.instance import Instance
-from ..core.option_names import keyword_names
+from ..core.network_views import other_view
+from ..core.option_names import MSCCL_COLLECTIVES, keyword_names
 from ..core.topology import Topology
+from ..core.units import UnitKind, parse
+from ..instances.demand import with_demand
 
 if TYPE_CHECKING:
     from ..core.trace import SimulationMode
@@ -238,3 +242,25 @@ def network_of(spec: Spec, progress: Progress = ignore) -> Topology:
         if not isinstance(network, Topology):
             raise InputError(f"{spec} has dimensions without bandwidth; expected a network of nodes and links")
     return network
+
+
+def whole_size(text: str, option: str) -> int:
+    """Parse a size as an integer in bytes."""
+    with locate_errors(source=option):
+        size = parse(text, UnitKind.SIZE, allow_zero=False)
+        if size.denominator != 1:
+            raise InputError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
+    """Return a machine of nodes and links, and its only collective."""
+    posed = with_demand(instance, collective, None, None)
+    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
+    if not isinstance(posed.network, Topology):
+        raise InputError("is a bandwidth design; expected a network and a collective")
+    if posed.demand is None or posed.also:
+        raise InputError("expected one collective; --collective names it")
+    if posed.demand.collective is Collective.POINT_TO_POINT:
+        raise InputError(f"point_to_point; expected one of {', '.join(MSCCL_COLLECTIVES)}", source="--collective")
+    return posed, posed.demand.collective

@@ -17,8 +17,7 @@ from ..core.instance import Instance
 from ..core.option_names import verb
 from ..heuristics.nccl.method import NcclOptions, Prediction, expected_seconds, interval, prediction, supports
 from ..heuristics.nccl.model import COLLECTIVES
-from .inputs import Spec, load
-from .schedule_candidates import machine_and_collective, whole_size
+from .inputs import Spec, load, machine_and_collective, whole_size
 
 #: Origin of the numbers of a prediction.
 SOURCE = "NCCL's own cost model, with overheads fitted to published nccl-tests"

@@ -23,26 +23,21 @@ from ..core.equal_steps import TranslatedTrees
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
-from ..core.network_views import other_view
-from ..core.option_names import MSCCL_COLLECTIVES
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.schedule import Schedule, StepSchedule
-from ..core.topology import Topology
 from ..core.trees import Forest, TreeOrbits, TreePacking
-from ..core.units import UnitKind, parse
 from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.request import Request
 from ..harness.run import FinishedRun, run
-from ..instances.demand import with_demand
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from ..schedules.multirail import to_sends
 from ..schedules.simulate.pipeline import Pipeline, pipeline
 from ..schedules.verify import verify
 from .fastest_by_size import SAME, sizes_between
-from .inputs import Spec, load, seconds_or_none
+from .inputs import Spec, load, machine_and_collective, seconds_or_none, whole_size
 
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
@@ -220,34 +215,12 @@ def counts_of(chunks: str | Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def whole_size(text: str, option: str) -> int:
-    """Parse a size as an integer in bytes."""
-    with locate_errors(source=option):
-        size = parse(text, UnitKind.SIZE, allow_zero=False)
-        if size.denominator != 1:
-            raise InputError(f"{text!r} is not a whole number of bytes")
-    return int(size)
-
-
 def size_ends(first: str, last: str, *options: str) -> tuple[int, int]:
     """Parse the smallest and the largest size, given by one or two options."""
     low, high = (whole_size(text, option) for text, option in zip((first, last), options, strict=True))
     if low > high:
         raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source=options[0])
     return low, high
-
-
-def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
-    """Return a machine of nodes and links, and its only collective."""
-    posed = with_demand(instance, collective, None, None)
-    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
-    if not isinstance(posed.network, Topology):
-        raise InputError("is a bandwidth design; expected a network and a collective")
-    if posed.demand is None or posed.also:
-        raise InputError("expected one collective; --collective names it")
-    if posed.demand.collective is Collective.POINT_TO_POINT:
-        raise InputError(f"point_to_point; expected one of {', '.join(MSCCL_COLLECTIVES)}", source="--collective")
-    return posed, posed.demand.collective
 
 
 def choice_of(
