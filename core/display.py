@@ -33,7 +33,7 @@ class DisplayMixin:
 
 
 class AnswerMixin(DisplayMixin):
-    """Answer of a method, which a record holds by its name and its size, since it may have millions of sends."""
+    """Answer of a method; a record holds its name and size alone, since it may have millions of sends."""
 
     name_in_records: ClassVar[str]
 

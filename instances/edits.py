@@ -157,11 +157,11 @@ def _set_bandwidth(network: Topology, text: str) -> Topology:
         raise _no_link(pair)
     given_Bps = Fraction(0) if part is not None else parse(rate, UnitKind.RATE, allow_zero=False)
 
-    def changed(link: Link) -> Link:
+    def change_link(link: Link) -> Link:
         bandwidth_Bps = part * link.bandwidth_Bps if part is not None else given_Bps
         return replace(link, bandwidth_Bps=bandwidth_Bps, latency_s=link.latency_s if latency_s is None else latency_s)
 
-    links = tuple(changed(link) if {link.source, link.target} == ends else link for link in network.links)
+    links = tuple(change_link(link) if {link.source, link.target} == ends else link for link in network.links)
     if not is_linked:
         one, other = sorted(ends, key=network.node_index.__getitem__)
         new = (Link(a, b, given_Bps, latency_s or Fraction(0)) for a, b in ((one, other), (other, one)))

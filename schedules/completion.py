@@ -126,7 +126,7 @@ def mode_of(answer: object, routing: Routing) -> SimulationMode:
 
 
 def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[float, Floats] | None:
-    """Return last arrival and busy seconds of links by the edges of rank 0 alone, with congestion; None if that fails.
+    """Return last arrival and links' busy seconds from rank 0's edges, with congestion; None if that fails.
 
     The links of one generator have equal bandwidth and latency, which is checked, and each serves the same edges in the
     same order: those of its generator, by their steps. So all links of g carry the data of corresponding ranks (on the

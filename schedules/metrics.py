@@ -52,7 +52,7 @@ SIMULATED = 1e-9  #: Relative rounding errors of a simulated time.
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float | None = None, unit: str = "s"
 ) -> list[str]:
-    """Report if an answer is below its proved bound by more than a margin: 0 if exact, else that of simulated times."""
+    """Report an answer below its proved bound by more than a margin, which is 0 for exact times."""
     if margin is None:
         margin = 0.0 if isinstance(reached, Fraction) else SIMULATED
     if proved is None or reached >= proved * (1 - Fraction(margin)):

@@ -24,7 +24,7 @@ def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """Return the first edge to each rank in each tree of a block: -1 for the root, the edge count if unreached."""
+    """Return the first edge to each rank in each tree: -1 for the root, the edge count if unreached."""
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     tree = np.repeat(np.arange(end - begin), np.diff(packing.edge_offset[begin : end + 1]))
     edge = np.full((end - begin, ranks), len(packing.child), dtype=np.int64)

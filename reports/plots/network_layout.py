@@ -305,7 +305,7 @@ def arc_of(start: Floats, end: Floats, bend: float) -> Floats:
 
 
 def least_bend(start: Floats, end: Floats, bends: Sequence[float], others: Floats, clear: float) -> float:
-    """Return the first bend whose arc passes all other nodes at a distance, else the one that comes nearest to it."""
+    """Return the first bend whose arc keeps a distance from all other nodes, else the best one."""
 
     def room(bend: float) -> float:
         apart = arc_of(start, end, bend)[1:-1, None] - others

@@ -1,4 +1,4 @@
-"""Simulation hop by hop from a heap of events, compiled for many sends, and by levels or windows of time with arrays.
+"""Simulation of events from a heap, compiled for many sends, and with arrays by levels or windows of time.
 
 Sends of one chunk from one node at one level wait for the same arrivals, at one *gate*.
 
@@ -71,7 +71,7 @@ def start_sends(gates: Gates, came: Any, heap: Any, item: Any, in_order: bool) -
 
 @kernel
 def count_arrival(gate: int, time: Any, gates: Gates, came: Any, heap: Any, item: Any, in_order: bool) -> None:
-    """Count an arrival at a gate; queue the sends that it and later gates release, by time or by their order."""
+    """Count an arrival at a gate; queue the sends that gates release, by time or order."""
     while gate >= 0:
         gates.opens_s[gate] = time = max(time, gates.opens_s[gate])
         gates.missing[gate] -= 1
@@ -111,7 +111,7 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
 
 @kernel
 def _play(columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, varying: Any) -> None:
-    """Take hops from a heap by the time at which they ask for their link, or whole sends by their order."""
+    """Take hops from a heap by time of request, or whole sends by their order."""
     owner, offset, links, seconds, latency, pays = columns
     streaming, contended, hold_latency, while_receiving, adders, senders = how
     free, came, end, hop_start, hop_end = state

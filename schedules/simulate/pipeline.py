@@ -43,7 +43,7 @@ from .transfers import Transfers, transfers_of
 
 
 class Front(NamedTuple):
-    """The leaves of every tree that can be last for some flow time: none exceeds them in both links and latency."""
+    """Leaves that can be last at some flow time: none has both more links and more latency."""
 
     #: Trees that have edges, and the position of the first leaf of each; shape (trees,).
     tree: Ints
@@ -207,7 +207,7 @@ def simulate_shares(instance: Instance, packing: TreePacking, pieces: int, *, ho
 def _dedicate_links(
     transfers: Transfers, columns: Wires, plan: RateReservation, overhead_s: float
 ) -> tuple[Transfers, Wires]:
-    """Give every edge of a tree links of its own with the tree's rate; a chunk's overhead is like further bytes."""
+    """Give every edge of a tree links of its own with the tree's rate; overheads count as bytes."""
     sends, trees, links = transfers.sends, len(plan.chunks), len(columns)
     far = np.where(sends.reduce, sends.source, sends.target)
     edge = (sends.chunk % trees * 2 + sends.reduce) * (int(far.max(initial=0)) + 1) + far

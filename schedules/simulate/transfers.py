@@ -165,7 +165,7 @@ class Transfers:
 
 
 def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
-    """Return the sends of an answer in the order of its trace, piece by piece, and the bytes of every chunk."""
+    """Return the sends of an answer in the order of its trace, and the bytes of every chunk."""
     return columns_of(instance, write_out(answer, instance), pieces)[:2]
 
 
@@ -224,7 +224,7 @@ def columns_of(instance: Instance, answer: Whole, pieces: int | Ints = 1) -> tup
 
 
 def _rank_times(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
-    """Return the ranks of starts and ends, and the order of the starts; what ends at a start is in time for it."""
+    """Return ranks of starts and ends, and the starts' order; an end at a start is in time."""
     length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
     times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)

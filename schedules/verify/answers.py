@@ -1,4 +1,4 @@
-"""What the verifier does with every class of answers, and what it reports: violations and warnings with their places.
+"""Operations of the verifier by class of answer, and its findings: violations and warnings with their places.
 
 The operations on answers by class are implemented beside the checks of each class.
 """
@@ -118,7 +118,7 @@ class SendFindings(NamedTuple):
         self.findings.add(self.at(kind, text, send, link))
 
     def add_each(self, kind: str, found: Ints | Bools, text: str | Callable[[int], str]) -> bool:
-        """Add a violation for every send of an index or mask, with one text or its own; return whether there is one."""
+        """Add a violation for every send of an index or mask; return whether there is one."""
 
         def make(send: int) -> Violation:
             return self.at(kind, text if isinstance(text, str) else text(send), send)

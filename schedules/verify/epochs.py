@@ -141,7 +141,7 @@ def _check_links(
 
 
 def _distinct_hops(network: Network, schedule: Schedule, begin: Ints, end: Ints) -> Ints:
-    """Return the hops; to a switch with multicast, one for all sends of a chunk at the same times from a source."""
+    """Return the hops; sends of a chunk to a multicast switch at the same times are one."""
     sends, copies = schedule.sends, np.zeros(network.nodes, dtype=np.bool_)
     copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
     shared = np.flatnonzero(copies[network.link_target[sends.path_links]])

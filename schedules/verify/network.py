@@ -77,7 +77,7 @@ def network_of(instance: Instance) -> Network:
 
 
 def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, links: Ints) -> tuple[Bools, Ints]:
-    """Find paths that do not lead from source to target, each with the first link that does not fit, or its first."""
+    """Find paths that do not lead from source to target, each with a link that does not fit."""
     if len(links) == len(source):
         broken = (network.link_source[links] != source) | (network.link_target[links] != target) | (source == target)
         return broken, links

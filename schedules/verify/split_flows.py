@@ -106,7 +106,7 @@ class _Flows:
     limits: Mapping[int, float]  #: Room of all other nodes with a limit, in chunks.
 
     @cached_property
-    def stored(self) -> Stored:
+    def storage_changes(self) -> Stored:
         """Arrivals and departures at limited nodes, except a rank's own data and its needs."""
         sends, chunks = self.schedule.sends, self.schedule.chunks
         found: Stored = defaultdict(lambda: defaultdict(list))
@@ -120,7 +120,7 @@ class _Flows:
 
     def first_overfull(self, amounts: Floats, overload: float) -> tuple[int, int, float] | None:
         """Return the first overfull node for given amounts of sends, with index and content."""
-        for node, changes in self.stored.items():
+        for node, changes in self.storage_changes.items():
             now = 0.0
             for index in sorted(changes):
                 now += sum(sign * float(amounts[send]) for send, sign in changes[index])
@@ -185,7 +185,7 @@ class _Flows:
                 for send in mine:
                     for row in slots[offset[send] : offset[send + 1]]:
                         bounds[row] -= size[send] / room[row]
-        for node, changes in self.stored.items():
+        for node, changes in self.storage_changes.items():
             # A column for each index: the part of the limit that is kept from then on, which is what was kept and has
             # come and not left.
             for step, index in enumerate(sorted(changes)):
