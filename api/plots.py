@@ -1,4 +1,4 @@
-"""Plots of answers."""
+"""Plots of records, schedules and networks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from ..reports.plots.schedule_traffic import Traffic
     from ..schedules.files import ScheduleFile
 
-KINDS = PLOT_KINDS  #: Plots of a schedule.
-OF_TREES = ("trees", "network", "map")  #: Those of tree packings alone.
-PAGE = ("heatmap", "gantt")  #: Those that the interactive page has, all in one.
-SCHEDULES = (".json.gz", ".npz")  #: How names of files end that hold schedules and nothing else.
-_HEAD = 65536  #: Bytes of a file that tell what it is.
-_PARTS, _CELLS = 200, 20_000_000  #: Intervals of time for which utilization is shown; fewer where links are many.
+TREE_KINDS = ("trees", "network", "map")  #: Those of :data:`PLOT_KINDS` that only tree packings have.
+PAGE_KINDS = ("heatmap", "gantt")  #: Those that the interactive page shows, all in one.
+SCHEDULE_SUFFIXES = (".json.gz", ".npz")  #: How names end of files that can only be schedules.
+_HEAD_BYTES = 65536  #: Bytes at the start of a file that tell what it is.
+_INTERVALS, _CELLS = 200, 20_000_000  #: Most intervals in a plot of utilization, and most intervals times links.
 
 
 class Plot:
@@ -76,8 +75,8 @@ def plot_of_answer(
 
     if isinstance(answer, ChunkOrders):
         problem, answer = to_sends(problem, answer)
-    chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
-    known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
+    chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else PLOT_KINDS[0])
+    known = (*PLOT_KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if chosen not in known:
         raise InputError(f"there is no {chosen!r} of it{one_of(chosen, known)}", source="kind")
     simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
@@ -85,9 +84,9 @@ def plot_of_answer(
     def draw(form: str) -> bytes:
         if chosen in PLOTS or not isinstance(answer, Written):
             return get(chosen)([record], form)
-        read = ScheduleFile(problem, answer, certificate, {"model": record.model}, record.metrics.get("pieces"))
+        schedule = ScheduleFile(problem, answer, certificate, {"model": record.model}, record.metrics.get("pieces"))
         with keyword_names():
-            return draw_plot(read, chosen, simulated, form)
+            return draw_schedule(schedule, chosen, simulated, form)
 
     return Plot(draw)
 
@@ -127,10 +126,10 @@ def plot(
     trees = (tree,) if isinstance(tree, int) else tuple(tree)
     conditions = (where,) if isinstance(where, str) else tuple(where)
     of_schedule = {"--kind": kind, "--mode": mode, "--tree": trees or None, "--places": places}
-    if isinstance(name, Instance) or (not records and is_network(str(name))):
+    if isinstance(name, Instance) or (not records and names_network(str(name))):
         _refuse(of_schedule)
         made = _network_plot(name)
-    elif str(name).endswith((".json", *SCHEDULES)):
+    elif str(name).endswith((".json", *SCHEDULE_SUFFIXES)):
         if records:
             raise InputError("a schedule is drawn from its own file; expected no records", source=str(records[0]))
         if conditions or only:
@@ -183,15 +182,15 @@ def _refuse(given: Mapping[str, object]) -> None:
             raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
 
 
-def is_network(text: str) -> bool:
-    """Return True if a text names an instance, and neither a plot nor a schedule file."""
+def names_network(text: str) -> bool:
+    """Return True if a text names an instance, whose network is drawn, and neither a plot nor a schedule file."""
     from ..core.fabric import looks_like_fabric
     from ..instances.expression import is_expression
     from ..instances.generators import GENERATORS
     from ..instances.loader import shipped_instances
     from ..reports.plots import PLOTS
 
-    if text in PLOTS or text.endswith(SCHEDULES):
+    if text in PLOTS or text.endswith(SCHEDULE_SUFFIXES):
         return False
     if text.endswith(".json"):
         return Path(text).is_file() and not _begins_as_schedule(Path(text))
@@ -201,7 +200,7 @@ def is_network(text: str) -> bool:
 def _begins_as_schedule(path: Path) -> bool:
     """Return True if a file begins with the format name of schedules, or without a network."""
     with path.open("rb") as stream:
-        head = stream.read(_HEAD)
+        head = stream.read(_HEAD_BYTES)
     return b'"cwb-schedule' in head or b'"network"' not in head
 
 
@@ -232,25 +231,25 @@ def _schedule_plot(
     from ..core.trace import SimulationMode
     from ..schedules.files import read_schedule
 
-    if trees and kind not in OF_TREES:
-        raise InputError(f"only for --kind {', '.join(OF_TREES)}", source="--tree")
+    if trees and kind not in TREE_KINDS:
+        raise InputError(f"only for --kind {', '.join(TREE_KINDS)}", source="--tree")
     if places is not None and kind != "map":
         raise InputError("only for --kind map", source="--places")
-    if target is not None and target.suffix.lower() == ".html" and kind not in (None, *PAGE):
-        raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(target))
-    chosen = KINDS[0] if kind is None else check_name(kind, KINDS, "--kind")
+    if target is not None and target.suffix.lower() == ".html" and kind not in (None, *PAGE_KINDS):
+        raise InputError(f"the page shows {' and '.join(PAGE_KINDS)}; expected .svg, .pdf or .png", source=str(target))
+    chosen = PLOT_KINDS[0] if kind is None else check_name(kind, PLOT_KINDS, "--kind")
     simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
     coordinates = None if places is None else _read_places(Path(places))
 
     def draw(form: str) -> bytes:
         with locate_errors(source=str(file)), keyword_names():
-            return draw_plot(read, chosen, simulated, form, trees, coordinates)
+            return draw_schedule(schedule, chosen, simulated, form, trees, coordinates)
 
     made = Plot(draw, pages=True)
     if target is not None:
         made.format_of(target)
     with locate_errors(source=str(file)):
-        read = read_schedule(file)
+        schedule = read_schedule(file)
     return made
 
 
@@ -270,15 +269,15 @@ def _read_places(path: Path) -> dict[str, tuple[float, float]]:
     return found
 
 
-def draw_plot(
-    read: ScheduleFile,
+def draw_schedule(
+    schedule: ScheduleFile,
     kind: str,
     mode: SimulationMode | None,
     form: str,
     trees: tuple[int, ...] = (),
     places: dict[str, tuple[float, float]] | None = None,
 ) -> bytes:
-    """Draw one plot of a schedule, of :data:`KINDS`, or its page.
+    """Draw one plot of a schedule, of :data:`PLOT_KINDS`, or its page.
 
     Parameters
     ----------
@@ -294,61 +293,61 @@ def draw_plot(
     from ..schedules.simulate import utilization
     from ..schedules.verify.answers import write_out
 
-    instance, answer = read.instance, read.answer
-    if kind in OF_TREES:
+    instance, answer = schedule.instance, schedule.answer
+    if kind in TREE_KINDS:
         if not isinstance(answer := write_out(answer, instance), TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")
-        shown = (_title(instance, read), instance.topology, answer, trees)
+        shown = (_title(instance, schedule), instance.topology, answer, trees)
         if kind == "map":
             return draw_as(form, schedule_map.draw, *shown, places)
         return draw_as(form, schedule_trees.draw_trees if kind == "trees" else schedule_trees.draw_over_network, *shown)
     if kind == "heatmap" and form != "html":
-        return draw_as(form, schedule_traffic.draw_heatmap, _traffic(read, 1))
-    trace, pieces = _simulate_answer(read, mode)
-    traffic = _traffic(read, pieces)
+        return draw_as(form, schedule_traffic.draw_heatmap, _traffic(schedule, 1))
+    trace, pieces = _simulate_answer(schedule, mode)
+    traffic = _traffic(schedule, pieces)
     if form == "html":
-        proof, _ = proof_of(read, right=True, completion_s=trace.completion_s)
+        proof, _ = proof_of(schedule, right=True, completion_s=trace.completion_s)
         return html_page.page(traffic, trace, None if proof.bound_s is None else float(proof.bound_s))
     if kind == "gantt":
         return draw_as(form, schedule_time.draw_gantt, traffic, trace)
-    parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
+    parts = min(_INTERVALS, max(20, _CELLS // max(1, len(traffic.topology.links))))
     edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
     title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
     return draw_as(form, schedule_time.draw_utilization, title, edges, used)
 
 
-def _simulate_answer(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
+def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
     """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
     from ..core.trace import Routing
     from ..schedules.completion import completion_of, mode_of
     from ..schedules.simulate.run import simulate
 
-    instance, answer = read.instance, read.answer
-    pieces = read.pieces or completion_of(instance, answer).pieces or 1
+    instance, answer = schedule.instance, schedule.answer
+    pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
     own = Routing.FIXED  # pictures show the paths of the schedule
     return simulate(instance, answer, mode or mode_of(answer, own), pieces=pieces, routing=own), pieces
 
 
-def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
+def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:
     from ..core.schedule import StepSchedule
     from ..core.trees import TreePacking
     from ..reports.plots.schedule_traffic import Traffic
     from ..schedules.simulate.transfers import sends_of
     from ..schedules.verify.answers import write_out
 
-    instance, answer = read.instance, read.answer
+    instance, answer = schedule.instance, schedule.answer
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
     step = answer.step if isinstance(answer, StepSchedule) else None
     whole = write_out(answer, instance)
     root = whole.root[sends.chunk % len(whole.root)] if isinstance(whole, TreePacking) and len(whole.root) else None
-    return Traffic(_title(instance, read), instance.topology, sends, chunk_bytes, step, root)
+    return Traffic(_title(instance, schedule), instance.topology, sends, chunk_bytes, step, root)
 
 
-def _title(instance: Instance, read: ScheduleFile) -> str:
+def _title(instance: Instance, schedule: ScheduleFile) -> str:
     """Return the instance of a schedule and its method, if the file names one."""
     from ..reports.plots.schedule_traffic import bytes_unit
 
-    method = read.extra.get("model", read.extra.get("method"))
+    method = schedule.extra.get("model", schedule.extra.get("method"))
     words = [method] if isinstance(method, str) else []
     for demand in instance.collectives[:1]:
         unit, size = bytes_unit(float(demand.size_bytes))

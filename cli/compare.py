@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..harness.task import Task
 
 
-_NOT_RUN = ("error", "unsupported")  #: Statuses of runs that did not come about.
-_REASONS = 5  #: Reasons that the summary tells; the records have all.
+_NOT_RUN = ("error", "unsupported")  #: Statuses of runs that could not be done.
+_MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records have all.
 
 
 @click.command(cls=Command)
@@ -169,8 +169,8 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
         elif not task.known["instance_sha256"]:
             mark = "not loaded"
         echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
-    told = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
-    echo(f"{len(everything)} run{'s' * (len(everything) != 1)} planned{told}", err=True)
+    noted = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
+    echo(f"{len(everything)} run{'s' * (len(everything) != 1)} planned{noted}", err=True)
     return ExitStatus.BAD_INPUT if counts["wrong"] else ExitStatus.OK
 
 
@@ -189,9 +189,9 @@ def summary(comparison: SuiteResult, ledger: Path) -> str:
     if wrong := sum(record.verified is False for record in records):
         lines.append(f"{wrong} answers failed verification")
     reasons = Counter(f"{record.status}: {record.message}" for record in records if record.status in _NOT_RUN)
-    lines += [f"{count} x {reason}" for reason, count in reasons.most_common(_REASONS)]
-    if len(reasons) > _REASONS:
-        lines.append(f"and {len(reasons) - _REASONS} other reasons")
+    lines += [f"{count} x {reason}" for reason, count in reasons.most_common(_MAX_REASONS)]
+    if len(reasons) > _MAX_REASONS:
+        lines.append(f"and {len(reasons) - _MAX_REASONS} other reasons")
     if comparison.interrupted:
         kept = len(records) + comparison.skipped + comparison.others
         lines.append(
@@ -217,7 +217,7 @@ Watch = Callable[["ComparisonProgress"], None]
 
 @contextmanager
 def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
-    """Yield a function that prints a line per record and one that displays the tally.
+    """Yield two functions: one prints a line per record, the other displays the tally of runs.
 
     On a terminal, the tally is a bar below the lines; elsewhere, each line ends with it.
     """

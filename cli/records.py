@@ -105,13 +105,13 @@ def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits
     cwb plot my-topology.json
     cwb plot "h100(4)" --without-link box0.gpu0:ib0 -o h100.svg
     """
-    from ..api.plots import SCHEDULES, is_network, path_beside
+    from ..api.plots import SCHEDULE_SUFFIXES, names_network, path_beside
     from ..api.plots import plot as draw
     from ..reports.plots import PLOTS, get, plot_format
 
     if name is None:
         raise InputError(f"NAME: missing; expected one of {', '.join(PLOTS)}, a schedule file or a network")
-    of_network, of_schedule = not records and is_network(name), name.endswith((".json", *SCHEDULES))
+    of_network, of_schedule = not records and names_network(name), name.endswith((".json", *SCHEDULE_SUFFIXES))
     if edits and not of_network:
         raise InputError("only for the plot of a network", source=edits[0][0])
     if not of_network and not of_schedule:

@@ -1,4 +1,4 @@
-"""Two views of a network: a fabric of dimensions, and links between nodes."""
+"""Two views of a network, and conversions between them: a fabric of dimensions, and links between nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Supporter(Protocol):
 
 
 def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
-    """Wrap a ``supports`` function: texts of plug-ins become refusals, and refusals of messages name the collective."""
+    """Wrap a ``supports`` function: its texts become refusals, which name a collective that is posed as messages."""
 
     @wraps(supports)
     def refusal(instance: Instance) -> Refusal | None:

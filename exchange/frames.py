@@ -1,7 +1,7 @@
 """Networks and schedules as DataFrames of pandas, with units in the names of columns, and as graphs of networkx.
 
 Rates and times in graphs are exact numbers. A number that is not whole is a float if the float's decimal text equals
-it, and a :class:`~fractions.Fraction` otherwise; reading restores the same number.
+it, and a :class:`~fractions.Fraction` otherwise; reading the graph restores the same number.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
     sends, sizes, _ = _send_columns(answer, instance)
     _check_network(sends, instance)
     links = len(instance.topology.links) if instance else 0
-    number = np.bincount(sends.path_links, minlength=links)
+    counts = np.bincount(sends.path_links, minlength=links)
     load = np.bincount(sends.path_links, np.repeat(sizes, sends.hops), links)
     if instance is None:
-        return pd.DataFrame({"link": np.arange(len(number)), "sends": number, "load_bytes": load})
-    table = links_frame(instance.topology).assign(sends=number, load_bytes=load)
+        return pd.DataFrame({"link": np.arange(len(counts)), "sends": counts, "load_bytes": load})
+    table = links_frame(instance.topology).assign(sends=counts, load_bytes=load)
     done = completion_if_any(instance, answer)
     busy_s = load / wires(instance.topology).bandwidth_Bps
     return table.assign(busy_s=busy_s, utilization=busy_s / (done.seconds or np.nan))
@@ -128,10 +128,10 @@ def network_graph(topology: Topology, name: str) -> Any:
         else:
             fields["rank"] = ranks[index]
         if node.buffer_bytes is not None:
-            fields["buffer_bytes"] = number(node.buffer_bytes)
+            fields["buffer_bytes"] = plain_number(node.buffer_bytes)
         graph.add_node(node.name, **fields)
     for index, link in enumerate(topology.links):
-        rate, time = number(link.bandwidth_Bps), number(link.latency_s)
+        rate, time = plain_number(link.bandwidth_Bps), plain_number(link.latency_s)
         graph.add_edge(link.source, link.target, index, link=index, bandwidth_Bps=rate, latency_s=time)
     return graph
 
@@ -159,7 +159,7 @@ def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
     return graph
 
 
-def number(value: Fraction) -> int | float | Fraction:
+def plain_number(value: Fraction) -> int | float | Fraction:
     """Convert a fraction to an equal int or float, if there is one; a float counts as its decimal text."""
     if value.denominator == 1:
         return value.numerator

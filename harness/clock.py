@@ -18,11 +18,11 @@ ALLOWANCE = Allowance(3.0)  #: Seconds of the processor that loops may take unco
 
 
 class WallClock:
-    """Wall clock that measures phases, and the time until a run should end (None for no limit)."""
+    """Wall clock that can be stopped; measures phases, and the time until a run should end (None for no limit)."""
 
     def __init__(self, time_limit_s: float | None = None) -> None:
-        self._apart_s = self._apart_cpu_s = 0.0
-        self._stands_at: float | None = None
+        self._excluded_s = self._excluded_cpu_s = 0.0
+        self._stopped_at: float | None = None
         self._start = self._now()
         self.limit_s = time_limit_s
         self._reserved_s = 0.0
@@ -30,11 +30,11 @@ class WallClock:
         self.broken_in: str | None = None  #: The first phase that an exception has ended.
 
     def _now(self) -> float:
-        return (time.perf_counter() if self._stands_at is None else self._stands_at) - self._apart_s
+        return (time.perf_counter() if self._stopped_at is None else self._stopped_at) - self._excluded_s
 
     def cpu_s(self) -> float:
         """Return the processor seconds, without phases timed apart."""
-        return time.process_time() - self._apart_cpu_s
+        return time.process_time() - self._excluded_cpu_s
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
@@ -53,14 +53,14 @@ class WallClock:
     def apart(self, name: str) -> Iterator[None]:
         """Time a phase while the clock stands still: it counts toward no other phase, limit or total."""
         start, used = time.perf_counter(), time.process_time()
-        self._stands_at = start
+        self._stopped_at = start
         try:
             yield
         finally:
             seconds = time.perf_counter() - start
-            self._apart_s += seconds
-            self._stands_at = None
-            self._apart_cpu_s += time.process_time() - used
+            self._excluded_s += seconds
+            self._stopped_at = None
+            self._excluded_cpu_s += time.process_time() - used
             self._phases[name] = self._phases.get(name, 0.0) + seconds
 
     def elapsed_s(self) -> float:
@@ -72,7 +72,7 @@ class WallClock:
         return None if self.limit_s is None else max(0.0, self.limit_s - self._reserved_s - self.elapsed_s())
 
     def reserve_seconds(self, seconds: float) -> float | None:
-        """Reserve at least some seconds for later phases; return the remaining ones, reserved included."""
+        """Reserve at least some seconds for later phases; return those left to the limit, reserved ones included."""
         self._reserved_s = max(self._reserved_s, seconds)
         return None if self.limit_s is None else max(0.0, self.limit_s - self.elapsed_s())
 
@@ -91,14 +91,14 @@ def time_compiling_apart(instance: Instance, clock: WallClock, listener: Listene
 
     Small instances start with interpreted loops. Compiled code is cached on disk, once per version of the code.
     """
-    told = False
+    notified = False
 
     @contextmanager
     def apart() -> Iterator[None]:
-        nonlocal told
-        if not told:
+        nonlocal notified
+        if not notified:
             listener.progress("compiling loops, which takes some seconds once; 'cwb warm' does it ahead")
-        told = True
+        notified = True
         listener.compiling(True)
         try:
             with clock.apart("compile"):

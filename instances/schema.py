@@ -48,8 +48,8 @@ Weight = Annotated[float, Field(ge=1e-12, le=1e12, strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-def _shape(value: object) -> str:
-    """Distinguish the alternatives of a field by JSON type, so that errors describe the intended one."""
+def _tag_of(value: object) -> str:
+    """Return the tag of the alternative that a value's JSON type names, so that errors describe the intended one."""
     if isinstance(value, dict):
         return "<graph>" if "nodes" in value or "links" in value else "<object>"
     return "<list>" if isinstance(value, list) else "<scalar>"
@@ -64,7 +64,7 @@ def _size_or_sizes(value: object) -> str:
 
 
 def _named_collective(*, sized: bool) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the validator of a collective with one size, or with ``sizes``, and its schema: those of the package."""
+    """Return validator and schema of the name of a built-in collective that has one size, or ``sizes`` if ``sized``."""
     names = [name for name in BUILT_IN if (collective_named(name).sized_by is not None) is sized]
 
     def validate(name: object) -> Collective:
@@ -133,8 +133,8 @@ class TopologyFile(Strict):
     links: list[LinkFile] = Field(fail_fast=True, max_length=MAX_LINKS)
 
 
-class _Group(Strict):
-    """Chunks and ranks of a collective."""
+class _DemandFields(Strict):
+    """Fields of any demand: chunks and ranks of a collective."""
 
     chunks: PositiveInt = 1
     ranks: list[Count] | None = Field(
@@ -142,14 +142,14 @@ class _Group(Strict):
     )
 
 
-class DemandFile(_Group):
+class DemandFile(_DemandFields):
     """The collective to schedule."""
 
     kind: Annotated[Collective, *_named_collective(sized=False)]
     size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
 
 
-class SizedDemandFile(_Group):
+class SizedDemandFile(_DemandFields):
     """A collective with a size for every rank or ordered pair of ranks."""
 
     kind: Annotated[Collective, *_named_collective(sized=True)]
@@ -158,7 +158,7 @@ class SizedDemandFile(_Group):
             Annotated[
                 Annotated[Size, Tag("<scalar>")]
                 | Annotated[list[Size], Field(fail_fast=True, max_length=MAX_NODES), Tag("<list>")],
-                Discriminator(_shape),
+                Discriminator(_tag_of),
             ]
         ],
         Field(fail_fast=True, max_length=MAX_NODES),
@@ -243,7 +243,7 @@ class WorkloadFile(Strict):
 GroupFile = Annotated[
     Annotated[PositiveInt, Tag("<scalar>")]
     | Annotated[list[PositiveInt], Field(max_length=MAX_DIMENSIONS), Tag("<list>")],
-    Discriminator(_shape),
+    Discriminator(_tag_of),
 ]
 
 
@@ -325,7 +325,7 @@ class ExpertsFile(Strict):
             Field(fail_fast=True, min_length=1, max_length=MAX_LAYERS),
             Tag("<list>"),
         ],
-        Discriminator(_shape),
+        Discriminator(_tag_of),
     ] = Field(
         description="For every layer the load of each expert; or the path of a CSV file with a row for every layer.",
         examples=[[[90, 132, 40, 61]], "loads.csv"],
@@ -354,7 +354,7 @@ class InstanceFile(Strict):
         Annotated[Name, Tag("<scalar>")]
         | Annotated[FabricFile, Tag("<object>")]
         | Annotated[TopologyFile, Tag("<graph>")],
-        Discriminator(_shape),
+        Discriminator(_tag_of),
     ] = Field(
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
@@ -370,7 +370,7 @@ class InstanceFile(Strict):
         json_schema_extra={"default": "0 s"},
     )
     reduce_rate: (
-        Annotated[Annotated[Rate, Tag("<scalar>")] | Annotated[ReduceRateFile, Tag("<object>")], Discriminator(_shape)]
+        Annotated[Annotated[Rate, Tag("<scalar>")] | Annotated[ReduceRateFile, Tag("<object>")], Discriminator(_tag_of)]
         | None
     ) = Field(
         None,
@@ -390,7 +390,7 @@ class InstanceFile(Strict):
         Annotated[
             Annotated[Literal["table-4.1"], Tag("<scalar>")]
             | Annotated[dict[Name, PricesFile], Field(max_length=100), Tag("<object>")],
-            Discriminator(_shape),
+            Discriminator(_tag_of),
         ]
         | None
     ) = Field(None, description="Prices per tier; 'table-4.1' are the dissertation's.")
@@ -404,13 +404,13 @@ FORMATS: Mapping[str, type[BaseModel]] = {"instance": InstanceFile, "workload": 
 
 def schema_text(name: str) -> str:
     """Write the JSON Schema of a format, a key of :data:`FORMATS`, with sorted keys and a final newline."""
-    schema = FORMATS[name].model_json_schema(by_alias=True, schema_generator=_Generator)
+    schema = FORMATS[name].model_json_schema(by_alias=True, schema_generator=_SchemaGenerator)
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
     return json.dumps(dialect | schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-class _Generator(GenerateJsonSchema):
-    """Leaves out what says nothing: titles that repeat the field's name, and what is in a default by default."""
+class _SchemaGenerator(GenerateJsonSchema):
+    """Generator of schemas without titles that repeat names, and without defaults within defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Set no titles."""

@@ -19,7 +19,7 @@ from ..core.budget import Budget
 from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination
 from .base import COEFFICIENTS, COSTS, DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter
-from .options import KNOWN, known_solver
+from .options import KNOWN_SOLVERS, known_solver
 
 if TYPE_CHECKING:
     from .compiled_model import CompiledLinearModel
@@ -185,7 +185,7 @@ class PyomoSolver(Adapter):
 
 def pyomo_solver_names() -> tuple[str, ...]:
     """Return names ``pyomo:NAME`` of known solvers whose programs are on the path; imports and starts nothing."""
-    return tuple(PREFIX + name for name, known in KNOWN.items() if shutil.which(known.program))
+    return tuple(PREFIX + name for name, known in KNOWN_SOLVERS.items() if shutil.which(known.program))
 
 
 #: Pyomo's interception of its log, which is on while a solver is asked for, is not for several threads.

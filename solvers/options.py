@@ -1,6 +1,6 @@
 """Options by the solvers' own names: types, ranges and error messages; and the solvers' infinity.
 
-Of a solver that Pyomo drives, :data:`KNOWN` has what is known beyond Pyomo's own.
+:data:`KNOWN_SOLVERS` has what Pyomo itself does not tell of solvers that it drives.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _BOOLS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0"
 
 @dataclass(frozen=True)
 class NativeOption:
-    """One option of a solver. ``letters`` are the values of a single-letter option; empty for any other text."""
+    """One option of a solver; ``letters`` are the values of a single-letter option, empty for any other text."""
 
     kind: type
     lower: float = -inf
     upper: float = inf
     letters: str = ""
-    words: str = ""
+    description: str = ""
 
     @property
     def allowed_values(self) -> str:
@@ -52,7 +52,7 @@ class NativeOption:
         if self.kind is bool:
             return "true or false"
         if self.kind is str:
-            return f"one of {', '.join(self.letters)}" if self.letters else self.words or "text"
+            return f"one of {', '.join(self.letters)}" if self.letters else self.description or "text"
         number = "a whole number" if self.kind is int else "a number"
         return f"{number} from {self.lower:g} to {self.upper:g}"
 
@@ -85,9 +85,9 @@ def read_options(text: str) -> dict[str, NativeOption]:
         kind, inside = _KINDS[entry["kind"]], (entry["range"] or "")[1:-1]
         if kind in (int, float) and inside:
             lower, upper = map(float, inside.split(","))
-            found[entry["name"]] = NativeOption(kind, lower, upper, words=entry["words"])
+            found[entry["name"]] = NativeOption(kind, lower, upper, description=entry["words"])
         else:
-            found[entry["name"]] = NativeOption(kind, letters=inside if kind is str else "", words=entry["words"])
+            found[entry["name"]] = NativeOption(kind, letters=inside if kind is str else "", description=entry["words"])
     return found
 
 
@@ -173,7 +173,7 @@ _GLPK_OPTIONS = """
 """
 
 #: By the name in Pyomo's ``SolverFactory``.
-KNOWN: Mapping[str, KnownSolver] = {
+KNOWN_SOLVERS: Mapping[str, KnownSolver] = {
     "cbc": KnownSolver(
         program="cbc",
         gap="ratioGap",
@@ -194,4 +194,4 @@ KNOWN: Mapping[str, KnownSolver] = {
 
 def known_solver(name: str) -> KnownSolver:
     """Return the known properties of a solver; empty ones for most."""
-    return KNOWN.get(name, KnownSolver())
+    return KNOWN_SOLVERS.get(name, KnownSolver())

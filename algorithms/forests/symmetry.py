@@ -5,8 +5,8 @@ removed, the nodes that they joined have edges among them: the connected compone
 Equal groups are aligned by colour refinement: two nodes get the same position only if the groups' capacities agree,
 node by node.
 
-A pattern assigns all capacity of a switch to pairs of its ports at once. It keeps boxes connected and trees low,
-and is only a proposal, accepted if the network without the switch still serves every sink (:mod:`.splitting`).
+A pattern replaces a switch by edges: it assigns all capacity to pairs of ports at once. It keeps boxes connected and
+trees low. It is only a proposal, accepted if these edges still serve every sink (:mod:`.splitting`).
 Ports lie on a circle, group by group; incoming capacity is paired with outgoing capacity a rotation further on.
 With a rotation of at least the largest group and at most the rest, no pair is within a group; with several
 rotations, every port reaches the port at its own position in all other groups.
@@ -32,7 +32,7 @@ class Groups:
     """Groups of nodes with corresponding positions."""
 
     group: Ints  #: (nodes,) group of every node; -1 for nodes in none
-    position: Ints
+    position: Ints  #: (nodes,) place of every node in its group; nodes with equal positions correspond to each other
     family: Ints  #: (groups,) groups of the same family are equal, position by position
 
 
@@ -80,7 +80,7 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
         np.add.at(outside[:, :, column], (where[group[end[edge]]], position[end[edge]]), small[edge])
     pending = np.arange(len(alike))
     for attempt in range(_TRIES):
-        order = _discrete(weight[pending], outside[pending], attempt)
+        order = _order_by_colours(weight[pending], outside[pending], attempt)
         rows = np.arange(len(pending))[:, None]
         sorted_weight = weight[pending][rows[:, :, None], order[:, :, None], order[:, None, :]]
         sorted_outside = outside[pending][rows, order]
@@ -95,7 +95,7 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
             return
 
 
-def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
+def _order_by_colours(weight: Ints, outside: Ints, attempt: int) -> Ints:
     """Order the nodes of every group by colours refined until all differ; shape (groups, size)."""
     groups, size, _ = weight.shape
     colour = scramble(outside[:, :, 0].astype(np.uint64) * MIX_OUT + outside[:, :, 1].astype(np.uint64) * MIX_IN)
@@ -162,7 +162,7 @@ class Pairs:
 
 
 def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
-    """Pair the capacity of all ports, but excess towards upper switches; None if the mode does not apply to them."""
+    """Pair the capacity of all ports, except surplus towards upper switches; None if the mode does not apply."""
     if not ports.up.any() or ports.up.all():
         return _pair_around_circle(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
     if mode == 2:
@@ -174,12 +174,12 @@ def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
     node, capacity, group, position = (c[down] for c in (ports.node, ports.capacity, ports.group, ports.position))
     above, room = ports.node[ports.up], ports.capacity[ports.up]
     through = min(sum(capacity.tolist()), sum(room.tolist()))
-    share, taken = _part(capacity, through), _part(room, through)
+    share, taken = _proportional_shares(capacity, through), _proportional_shares(room, through)
     if mode == 1 and len(set(room.tolist())) > 1:
         return None
     laid = np.lexsort((group, position))
-    climb = _runs if mode == 0 else _spread_ports
-    upwards = climb(node[laid], share[laid], above, taken)
+    pair_upwards = _pair_in_runs if mode == 0 else _pair_evenly
+    upwards = pair_upwards(node[laid], share[laid], above, taken)
     parts = [upwards, Pairs(upwards.target, upwards.source, upwards.amount)]
     left = capacity > share
     if left.any():
@@ -188,7 +188,7 @@ def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
 
 
 def _pair_around_circle(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int | None = None) -> Pairs:
-    """Pair ports around the circle, in one slice with its own rotation per other group."""
+    """Pair ports around the circle, in ``most`` slices or one per other group, each with its own rotation."""
     if len(set(group.tolist())) == 1:
         group = np.arange(len(node))
     order = np.lexsort((position, group))
@@ -209,22 +209,22 @@ def _pair_around_circle(node: Ints, capacity: Exact, group: Ints, position: Ints
 def _pair_by_rotation(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
     """Pair the capacity at every place of a circle with the capacity a turn further on."""
     ends = np.cumsum(amount)
-    begin, cuts = _pieces(ends, (ends - turn) % total)  # the last one ends the whole circle
+    begin, cuts = _intervals(ends, (ends - turn) % total)  # the last one ends the whole circle
     source = np.searchsorted(ends, begin, side="right")
     target = np.searchsorted(ends, (begin + turn) % total, side="right")
     return Pairs(node[source], node[target], cuts - begin)
 
 
-def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
-    """Pair ports below with those above, each in one contiguous run."""
+def _pair_in_runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+    """Pair ports below with those above, each with a contiguous run of the others."""
     below_ends, above_ends = np.cumsum(share), np.cumsum(taken)
-    begin, cuts = _pieces(below_ends, above_ends)
+    begin, cuts = _intervals(below_ends, above_ends)
     source = np.searchsorted(below_ends, begin, side="right")
     target = np.searchsorted(above_ends, begin, side="right")
     return Pairs(node[source], above[target], cuts - begin)
 
 
-def _spread_ports(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+def _pair_evenly(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     """Spread every port below over all above, as evenly as whole units allow."""
     count, lane, ends = len(above), np.arange(len(above)), np.cumsum(share)
     begin = ends - share
@@ -234,7 +234,7 @@ def _spread_ports(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     return Pairs(node[row], above[column], amount[row, column])
 
 
-def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
+def _intervals(*ends: Exact) -> tuple[Exact, Exact]:
     """Return begin and end of the intervals between 0 and all of these ends."""
     cuts = np.sort(np.concatenate(ends))
     length = np.diff(cuts, prepend=cuts[:1] * 0)
@@ -242,8 +242,8 @@ def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
     return cuts - length, cuts
 
 
-def _part(capacity: Exact, through: int) -> Exact:
-    """Return every port's share of a part, with sums over runs of ports exact to a unit."""
+def _proportional_shares(capacity: Exact, through: int) -> Exact:
+    """Divide an amount over ports in proportion to capacity, with sums over runs of ports exact to a unit."""
     ends = np.cumsum(capacity)
     whole = int(ends[-1])
     exact = np.array([int(end) * through // whole for end in ends.tolist()], dtype=capacity.dtype)

@@ -142,31 +142,32 @@ def _reverse_paths(offset: Ints, links: Ints, topology: Topology | None) -> Ints
     return back if topology is None else reverse_links(topology)[back]
 
 
-def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
+def reduce_then_broadcast(in_trees: TreePacking, out_trees: TreePacking) -> TreePacking:
     """Combine in-trees and out-trees of the same data into in-out trees, which reduce and then broadcast.
 
     Trees are paired root by root, in their order; if the trees of a root carry different parts in the two packings,
     both are cut at the ends of either, so that each part of the data has one tree to the root and one from it. The
     result is sorted by root. Raise Unsupported if the parts have no common unit that 64 bits can count.
     """
-    if back.kind is not TreeKind.IN or out.kind is not TreeKind.OUT:
+    if in_trees.kind is not TreeKind.IN or out_trees.kind is not TreeKind.OUT:
         raise InputError("expected in-trees and out-trees", place="trees.kind")
-    scale = lcm(back.unit_bytes.denominator, out.unit_bytes.denominator)
-    unit = Fraction(gcd(int(back.unit_bytes * scale), int(out.unit_bytes * scale)), scale)
-    if _data_of_roots(back, unit) != _data_of_roots(out, unit):
+    scale = lcm(in_trees.unit_bytes.denominator, out_trees.unit_bytes.denominator)
+    unit = Fraction(gcd(int(in_trees.unit_bytes * scale), int(out_trees.unit_bytes * scale)), scale)
+    if _data_of_roots(in_trees, unit) != _data_of_roots(out_trees, unit):
         raise InputError("a root has different data in the two packings", place="trees.units")
-    orders = [np.argsort(packing.root, kind="stable") for packing in (back, out)]
-    ends = [list(accumulate(_units(packing, unit, order))) for packing, order in zip((back, out), orders, strict=True)]
+    both = in_trees, out_trees
+    orders = [np.argsort(packing.root, kind="stable") for packing in both]
+    ends = [list(accumulate(_units(packing, unit, order))) for packing, order in zip(both, orders, strict=True)]
     cuts = sorted({*ends[0], *ends[1]})
     parts = [end - begin for begin, end in pairwise([0, *cuts])]
     if max(parts, default=0) >= 2**63:
         raise Unsupported("the two halves divide the data so differently that 64 bits cannot count the common parts")
     units = np.array(parts, dtype=np.int64)
-    there, away = (
+    reduction, broadcast = (
         _select_trees(packing, order[[bisect_left(end, cut) for cut in cuts]], units, unit)
-        for packing, order, end in zip((back, out), orders, ends, strict=True)
+        for packing, order, end in zip(both, orders, ends, strict=True)
     )
-    return replace(away, kind=TreeKind.BOTH, reduction=there)
+    return replace(broadcast, kind=TreeKind.BOTH, reduction=reduction)
 
 
 def drop_idle_switches(packing: TreePacking, ranks: int) -> TreePacking:
@@ -204,7 +205,7 @@ def _select_trees(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction
 
 
 def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
-    """Concatenate spans of entries; return the entries and the offset of each span."""
+    """Return the entries of some spans, one span after the other, and the offsets of these spans."""
     count = offset[which + 1] - offset[which]
     return ranges(offset[which], count), offsets(count)
 

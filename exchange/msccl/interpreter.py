@@ -285,14 +285,14 @@ class _Machine:
         if address is None:
             return values.contribution(gpu, -1)
         place = block.done * UNITS + unit
-        self.races.reads(gpu, address, Access(block.actor, place, 0), place + 1)
+        self.races.note_read(gpu, address, Access(block.actor, place, 0), place + 1)
         found = self.run.memory[gpu].get(address)
         return self.run.first_read(gpu, address, gpu, block.text) if found is None else found
 
     def _store(self, block: _RunningBlock, unit: int, address: int | None, value: int) -> None:
         if address is not None:
             place = block.done * UNITS + unit
-            self.races.writes(block.gpu, address, Access(block.actor, place, 0), place + 1)
+            self.races.note_write(block.gpu, address, Access(block.actor, place, 0), place + 1)
             self.run.memory[block.gpu][address] = value
 
     def _access_text(self, access: Access) -> str:

@@ -1,9 +1,9 @@
-"""Happens-before order over signals, packets, semaphores, barriers and calls, and races: accesses without it.
+"""Happens-before order of the events of MSCCL and MSCCL++ programs, and races: accesses that it leaves unordered.
 
-An *actor* is a thread block, the queue of a port channel, or the host of a GPU, which begins calls; it has *events* in
-order. An event is a number. Every event has *sources*: for other actors, how many events have ended for certain when it
-has ended. Whether one event has always ended before another one begins is searched backward over sources, the latest
-first; results are kept, since they remain valid.
+An *actor* is a thread block, the queue of a port channel, or the host of a GPU, which begins calls. Its *events*, such
+as instructions, are numbered in order. Signals, packets, semaphores and barriers give an event *sources*: for other
+actors, how many of their events have certainly ended when it has ended. Whether an event has always ended before
+another one begins is searched backward over sources, the latest first; results are kept, since they remain valid.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import NamedTuple
 
 from .findings import Findings, Note
 
-SEARCHED = 64  #: Sources that all searches together may look at, for each event.
-ENOUGH = 32  #: Races beyond which no more are looked for.
+SEARCHED_PER_EVENT = 64  #: Search steps that every addition of sources grants to all searches together.
+MAX_RACES = 32  #: After more races than these, no others are looked for.
 
 
 class Access(NamedTuple):
-    """A unit of an event that reads or writes: actor, event, and the number of the unit in it."""
+    """A read or write of one unit of data by an event, with the unit's number in it."""
 
     actor: int
     event: int
     unit: int
 
 
-Part = Access  #: A part of an event that has ended: that with a packet.
+Part = Access  #: An ended unit of an event: such as one whose packet has been received.
 
 
 class Source(NamedTuple):
-    """Ended events of an actor, perhaps a part of the next one, without memory order."""
+    """Number of an actor's ended events, and an ended part of the next; ``relaxed`` promises no earlier writes."""
 
     actor: int
     events: int
@@ -40,7 +40,7 @@ class Source(NamedTuple):
 
 
 class Order:
-    """Sources of events, and searches for order."""
+    """Happens-before order: sources of events, and searches over them."""
 
     def __init__(self, count: int) -> None:
         self.events: list[list[int]] = [[] for _ in range(count)]  # those that have sources, in order
@@ -51,7 +51,7 @@ class Order:
 
     def add(self, actor: int, event: int, *sources: Source) -> None:
         """Add sources of an event, the events of an actor in order."""
-        self.budget += SEARCHED
+        self.budget += SEARCHED_PER_EVENT
         events = self.events[actor]
         if events and events[-1] == event:
             self.sources[actor][event] += sources
@@ -59,8 +59,8 @@ class Order:
             self.sources[actor][event] = [*sources]
             events.append(event)
 
-    def before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
-        """Return whether an access has always ended when another one begins; None if the search was aborted.
+    def ends_before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
+        """Return True if an access has always ended when another one begins; None if the search was aborted.
 
         The sources of the second one have been added; ``start`` events of its actor have ended for certain when it
         begins. With ``relaxed``, signals without a promise on earlier writes count.
@@ -73,13 +73,13 @@ class Order:
         return self._search(first, start, second, relaxed=relaxed)
 
     def _search(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
-        """Go backward from the second access until the first one is reached."""
+        """Search backward over sources, from the second access until the first one is reached."""
         reached: dict[int, int] = {}
         parts: set[Part] = set()
         rest: deque[tuple[int, int, int]] = deque()
 
         def reach(waiting: list[Source]) -> None:
-            """Take in events and parts that have ended, and what of them is to be looked at."""
+            """Add ended events and parts to those reached; queue the events whose sources are not searched yet."""
             while waiting:
                 source = waiting.pop()
                 if source.relaxed and not relaxed:
@@ -114,7 +114,7 @@ class Order:
 
 
 class Races:
-    """Detector of accesses to the same memory, one of which writes, that nothing puts in order."""
+    """Detector of races: accesses to the same memory, at least one a write, that nothing puts in order."""
 
     def __init__(
         self, gpus: int, order: Order, findings: Findings, place: Callable[[Access], str], call: Callable[[Access], int]
@@ -123,41 +123,41 @@ class Races:
         self.written: list[dict[int, Access]] = [{} for _ in range(gpus)]
         self.read: list[dict[int, list[Access]]] = [{} for _ in range(gpus)]
 
-    def reads(self, gpu: int, address: int, access: Access, start: int) -> None:
-        """Note that an access reads; what began it has so many events before."""
+    def note_read(self, gpu: int, address: int, access: Access, start: int) -> None:
+        """Check a read against the last write; ``start`` events of its actor have ended when it begins."""
         before = self.written[gpu].get(address)
         if before is not None and (before.actor != access.actor or before.event >= start):
-            self.after(before, start, access, written=True)
+            self.check_order(before, start, access, written=True)
         since = self.read[gpu].setdefault(address, [])
         if since and since[-1].actor == access.actor:
             since[-1] = access
         else:
             since.append(access)
 
-    def writes(self, gpu: int, address: int, access: Access, start: int) -> None:
-        """Note that an access writes."""
+    def note_write(self, gpu: int, address: int, access: Access, start: int) -> None:
+        """Check a write against the last write and the reads since."""
         before = self.written[gpu].get(address)
         if before is not None and (before.actor != access.actor or before.event >= start):
-            self.after(before, start, access, written=True)
+            self.check_order(before, start, access, written=True)
         for other in self.read[gpu].pop(address, ()):
-            self.after(other, start, access, written=False)
+            self.check_order(other, start, access, written=False)
         self.written[gpu][address] = access
 
     def forget(self, gpu: int, address: int) -> list[tuple[Access, bool]]:
-        """Forget what was done with memory, and give it: accesses, and whether they wrote."""
+        """Forget the accesses to an address; return them, each with whether it wrote."""
         written = self.written[gpu].pop(address, None)
         found = [(one, False) for one in self.read[gpu].pop(address, ())]
         return found if written is None else [(written, True), *found]
 
-    def after(self, first: Access, start: int, second: Access, *, written: bool) -> None:
-        """Report that two accesses are in no order, if they are in none."""
-        if (first.actor == second.actor and first.event < start) or self.findings.counts.get("race", 0) > ENOUGH:
+    def check_order(self, first: Access, start: int, second: Access, *, written: bool) -> None:
+        """Report a race unless the first access, a write if ``written``, has always ended before the second."""
+        if (first.actor == second.actor and first.event < start) or self.findings.counts.get("race", 0) > MAX_RACES:
             return
-        found = self.order.before(first, start, second, relaxed=not written)
+        found = self.order.ends_before(first, start, second, relaxed=not written)
         if found:
             return
         what = "written" if written else "read"
-        if written and self.order.before(first, start, second, relaxed=True):
+        if written and self.order.ends_before(first, start, second, relaxed=True):
             if self.call(first) < self.call(second):
                 return  # what a call has written is there when it has ended
             text = f"uses memory that is written by {self.place(first)}, and only relaxed signals are between them"

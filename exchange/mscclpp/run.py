@@ -122,7 +122,7 @@ class _Machine:
         memory, theirs = self.run.memory[gpu], Access(host, call, 0)
         for address in [one for one in {*memory, *self.races.read[gpu]} if one < SCRATCH]:
             for access, written in self.races.forget(gpu, address):
-                self.races.after(access, call + 1, theirs, written=written)
+                self.races.check_order(access, call + 1, theirs, written=written)
             memory.pop(address, None)
         for one in own:
             self.order.add(one.actor, call * (len(one.instructions) + 1), Source(host, call + 1))
@@ -310,7 +310,7 @@ class _Machine:
             return values.contribution(gpu, -1)
         if address < SCRATCH and gpu != thread.gpu:
             self._check_begun(gpu, access, start)
-        self.races.reads(gpu, address, access, start)
+        self.races.note_read(gpu, address, access, start)
         found = self.run.memory[gpu].get(address)
         if found is not None:
             return found
@@ -321,7 +321,7 @@ class _Machine:
         gpu = place.gpu
         if address < SCRATCH and gpu != thread.gpu:
             self._check_begun(gpu, access, start)
-        self.races.writes(gpu, address, access, start)
+        self.races.note_write(gpu, address, access, start)
         self.run.memory[gpu][address] = value
         if place.buffer == "p":
             events = start if access.actor < self.hosts else access.event
@@ -331,7 +331,7 @@ class _Machine:
     def _check_begun(self, gpu: int, access: Access, start: int) -> None:
         """Check that another GPU has begun the call before its input or output is used."""
         host = Access(self.hosts + gpu, self.begun[gpu] - 1, 0)
-        if self.order.before(host, start, access, relaxed=True):
+        if self.order.ends_before(host, start, access, relaxed=True):
             return
         text = f"uses the input or output of gpu {gpu}, which may not have begun the call"
         self.run.findings.add("race", text, self._access_text(access))

@@ -55,7 +55,7 @@ from .lattice import Lattice, find_cycle, find_lattice, is_cycle, neighbours
 
 
 def one_way(n: int, direction: int = 1) -> Moves:
-    """Return an all-gather once around: n - 1 steps of n sends (dissertation, section 2.3.2)."""
+    """Return an all-gather one way around the ring: n - 1 steps of n sends (dissertation, section 2.3.2)."""
     step, position = np.divmod(np.arange(n * (n - 1)), n)
     return Moves((position - direction * step) % n, position, (position + direction) % n, step)
 
@@ -125,7 +125,7 @@ class RingOptions(Strict):
 
 
 def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
-    """Return the primitives for a group; reductions run backwards around the reversed ring, and so the same way."""
+    """Return the collectives on one ring; reductions run backwards around the reversed ring, and so the same way."""
     near = neighbours(problem)
     order = find_cycle(problem, near) if options.order is None else given_order(problem, options.order)
     both = options.ways == "two-way"
@@ -138,7 +138,7 @@ def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
 
 
 def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
-    """Return the primitives on a cycle that begins with position 0."""
+    """Return the collectives on a cycle that begins with position 0."""
     n = len(cycle)
     return Algorithm(
         all_gather=lambda: (two_way(n) if both else one_way(n)).rename_blocks(cycle),
@@ -180,7 +180,7 @@ class ShiftedRingOptions(Strict):
 
 
 def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorithm:
-    """Return the primitives for a group. Given strides must lead through all ranks; else the network must have some."""
+    """Return an all-gather on a ring for each stride; each stride, given or found, must lead through all ranks."""
     n = problem.n
     strides = strides_over_neighbours(problem) if options.strides is None else options.strides
     for index, stride in enumerate(strides):
@@ -219,7 +219,7 @@ SHIFTED_RING = define(
 
 
 def fits_torus(problem: GroupProblem) -> Refusal | None:
-    """Insist on all ranks of a torus, in order."""
+    """Refuse all but the group of all ranks of a torus, in order."""
     lattice = find_lattice(problem.topology)
     if lattice is None or not all(lattice.closed):
         text = "the network is not a torus numbered along one dimension after another, such as torus(4,4)"
@@ -248,7 +248,7 @@ class TorusRingsOptions(Strict):
 
 
 def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
-    """Return the primitives for a torus."""
+    """Return an all-gather along one dimension of a torus after the other."""
     torus = torus_of(problem)
     dimensions = range(len(torus.sizes))
     orders = [[*dimensions[d:], *dimensions[:d]] for d in dimensions] if options.rotate else [list(dimensions)]
@@ -296,7 +296,7 @@ TORUS_RINGS = define(
 
 
 def fits_swing(problem: GroupProblem) -> Refusal | None:
-    """Insist on all ranks of a torus with sizes that are powers of two."""
+    """Refuse all but the group of all ranks of a torus with sizes that are powers of two."""
     if (reason := fits_torus(problem)) is not None:
         return reason
     torus = torus_of(problem)
@@ -305,7 +305,7 @@ def fits_swing(problem: GroupProblem) -> Refusal | None:
 
 
 def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
-    """Return the primitives for a torus."""
+    """Return an all-gather along short-cut rings on a torus."""
     torus = torus_of(problem)
     variants = [(first, mirror) for mirror in (1, -1) for first in range(len(torus.sizes))]
     # The partners of a reduce-scatter, the last one first; log2(n) steps, n (n - 1) sends.

@@ -1,8 +1,9 @@
 """``forestcoll-lp``: the exact optimal rate of a collective by linear programs; no forest.
 
-A program's value is a float. But its dual values name a set of nodes S, whose ratio ``|S & V_c| / B+(S)`` is an
-exact bound on 1/x* (theorem 1), and exact integer flows show that it is attained. Newton's method on such cuts
-replaces the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so that a served sink stays served.
+A program's value is a float. But its dual values name a set of nodes S, a cut, whose ratio ``|S & V_c| / B+(S)`` of
+ranks to outgoing bandwidth is an exact bound on 1/x*, x* being the optimal rate of a rank (theorem 1). Exact integer
+flows show that it is attained. Newton's method on such cuts replaces the paper's bisection (algorithms 1 and 3): 1/x
+only ever grows, so that a served sink stays served.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _SAME = 1e-7  #: Dual values that differ by less are the same one.
 
 @dataclass(frozen=True)
 class CutOracle:
-    """Requirements of forests of k trees a rank (section 4.5), or of many trees where k is None (section 4.2)."""
+    """Needs of cuts for forests of k trees a rank (section 4.5), or of many where k is None (section 4.2)."""
 
     network: ForestProblem
     k: int | None = None
 
     def least_copies(self, cut: frozenset[int]) -> Fraction:
-        """Return the smallest U at which a cut admits all that must leave it.
+        """Return the smallest U, copies of trees per unit of bandwidth, with which all trees can leave a cut.
 
         Without k that is ``|S & V_c| / B+(S)``, for k = 1 trees in the limit. With k it is the smallest U with
         ``sum_e floor(U b_e) >= k |S & V_c|``: below it the cut excludes every forest.
@@ -72,9 +73,9 @@ class CutOracle:
 
 @dataclass
 class Bottleneck:
-    """Result of a search for U, which is 1/x* (without k) or U* (with k), in units of the network.
+    """Cut of the largest U needed, which at last is 1/x* (without k) or U* (with k), in units of the network.
 
-    It is a lower bound, since the cut needs it, and attained if exact flows have shown that no cut needs more;
+    U is a lower bound, since the cut needs it, and attained if exact flows have shown that no cut needs more;
     ``hidden`` counts the cuts within the solver's tolerance that only exact flows have found.
     """
 
@@ -85,8 +86,8 @@ class Bottleneck:
     size: ModelSize = field(default_factory=ModelSize)
     hidden: int = 0
 
-    def take(self, oracle: CutOracle, cut: frozenset[int]) -> bool:
-        """Raise U to a cut's need; return True if that was more."""
+    def raise_to(self, oracle: CutOracle, cut: frozenset[int]) -> bool:
+        """Raise U to a cut's need if that is more, and return whether it was."""
         if not any(rank in cut for rank in oracle.network.rank_nodes):
             return False
         needed = oracle.least_copies(cut)
@@ -128,12 +129,12 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
             if result.termination is not Termination.OPTIMAL:
                 return found
             cut = frozenset(v for v, row in rows.items() if v != sink and compiled.dual(row) > 0.5)
-            if not found.take(oracle, cut):
+            if not found.raise_to(oracle, cut):
                 break
     return confirm_bound(oracle, found, budget)
 
 
-def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
+def solve_concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
     """Find 1/x* by one program with all flows, whose dual values are lengths that name the cut."""
     found = first_bound(oracle)
     with budget.clock.phase("build"):
@@ -150,7 +151,7 @@ def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
         levels = sorted(set(potential.values()))
         for low, high in pairwise(levels):
             if high - low > _SAME * levels[-1] and low >= potential[sink]:
-                found.take(oracle, frozenset(v for v, value in potential.items() if value > low))
+                found.raise_to(oracle, frozenset(v for v, value in potential.items() if value > low))
     return confirm_bound(oracle, found, budget)
 
 
@@ -162,7 +163,7 @@ def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottl
             if cut is None:
                 found.attained = True
                 break
-            found.hidden += found.take(oracle, cut)
+            found.hidden += found.raise_to(oracle, cut)
     return found
 
 
@@ -171,7 +172,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
     kind, network = instance.demands[0].collective, from_all_ranks(instance.topology)
     # A reduce-scatter is an all-gather in which time and links run backwards.
     stages = [network.transpose()] * kind.sums + [network] * kind.copies
-    find = search if options.method == "search" else concurrent
+    find = search if options.method == "search" else solve_concurrent
     optima = [find(CutOracle(stage), solver, budget) for stage in stages]
     forests = [search(CutOracle(stage, options.k), solver, budget) for stage in stages] if options.k else []
     solved = [*optima, *forests]
@@ -187,7 +188,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
         reports=tuple(report for found in solved for report in found.reports),
         size=max((found.size for found in solved), key=lambda size: size.nonzeros),
         iterations=sum(len(found.reports) for found in solved),
-        metrics=measures(network.seconds_per_gigabyte, instance.npus, optima, forests, options.k),
+        metrics=rate_metrics(network.seconds_per_gigabyte, instance.npus, optima, forests, options.k),
     )
 
 
@@ -210,10 +211,10 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
     return max(found, key=lambda bound: bound[0])
 
 
-def measures(
+def rate_metrics(
     scale: Fraction, ranks: int, optima: Sequence[Bottleneck], forests: Sequence[Bottleneck], k: int | None
 ) -> dict[str, Any]:
-    """Return the metrics: exact fractions as text, bandwidths in 10^9 bytes/s.
+    """Return the metrics of rates: exact fractions as text, bandwidths in 10^9 bytes/s.
 
     ``inv_x`` is 1/x*, in seconds per 10^9 bytes, of an all-reduce the sum of both stages. ``k`` and ``U`` are those of
     proposition 3, ``U = p / gcd(q, {b_e})`` and ``k = U x*``, or the given ones; ``forest_algbw_GBps`` is N k / U, the

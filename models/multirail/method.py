@@ -1,4 +1,4 @@
-"""Method ``themis-lp``, and options and posing common to all multi-rail methods."""
+"""Method ``themis-lp``, and what all multi-rail methods share: options, checks and preparation of instances."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def supports(instance: Instance) -> Refusal | None:
 
 
 def supports_meshes(instance: Instance) -> Refusal | None:
-    """Refuse all but fabrics, and meshes of links, whose dimensions are treated as rings (``Method.supports``)."""
+    """Refuse all but fabrics, and meshes given by links, whose lines count as rings (``Method.supports``)."""
     network = instance.network
     if not isinstance(network, Topology) or fabric_of(network) is not None or rings_of(network) is None:
         return supports(instance)
@@ -110,8 +110,8 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
     return instance.with_changes(network=posed)
 
 
-#: What the methods' metrics mean, beside those of the verifier.
-ORDERS = {
+#: Metrics of orders of the dimensions, beside those of the verifier.
+ORDER_METRICS = {
     "orders": Metric("orders of the dimensions that there are, D!"),
     "orders_used": Metric("orders that chunks take"),
 }
@@ -128,7 +128,7 @@ THEMIS_LP = Method(
     supports=supports_all_orders,
     networks=NetworkView.FABRIC,
     pose=pose,
-    metrics=ORDERS,
+    metrics=ORDER_METRICS,
 )
 
 SHARES = Formulation(

@@ -99,7 +99,7 @@ def attempt(problem: GroupProblem, seed: int, below: int | None, budget: Budget)
     while not spread.is_done:
         if budget.is_exhausted or (below is not None and len(rounds) + 1 >= below):
             return None
-        rounds.append(spread.round())
+        rounds.append(spread.next_round())
     return rounds
 
 

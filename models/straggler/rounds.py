@@ -1,11 +1,11 @@
-"""Rounds after a late rank has arrived, chosen one by one so that no doubling chunk is delayed.
+"""Choice of the sends of an all-reduce after a late rank has arrived, round by round.
 
-In a round in which the late rank exchanges a new chunk, the chunks of each age double, and the oldest one is
-completed. This takes as many sends as there are ranks, so that every rank has to send, and has to receive. The
-ranks that hold *young* chunks, which must double to be complete in time, have to be distinct; all others have to
-hold the oldest chunks. The choice of receivers keeps it so: a rank with a young chunk receives an old one, and a
-rank that still has to exchange its own chunk is kept free of young ones when its turn may come. Senders and
-receivers of a round are assignments of least cost.
+Each other rank then has one part of the others' sum: its chunks. When it exchanges one with the late rank, both have
+the chunk's full sum, which spreads from rank to rank. In the best case all ranks with a chunk send it in each round, so
+that their number doubles until all have it. This takes as many sends as there are ranks, so that every rank has to
+send and to receive. The ranks with *young* chunks, which must double in every round, have to be distinct; all others
+have to have the oldest chunks. Thus a rank with a young chunk receives an old one, and the late rank's next partner is
+kept free of young ones. Senders and receivers of a round are assignments of least cost.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ...core.schedule import Bools, Floats, Ints
 
 Send = tuple[int, int, int]  #: Chunk, source and target of a send, by positions in the group; the late rank is 0.
 
-#: Cost of what cannot be, and by how much a send of a chunk is better than none, the more so the younger the chunk.
+#: Cost of what is impossible, gains of sending and receiving a chunk, and more gain for receiving younger ones.
 _NEVER, _SENT, _RECEIVED, _YOUNGER = 1e6, 10.0, 1000.0, 20.0
 
-#: Costs of receiving a young chunk: where the rank holds another one, holds the oldest one, or has still to exchange.
+#: Costs of receiving a young chunk for ranks with another one, with the oldest one, or with chunks to exchange.
 _SECOND_YOUNG, _OLDEST, _UNSETTLED = 500.0, 50.0, 5.0
 
-#: What may be added at random to costs of sending and receiving, so that several tries differ.
+#: Most that is added at random to costs of sending and receiving, so that several tries differ.
 _NOISE_SENT, _NOISE_RECEIVED = 1e-3, 1e-1
 
 _UNIT = 2**20  #: Costs are whole multiples of one over this.
@@ -37,20 +37,20 @@ def fewest_rounds(ranks: int, chunks: int) -> int:
 
 
 class ChunkSpread:
-    """State of the chunks at the ranks while rounds are chosen; at first nothing is exchanged."""
+    """Ranks that have the full sum of each chunk, while rounds are chosen; none at first."""
 
     def __init__(self, ranks: int, chunks: int, seed: int) -> None:
         self.ranks = ranks  #: Number of ranks, the late one included.
         self.chunks = chunks  #: Chunks of each rank but the late one.
         count = (ranks - 1) * chunks
-        self.full: Bools = np.zeros((count, ranks), dtype=np.bool_)  #: True where a rank has the chunk's full sum.
-        self.has: Ints = np.zeros(count, dtype=np.int64)  #: Number of ranks with the full sum of each chunk.
+        self.complete: Bools = np.zeros((count, ranks), dtype=np.bool_)  #: True where a rank has the chunk's full sum.
+        self.holders: Ints = np.zeros(count, dtype=np.int64)  #: Number of ranks with the full sum of each chunk.
         self.age: Ints = np.full(count, -1, dtype=np.int64)  #: Rounds since each chunk was exchanged; -1 before.
         self.random = np.random.default_rng(seed)
-        self.passed = 0
+        self.rounds = 0  #: Number of rounds chosen so far.
 
     @property
-    def waiting(self) -> Bools:
+    def not_exchanged(self) -> Bools:
         """Ranks with chunks that the late rank has not exchanged."""
         left = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
         return np.concatenate([[False], left])
@@ -58,23 +58,23 @@ class ChunkSpread:
     @property
     def is_done(self) -> bool:
         """True if every rank has every chunk."""
-        return bool((self.has == self.ranks).all())
+        return bool((self.holders == self.ranks).all())
 
     @property
     def doublings(self) -> int:
-        """``ceil(log2 n)``."""
+        """Rounds in which a chunk reaches all ranks if its holders double, ``ceil(log2 n)``."""
         return (self.ranks - 1).bit_length()
 
     @property
     def oldest_young(self) -> int:
-        """Age up to which all holders of a chunk must send it; half or a quarter then have it."""
+        """Largest age at which all holders of a chunk must send it: the age of young chunks."""
         q = self.doublings
         return q - 1 if 4 * self.ranks >= 3 * 2**q else q - 2
 
-    def round(self) -> list[Send]:
+    def next_round(self) -> list[Send]:
         """Choose and apply the sends of the next round."""
-        waiting = self.waiting
-        active = np.flatnonzero((self.age >= 0) & (self.has < self.ranks))
+        waiting = self.not_exchanged
+        active = np.flatnonzero((self.age >= 0) & (self.holders < self.ranks))
         senders, partner = self._senders(active, waiting)
         receivers = self._receivers(active, senders, waiting, partner)
         sends = [
@@ -83,37 +83,37 @@ class ChunkSpread:
             for source, target in zip(senders[chunk], receivers[chunk], strict=False)
         ]
         for chunk, _, target in sends:
-            self.full[chunk, target] = True
-            self.has[chunk] += 1
+            self.complete[chunk, target] = True
+            self.holders[chunk] += 1
         self.age[self.age >= 0] += 1
         if partner:
             chunk = (partner - 1) * self.chunks
             chunk += int(np.flatnonzero(self.age[chunk : chunk + self.chunks] < 0)[0])
-            self.full[chunk, [0, partner]], self.has[chunk], self.age[chunk] = True, 2, 1
+            self.complete[chunk, [0, partner]], self.holders[chunk], self.age[chunk] = True, 2, 1
             sends += [(chunk, 0, partner), (chunk, partner, 0)]
-        self.passed += 1
+        self.rounds += 1
         return sends
 
-    def _growth(self, chunk: int, *, free: bool) -> int:
-        has = int(self.has[chunk]) - int(self.full[chunk, 0])
-        helps = free and self.age[chunk] == self.age[self.age >= 0].min()  # the late rank spreads the last chunk
+    def _most_sends(self, chunk: int, *, late_is_free: bool) -> int:
+        has = int(self.holders[chunk]) - int(self.complete[chunk, 0])
+        helps = late_is_free and self.age[chunk] == self.age[self.age >= 0].min()  # it spreads the last chunk
         return min(self.ranks - 1, 2 * has + helps) - has
 
     def _senders(self, active: Ints, waiting: Bools) -> tuple[dict[int, list[int]], int]:
         """Choose the senders of each chunk and the late rank's partner; 0 is none."""
-        free = not waiting.any()
-        room = [self._growth(c, free=free) for c in active.tolist()]
+        late_is_free = not waiting.any()
+        room = [self._most_sends(c, late_is_free=late_is_free) for c in active.tolist()]
         cost = np.zeros((self.ranks, len(active) + 2))  # of each chunk, of an exchange, and of neither
         worth = _SENT + np.maximum(0, self.doublings - self.age[active])
-        cost[:, :-2] = np.where(self.full[active].T, -worth, _NEVER)
-        if not free:
+        cost[:, :-2] = np.where(self.complete[active].T, -worth, _NEVER)
+        if not late_is_free:
             cost[0, :-2] = _NEVER
             cost[:, -2] = np.where(waiting, -_NEVER / 10, _NEVER)
         partner, senders = 0, {chunk: list[int]() for chunk in active.tolist()}
         for rank, which in self._assign_ranks(cost, [*room, 1], _NOISE_SENT):
             if which < len(active):
                 senders[int(active[which])].append(rank)
-            elif not free:
+            elif not late_is_free:
                 partner = rank
         return senders, partner
 
@@ -121,11 +121,11 @@ class ChunkSpread:
         self, active: Ints, senders: dict[int, list[int]], waiting: Bools, partner: int
     ) -> dict[int, list[int]]:
         becomes = self.age[active] + 1
-        young: Bools = np.logical_or.reduce(self.full[active[becomes <= self.oldest_young]], axis=0)
+        young: Bools = np.logical_or.reduce(self.complete[active[becomes <= self.oldest_young]], axis=0)
         cost = np.zeros((self.ranks, len(active) + 1))  # of each chunk, and of none
         for column, chunk in enumerate(active.tolist()):
-            cost[:, column] = self._reception(chunk, young, waiting)
-        next_one = self._kept_free(active, young, waiting, partner)
+            cost[:, column] = self._receiving_costs(chunk, young, waiting)
+        next_one = self._next_partner(active, young, waiting, partner)
         if next_one:
             cost[next_one, :-1][self.age[active] < self.oldest_young] = _NEVER
         cost[0, :-1] = _NEVER
@@ -138,30 +138,30 @@ class ChunkSpread:
             receivers[int(active[which])].append(rank)
         return receivers
 
-    def _reception(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
+    def _receiving_costs(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
         early = max(0, self.doublings - int(self.age[chunk]))
         cost = np.full(self.ranks, -_RECEIVED - _YOUNGER * early)
         if self.age[chunk] < self.oldest_young:
             cost += _SECOND_YOUNG * young + _UNSETTLED * early * waiting
-            if self.passed < self.doublings:  # those with the first chunk are to be free when it is the oldest
-                cost += _OLDEST * self.full[self.age.argmax()]
+            if self.rounds < self.doublings:  # those with the first chunk are to be free when it is the oldest
+                cost += _OLDEST * self.complete[self.age.argmax()]
         else:
             cost += _OLDEST * young
-        cost[self.full[chunk]] = _NEVER
+        cost[self.complete[chunk]] = _NEVER
         return cost
 
-    def _kept_free(self, active: Ints, young: Bools, waiting: Bools, partner: int) -> int:
+    def _next_partner(self, active: Ints, young: Bools, waiting: Bools, partner: int) -> int:
         """Choose the late rank's next partner: without a young chunk, and able to receive an old one if possible."""
         candidates = waiting & ~young
         candidates[partner] &= self.chunks > 1
         if not candidates.any():
             return 0
         old = active[self.age[active] >= self.doublings - 1]
-        lacks = ~self.full[old].all(axis=0) if len(old) else np.zeros(self.ranks, dtype=np.bool_)
+        lacks = ~self.complete[old].all(axis=0) if len(old) else np.zeros(self.ranks, dtype=np.bool_)
         return int((candidates * (1 + lacks + self.random.random(self.ranks) / 2)).argmax())
 
     def _assign_ranks(self, cost: Floats, room: list[int], noise: float) -> Iterator[tuple[int, int]]:
-        """Yield ranks and classes of a feasible assignment of least cost; the last class takes the rest."""
+        """Yield each rank and its class, within the room of classes, at least cost; ranks without one are left out."""
         noisy = cost + noise * self.random.random(cost.shape)
         rest = max(0, self.ranks - sum(room))
         classes = assign_rows(np.rint(noisy * _UNIT).astype(np.int64), np.array([*room, rest], dtype=np.int64))

@@ -14,7 +14,7 @@ from ...core.text import markup, printable
 from ...core.topology import Topology
 from ...core.trace import Trace
 from .look import COLOURS
-from .network_layout import places_of
+from .network_layout import layout_with_tiers
 from .schedule_time import Bars, assign_lanes, busiest
 from .schedule_traffic import Traffic, loads
 
@@ -93,7 +93,7 @@ def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
     count = len(topology.nodes)
     if count > _DRAWN_NODES:
         return None
-    where = places_of(topology)
+    where = layout_with_tiers(topology)
     unit, names = list(range(count)), [node.name for node in topology.nodes]
     members = [[node] for node in range(count)]
     if len(topology.ranks) > _DRAWN_RANKS and len(where.boxes) > 1:

@@ -1,4 +1,4 @@
-"""Positions of the nodes of a network: boxes side by side, neighbours within a box close to each other."""
+"""Positions of nodes in pictures of networks: boxes side by side, and for some pictures tiers of switches above."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from ...core.network_views import fabric_of
 from ...core.schedule import Floats
 from ...core.topology import Topology
 
-_MOST = 64  #: Boxes of more nodes are drawn as circles.
-_STEPS, _STARTS = 300, 12  #: Steps of the majorization, and starts that it is tried from.
+_LARGEST_FREE = 64  #: Larger boxes are drawn as circles.
+_STEPS, _STARTS = 300, 12  #: Steps of stress majorization, and random starts, of which the best counts.
 
 #: Rounds in which nodes are pushed off links, the distance that they should have, and what a round does of the way.
 _PUSHES, _CLEAR, _SHARE = 200, 0.5, 0.15
 
 _SAMPLES = 41  #: Points of an arc.
 
-_BETWEEN = 1.6  #: Space between boxes, in distances between neighbours.
+#: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
+#: distances between neighbours.
+_BOX_GAP, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
+
+_LARGEST_GRID = 256  #: Larger networks without switches are not drawn as grids.
+_IN_A_ROW = 17  #: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
+_ASPECT = 1.3  #: Boxes are so arranged that the plot is about so much wider than high.
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Positions of the nodes of a network."""
 
-    #: Right and up, by position of the node; in :func:`layout` switches between boxes have no place
+    #: Right and up, by position of the node; in :func:`layout_boxes` switches between boxes have no place
     places: dict[int, tuple[float, float]]
     #: Nodes of each box by its name; names that begin with a space are generated, and one box alone has none
     boxes: dict[str, tuple[int, ...]]
 
 
-def layout(topology: Topology) -> Layout:
-    """Place the nodes of a network, the same for the same network.
+def layout_boxes(topology: Topology) -> Layout:
+    """Place boxes side by side, for plots of trees, the same for the same network.
 
     Boxes are recognized by names: ``box0.gpu3`` is in ``box0``. Boxes with the same wiring look alike.
     """
@@ -51,19 +57,25 @@ def layout(topology: Topology) -> Layout:
             known[key] = shape_of(len(nodes), wires, switches)
         shapes.append(known[key])
     # Standing boxes go side by side, at most so many that the whole is not much wider than high.
-    widths, heights = (max((float(np.ptp(shape[:, i])) for shape in shapes), default=0) + _BETWEEN for i in (0, 1))
+    widths, heights = (max((float(np.ptp(shape[:, i])) for shape in shapes), default=0) + _BOX_GAP for i in (0, 1))
     columns = len(shapes) if len(shapes) < 3 else ceil(sqrt(len(shapes) * heights / widths))
+    return Layout(_arrange_boxes(boxes, shapes, columns, widths, heights), boxes)
+
+
+def _arrange_boxes(
+    boxes: Mapping[str, tuple[int, ...]], shapes: Sequence[Floats], columns: int, widths: float, heights: float
+) -> dict[int, tuple[float, float]]:
     places: dict[int, tuple[float, float]] = {}
     for index, (nodes, shape) in enumerate(zip(boxes.values(), shapes, strict=True)):
         row, column = divmod(index, columns)
         for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
             places[node] = (x + column * widths, y - row * heights)
-    return Layout(places, boxes)
+    return places
 
 
 def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
     """Place the nodes of one box around its centre; ranks wired to switches only are on a circle around these."""
-    if count > _MOST or count < 3 or all(a in switches or b in switches for a, b in wires):
+    if count > _LARGEST_FREE or count < 3 or all(a in switches or b in switches for a, b in wires):
         return circle_of(count, switches)
     far = _distances(count, wires)
     found = min((_majorize_stress(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
@@ -114,7 +126,7 @@ def _majorize_stress(far: Floats, start: int) -> Floats:
 
 
 def _clear_links(shape: Floats, wires: frozenset[tuple[int, int]]) -> Floats:
-    """Push nodes and the links of others apart until they can be told from each other."""
+    """Push nodes and links that do not end at them apart, until no link seems to end at them."""
     a, b = np.array(sorted({(min(pair), max(pair)) for pair in wires}), dtype=np.int64).reshape(-1, 2).T
     node = np.arange(len(shape))[:, None]
     own = (node == a) | (node == b)
@@ -136,31 +148,17 @@ def _stress(shape: Floats, far: Floats) -> float:
     return round(float(((length - far) ** 2 / np.maximum(far, 1.0) ** 2).sum()), 6)
 
 
-_MOST_OF_A_FABRIC = 256  #: Larger networks of links alone are read as no fabric, and larger boxes are drawn as circles.
-
-#: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
-#: distances between neighbours.
-_BETWEEN_BOXES, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
-
-_IN_A_ROW = 17  #: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
-_ASPECT = 1.3  #: Boxes are so arranged that the plot is about so much wider than high.
-
-
-def places_of(topology: Topology) -> Layout:
-    """Place the nodes of a network, the same for the same network."""
+def layout_with_tiers(topology: Topology) -> Layout:
+    """Place boxes, found by names or switches, and tiers of other switches above, for plots of networks."""
     boxes, tiers = _group_boxes(_by_names(topology) or _by_switches(topology)), _tiers(topology)
     inside = {node for nodes in boxes.values() for node in nodes}
     rows = [[node for node in tier if node not in inside] for tier in tiers[1:]]
-    at: dict[int, tuple[float, float]] = {}
-    shapes = [_shape(topology, nodes, tiers) for nodes in boxes.values()]
-    widths, heights = (max(float(np.ptp(shape[:, i])) for shape in shapes) + _BETWEEN_BOXES for i in (0, 1))
+    shapes = [_box_shape(topology, nodes, tiers) for nodes in boxes.values()]
+    widths, heights = (max(float(np.ptp(shape[:, i])) for shape in shapes) + _BOX_GAP for i in (0, 1))
     columns = ceil(sqrt(_ASPECT * len(shapes) * heights / widths))
     columns = max(columns, round(max(map(len, rows), default=0) * _APART / widths))
     columns = ceil(len(shapes) / ceil(len(shapes) / max(1, columns)))  # as many rows, none much shorter
-    for index, (nodes, shape) in enumerate(zip(boxes.values(), shapes, strict=True)):
-        row, column = divmod(index, columns)
-        for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
-            at[node] = (x + column * widths, y - row * heights)
+    at = _arrange_boxes(boxes, shapes, columns, widths, heights)
     order = {node: index for nodes in boxes.values() for index, node in enumerate(nodes)}
     _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths, order)
     return Layout(at, boxes)
@@ -218,12 +216,12 @@ def _by_switches(topology: Topology) -> dict[int, str]:
     return box
 
 
-def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
+def _box_shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
     """Place the nodes of a box on a grid, on a circle, in rows, or by their links."""
     place, ranks = {node: index for index, node in enumerate(nodes)}, set(topology.rank_nodes)
     wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
     switches = tuple(place[node] for node in nodes if node not in ranks)
-    if len(nodes) == len(topology.nodes) and not switches and 8 < len(nodes) <= _MOST_OF_A_FABRIC:
+    if len(nodes) == len(topology.nodes) and not switches and 8 < len(nodes) <= _LARGEST_GRID:
         fabric = fabric_of(topology)
         if fabric is not None and len(fabric.sizes) > 1:
             return _grid(fabric.sizes)
@@ -242,7 +240,7 @@ def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -
 
 
 def _row(count: int, switches: tuple[int, ...]) -> Floats:
-    """Place ranks in a row, as under their rails, and switches of the box below."""
+    """Place ranks in a row, and switches of the box in a row below."""
     row = np.array([index for index in range(count) if index not in switches])
     places = np.zeros((count, 2))
     places[row, 0] = np.arange(len(row))
@@ -252,7 +250,7 @@ def _row(count: int, switches: tuple[int, ...]) -> Floats:
 
 
 def _grid(sizes: tuple[int, ...]) -> Floats:
-    """Return grid coordinates, each dimension along the shorter side; a large third one as blocks."""
+    """Place a fabric on a grid, each dimension along the shorter side so far, outer ones as blocks with gaps."""
     number = np.arange(int(np.prod(sizes)))
     places, side = np.zeros((len(number), 2)), [1.0, 1.0]
     for d, size in enumerate(sizes):
@@ -278,7 +276,7 @@ def _place_above(
     width: float,
     order: Mapping[int, int],
 ) -> None:
-    """Place rows of switches above all placed nodes, each near its neighbours, rails by the order within boxes."""
+    """Place rows of switches above all placed nodes, each near its neighbours, or rails in the ranks' order."""
     near = _neighbours(topology)
     x, y = zip(*at.values(), strict=True)
     middle, top = (min(x) + max(x)) / 2, max(y)
@@ -304,8 +302,8 @@ def arc_of(start: Floats, end: Floats, bend: float) -> Floats:
     return np.asarray((1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * end, dtype=np.float64)
 
 
-def least_bend(start: Floats, end: Floats, bends: Sequence[float], others: Floats, clear: float) -> float:
-    """Return the first bend whose arc keeps a distance from all other nodes, else the best one."""
+def first_clear_bend(start: Floats, end: Floats, bends: Sequence[float], others: Floats, clear: float) -> float:
+    """Return the first bend whose arc passes all other nodes at a distance, else the one with the most room."""
 
     def room(bend: float) -> float:
         apart = arc_of(start, end, bend)[1:-1, None] - others

@@ -15,7 +15,7 @@ from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from .look import COLOURS, HATCHES, bare, new_figure, short
-from .network_layout import layout
+from .network_layout import layout_boxes
 from .schedule_trees import select_trees
 
 SITES, TREES = 80, 16  #: More sites, and more trees, cannot be distinguished.
@@ -47,7 +47,7 @@ def draw(
     shown = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
     if len(shown) > TREES:
         raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
-    places = layout(topology).places if coordinates is None else _project_sites(topology, coordinates)
+    places = layout_boxes(topology).places if coordinates is None else _project_sites(topology, coordinates)
     rate = rates(topology, packing)
     low, high = _frame(places)
     if coordinates is None and high[1] - low[1] > high[0] - low[0]:  # a tall map is turned

@@ -21,7 +21,7 @@ from ...core.sensitivity import Sensitivity
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, bare, box_frame, new_figure, short
-from .network_layout import Layout, layout, least_bend
+from .network_layout import Layout, first_clear_bend, layout_boxes
 from .schedule_traffic import bytes_unit
 
 TREES = 4  #: Trees that are drawn if none are chosen.
@@ -173,7 +173,7 @@ def draw_over_network(title: str, topology: Topology, packing: TreePacking, tree
     if len(topology.ranks) > RANKS:
         raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a plot of the network")
     panels = [(tree, part) for tree in select_trees(packing, trees, 1) for part in packing.passes]
-    where = layout(topology)
+    where = layout_boxes(topology)
     low, high = frame_of(where)
     size = ((high[0] - low[0]) * _SPACING_IN, (high[1] - low[1]) * _SPACING_IN)
     columns = 1 if len(panels) == 1 or size[0] > 5 else 2
@@ -230,7 +230,7 @@ def _arrow(axes: Axes, where: Layout, source: int, target: int, way: _Way) -> No
     """Draw an arrow, bent to avoid all nodes but its ends."""
     start, end = where.places[source], where.places[target]
     others = np.array([place for node, place in where.places.items() if node not in (source, target)]).reshape(-1, 2)
-    bend = least_bend(np.array(start), np.array(end), way.bends, others, _CLEAR)
+    bend = first_clear_bend(np.array(start), np.array(end), way.bends, others, _CLEAR)
     axes.annotate(
         "",
         end,
@@ -295,7 +295,7 @@ def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
         )
     if len(network.ranks) > RANKS:
         raise InputError(f"{len(network.ranks):,} ranks; expected at most {RANKS}", source="--picture")
-    where = with_all(network, layout(network))
+    where = with_all(network, layout_boxes(network))
     low, high = frame_of(where)
     width, height = (
         max(_LINKS_NETWORK_WIDTH_IN, (high[0] - low[0]) * _LINKS_SPACING_IN),

@@ -19,7 +19,7 @@ from ...core.text import printable
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
-from .network_layout import Layout, arc_of, least_bend, places_of
+from .network_layout import Layout, arc_of, first_clear_bend, layout_with_tiers
 
 NODES, PAIRS = 640, 6000  #: More nodes, or pairs of nodes with links, cannot be distinguished.
 _RADIUS_IN, _RADIUS = 0.095, 0.3  #: Radius of a node at most, in inches and in distances between neighbours.
@@ -40,7 +40,7 @@ def draw(title: str, topology: Topology) -> Figure:
     """Draw a network; links of a pair of nodes are one line of their summed bandwidth."""
     pairs = _pairs(topology)
     check_size(len(topology.nodes), len(pairs))
-    where = places_of(topology)
+    where = layout_with_tiers(topology)
     nodes, at = list(where.places), np.array(list(where.places.values()))
     place = {node: index for index, node in enumerate(nodes)}
     box_of = {node: name for name, members in where.boxes.items() for node in members}
@@ -185,7 +185,7 @@ def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
     others = np.delete(at, [source, target], axis=0)
     if not bent:
         return at[[source, target]]
-    return arc_of(at[source], at[target], least_bend(at[source], at[target], _BENDS, others, 1.2 * _RADIUS))
+    return arc_of(at[source], at[target], first_clear_bend(at[source], at[target], _BENDS, others, 1.2 * _RADIUS))
 
 
 def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:

@@ -1,4 +1,4 @@
-"""Simulation of answers to traces and totals."""
+"""Simulation of schedules: a trace of all sends, or totals alone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def simulate(
     columns, routing = wires(instance.topology, instance.timing), routing or instance.routing
     plain = not (barrier or in_step) and pieces == 1 and mode is not SimulationMode.FAIR_SHARE
     if isinstance(answer, Schedule) and plain and instance.rank_costs is None and routing is Routing.FIXED:
-        found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
+        found = _simulate_timed(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
             return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
     transfers = transfers_of(instance, answer, barrier=barrier, in_step=in_step, pieces=pieces)
@@ -88,38 +88,38 @@ def simulate(
 
 
 class Totals(NamedTuple):
-    """Totals of a trace."""
+    """Totals of a simulation."""
 
     completion_s: float
     busy_s: Floats
     sends: int
-    unaware_s: float | None = None
+    unaware_s: float | None = None  #: Arrival of the last byte without congestion; None if not requested.
 
 
 def totals(
     instance: Instance, answer: Answer, mode: SimulationMode = SimulationMode.CONGESTION_AWARE, *, unaware: bool = False
 ) -> Totals:
-    """Simulate a schedule in a mode of queues, without keeping the times of every send if there are many."""
+    """Simulate a schedule in a mode in which sends queue at links; of many sends, keep no times."""
     answer = write_out(answer, instance)
     columns, routing = wires(instance.topology, instance.timing), instance.routing
     if isinstance(answer, Schedule) and instance.rank_costs is None and routing is Routing.FIXED:
-        played = _in_time(instance, answer, columns, rules(mode), unaware=unaware)
+        played = _simulate_timed(instance, answer, columns, rules(mode), unaware=unaware)
         if played is not None:
             return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
     transfers = transfers_of(instance, answer)
     sends = len(transfers.sends)
     if routing is not Routing.FIXED:
         transfers = route(instance.topology, transfers, routing).transfers
-    completion_s, busy_s, alone_s = _total(instance, transfers, columns, mode, unaware=unaware)
+    completion_s, busy_s, alone_s = _simulate_totals(instance, transfers, columns, mode, unaware=unaware)
     if unaware and alone_s is None:
-        alone_s = _total(instance, transfers, columns, SimulationMode.ALPHA_BETA)[0]
+        alone_s = _simulate_totals(instance, transfers, columns, SimulationMode.ALPHA_BETA)[0]
     return Totals(completion_s, busy_s, sends, alone_s)
 
 
-def _in_time(
+def _simulate_timed(
     instance: Instance, answer: Schedule, columns: Wires, chosen: Rules, *, keep: bool = False, unaware: bool = False
 ) -> CompiledResult | None:
-    """Simulate a timed schedule, compiled, in seconds; None if not worthwhile or not exact."""
+    """Simulate a timed schedule by compiled loops; None if that is not worthwhile, or not exact in floats."""
     if columns.varying or not worth_compiling(len(answer.sends)):
         return None
     columns_of(instance, answer)  # rejects numbers out of range
@@ -130,10 +130,10 @@ def _in_time(
     return None if played is None else played.in_seconds(links)
 
 
-def _total(
+def _simulate_totals(
     instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
 ) -> tuple[float, Floats, float | None]:
-    """Return last arrival, busy seconds of links, and optionally the last arrival without congestion."""
+    """Return last arrival, busy seconds of links, and, if compiled and asked, the last arrival without congestion."""
     played, own, _ = charged = charge(instance, transfers, columns)
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)

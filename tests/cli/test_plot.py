@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.api.plots import KINDS, OF_TREES
+from cwb.api.plots import PLOT_KINDS, TREE_KINDS
 from cwb.cli.records import plot
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import ExitStatus, InputError
@@ -63,7 +63,7 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
-@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("kind", PLOT_KINDS[:3])
 def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
     """Every plot of a schedule is written in the format of its suffix, twice the same, and nothing is left beside
     it."""
@@ -85,13 +85,13 @@ def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):
         assert beside == (file.parent / "again.svg").read_bytes()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLOT_KINDS)
 def test_trees_have_every_picture(kind, trees, tmp_path):
     """A packing of trees has every plot."""
     assert run(trees, "--kind", kind, "-o", tmp_path / "x.svg").exit_code == 0
 
 
-@pytest.mark.parametrize("kind", OF_TREES)
+@pytest.mark.parametrize("kind", TREE_KINDS)
 def test_trees_can_be_chosen(kind, trees, tmp_path):
     """The only tree is the first one, chosen or not."""
     assert run(trees, "--kind", kind, "--tree", 0, "-o", tmp_path / "a.svg").exit_code == 0

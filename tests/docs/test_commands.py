@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import cwb
 import pytest
-from cwb.api.plots import is_network
+from cwb.api.plots import names_network
 from cwb.cli.main import cwb as program
 from cwb.core import collective
 from cwb.core.errors import ExitStatus, InputError, Unsupported, locate_errors
@@ -111,7 +111,7 @@ def check_show(params: dict[str, object]) -> None:
 
 
 #: How names of schedule files end.
-SCHEDULES = (".json", ".json.gz", ".npz")
+SCHEDULE_SUFFIXES = (".json", ".json.gz", ".npz")
 
 
 def check_formulate(params: dict[str, object]) -> None:
@@ -133,7 +133,7 @@ CHECKS = {
     "compare": check_compare,
     "table": lambda params: TABLES[params["name"]],
     "plot": lambda params: (
-        str(params["name"]).endswith(SCHEDULES) or is_network(params["name"]) or PLOTS[params["name"]]
+        str(params["name"]).endswith(SCHEDULE_SUFFIXES) or names_network(params["name"]) or PLOTS[params["name"]]
     ),
 }
 

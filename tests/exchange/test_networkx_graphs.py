@@ -10,7 +10,7 @@ import pytest
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.exchange.frames import network_graph, number, schedule_graph
+from cwb.exchange.frames import network_graph, plain_number, schedule_graph
 from cwb.exchange.graph_network import Defaults, import_file, import_graph
 from cwb.harness import Request, run
 from cwb.instances import load
@@ -56,7 +56,7 @@ def test_there_and_back(topology):
 @given(sizes)
 def test_numbers_are_exact(value):
     """A number that is not whole is a float only if its decimal form is exact."""
-    said = number(value)
+    said = plain_number(value)
     assert (Fraction(repr(said)) if isinstance(said, float) else said) == value
 
 

@@ -20,7 +20,7 @@ from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.reports.plots import html_page, schedule_time, schedule_traffic, schedule_trees
 from cwb.reports.plots.look import look, to_bytes
-from cwb.reports.plots.network_layout import layout
+from cwb.reports.plots.network_layout import layout_boxes
 from cwb.reports.plots.schedule_traffic import Traffic, bytes_unit, loads, seconds_unit, sparse
 
 pytestmark = pytest.mark.slow  # plots are drawn
@@ -259,7 +259,7 @@ def test_boxes_are_drawn_alike_and_side_by_side():
     """Both boxes have the same shape, one right of the other; the switch between them is named with the edges that pass
     it and has no place."""
     topology, _ = two_boxes()
-    found = layout(topology)
+    found = layout_boxes(topology)
     assert found.boxes == {"box0": (0, 1, 2, 3, 4), "box1": (5, 6, 7, 8, 9)}
     shift = {round(found.places[node + 5][0] - found.places[node][0], 9) for node in range(5)}
     assert len(shift) == 1
@@ -277,7 +277,7 @@ def test_the_layout_shows_a_ring_as_a_ring():
         tuple(Node(f"n{i}") for i in range(12)),
         tuple(Link(f"n{i}", f"n{(i + 1) % 12}", Fraction(1)) for i in range(12)),
     )
-    places = layout(ring).places
+    places = layout_boxes(ring).places
     apart = {(a, b): dist(places[a], places[b]) for a in range(12) for b in range(a)}
     near = sorted(apart, key=apart.get)[:12]
     assert {frozenset(pair) for pair in near} == {frozenset((i, (i + 1) % 12)) for i in range(12)}
@@ -285,7 +285,7 @@ def test_the_layout_shows_a_ring_as_a_ring():
         (*(Node(f"n{i}") for i in range(6)), Node("s", NodeKind.SWITCH)),
         tuple(Link(f"n{i}", "s", Fraction(1)) for i in range(6)),
     )
-    places = layout(star).places
+    places = layout_boxes(star).places
     assert len({round(dist(places[i], places[6]), 9) for i in range(6)}) == 1
 
 

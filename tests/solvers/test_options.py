@@ -108,7 +108,7 @@ def test_values_are_read_in_the_option_s_type() -> None:
 def test_options_are_read_as_a_solver_writes_them() -> None:
     """Type, range and description come from the solver's own file of options."""
     text = "# the gap\n# [type: real, advanced: FALSE, range: [0,1e20], default: 0]\nlimits/gap = 0\n"
-    assert read_options(text) == {"limits/gap": NativeOption(float, 0.0, 1e20, words="the gap")}
+    assert read_options(text) == {"limits/gap": NativeOption(float, 0.0, 1e20, description="the gap")}
 
 
 @pytest.mark.parametrize("method", ["mcf/flow", "all-to-all-mcf"])

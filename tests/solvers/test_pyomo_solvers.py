@@ -17,12 +17,12 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, SolverUnavailable, Unsupported
 from cwb.core.solver import SolverOptions, Termination, resolving
-from cwb.solvers.options import KNOWN
+from cwb.solvers.options import KNOWN_SOLVERS
 
 BUDGET = Budget(time_limit_s=30.0)
 
 
-@pytest.fixture(params=KNOWN)
+@pytest.fixture(params=KNOWN_SOLVERS)
 def solver(request: pytest.FixtureRequest, require_solver: Callable[[str], Any]) -> Any:
     """CBC and GLPK, where they are installed; cuOpt is not required, since it needs a GPU."""
     if request.param == "cuopt" and not solvers.get("pyomo:cuopt").installation().ok:

@@ -22,7 +22,7 @@ from cwb.instances import load
 from cwb.models.forestcoll.extract import flow_on_arcs, largest_rate
 from cwb.models.forestcoll.method import FORESTCOLL_LP, BoundOptions
 from cwb.models.forestcoll.problem import from_all_ranks
-from cwb.models.forestcoll.solve_lp import CutOracle, concurrent, confirm_bound, first_bound, search
+from cwb.models.forestcoll.solve_lp import CutOracle, confirm_bound, first_bound, search, solve_concurrent
 from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +38,7 @@ def test_both_programs_give_the_definition(topology):
     """Search and the concurrent program give 1/x* as the exact fraction that trying all cuts gives; exact flows agree
     and add nothing."""
     oracle = CutOracle(from_all_ranks(topology))
-    for find in (search, concurrent):
+    for find in (search, solve_concurrent):
         found = find(oracle, HIGHS, Budget())
         assert (found.attained, found.hidden) == (True, 0)
         assert found.U == slowest_cut(topology) == oracle.least_copies(found.cut)
@@ -59,7 +59,7 @@ def test_a_fixed_number_of_trees_gives_the_definition(topology, k):
 def test_the_value_of_the_concurrent_program_is_the_exact_one(topology):
     """The solver's x is the reciprocal of the exact fraction to seven digits, so the cut is no accident."""
     net = from_all_ranks(topology)
-    found = concurrent(CutOracle(net), HIGHS, Budget())
+    found = solve_concurrent(CutOracle(net), HIGHS, Budget())
     assert found.reports[0].objective * max(net.bandwidths) * float(found.U) == pytest.approx(1, rel=1e-7)
 
 
@@ -69,7 +69,7 @@ def test_published_optima(reference):
     with (reference / "forestcoll.csv").open() as file:
         for row in csv.DictReader(file):
             net = from_all_ranks(load(row["expression"]).network)
-            for find in (search, concurrent) if net.nodes < 20 else (search,):
+            for find in (search, solve_concurrent) if net.nodes < 20 else (search,):
                 found = find(CutOracle(net), HIGHS, Budget())
                 assert found.attained
                 assert found.U * net.seconds_per_gigabyte == Fraction(row["inv_x"])
@@ -109,7 +109,7 @@ def test_large_bandwidths_stay_exact(factor):
     """Bandwidths that differ in the tenth digit are told apart, where floats and fixed tolerances fail."""
     links = [(a, b, c * factor + 1) for a, b, c in [(0, 1, 3), (1, 2, 2), (2, 0, 2), (1, 0, 2), (2, 1, 3), (0, 2, 3)]]
     topology = network(3, 0, links)
-    for find in (search, concurrent):
+    for find in (search, solve_concurrent):
         found = find(CutOracle(from_all_ranks(topology)), HIGHS, Budget())
         assert found.attained
         assert slowest_cut(topology) == found.U

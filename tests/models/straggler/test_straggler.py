@@ -51,13 +51,13 @@ def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
     spread = ChunkSpread(ranks, chunks, seed)
     homes = [1 + c // chunks for c in range(chunks * (ranks - 1))]
     while not spread.is_done:
-        had = spread.full.copy()
-        sends = spread.round()
+        had = spread.complete.copy()
+        sends = spread.next_round()
         for end in (1, 2):
             assert len({send[end] for send in sends}) == len(sends)
         assert all(had[c, source] or {source, target} == {0, homes[c]} for c, source, target in sends)
         assert not any(had[c, target] for c, _, target in sends)
-        assert spread.passed < 4 * fewest_rounds(ranks, len(homes))
+        assert spread.rounds < 4 * fewest_rounds(ranks, len(homes))
 
 
 def test_a_group_with_latency_and_chunks_is_verified():

@@ -11,7 +11,7 @@ from cwb import instances
 from cwb.core.errors import InputError
 from cwb.core.network_views import links_of
 from cwb.reports.plots.look import look, to_bytes
-from cwb.reports.plots.network_layout import places_of
+from cwb.reports.plots.network_layout import layout_with_tiers
 from cwb.reports.plots.topology import draw
 
 pytestmark = pytest.mark.slow  # plots are drawn
@@ -33,16 +33,16 @@ NETWORKS = [
 def test_every_node_has_a_place_of_its_own(text):
     """All nodes are placed, the same every time, and none lies on another one."""
     network = instances.load(text).network
-    where = places_of(network)
+    where = layout_with_tiers(network)
     assert set(where.places) == set(range(len(network.nodes)))
-    assert places_of(network).places == where.places
+    assert layout_with_tiers(network).places == where.places
     assert min(dist(*pair) for pair in combinations(where.places.values(), 2)) > 0.6
 
 
 def test_switches_stand_apart():
     """Switches between boxes are above all ranks, those of higher tiers above the others."""
     network = instances.load("three_tier()").network
-    where = places_of(network)
+    where = layout_with_tiers(network)
     height = {network.nodes[node].name: y for node, (_, y) in where.places.items()}
     top = max(y for name, y in height.items() if name.startswith("box"))
     assert top < height["leaf0.0"] < height["aggregation1.2"] < height["core3"]
@@ -52,7 +52,7 @@ def test_switches_stand_apart():
 def test_rails_do_not_cross():
     """The GPUs of a box stand in a row, and their rails above them in the same order."""
     network = instances.load("dgx_h100(boxes=2)").network
-    where = places_of(network)
+    where = layout_with_tiers(network)
     number = {node.name: index for index, node in enumerate(network.nodes)}
     for name in ("ib{}", "box0.gpu{}", "box1.gpu{}"):
         x = [where.places[number[name.format(rail)]][0] for rail in range(8)]
