@@ -127,7 +127,7 @@ def plot(
     conditions = (where,) if isinstance(where, str) else tuple(where)
     of_schedule = {"--kind": kind, "--mode": mode, "--tree": trees or None, "--places": places}
     if isinstance(name, Instance) or (not records and names_network(str(name))):
-        _refuse(of_schedule)
+        _refuse_schedule_options(of_schedule)
         made = _network_plot(name)
     elif str(name).endswith((".json", *SCHEDULE_SUFFIXES)):
         if records:
@@ -141,7 +141,7 @@ def plot(
         from ..studies.record_files import chosen_records
 
         draw = get(str(name))
-        _refuse(of_schedule)
+        _refuse_schedule_options(of_schedule)
         if target is not None:
             plot_format(target)
         some = chosen_records(records, conditions, only)
@@ -176,7 +176,7 @@ def path_beside(name: str, suffix: str) -> Path | None:
     return None if stem == name else Path(f"{stem}{suffix}")
 
 
-def _refuse(given: Mapping[str, object]) -> None:
+def _refuse_schedule_options(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value is not None:
             raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
@@ -324,8 +324,8 @@ def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tup
 
     instance, answer = schedule.instance, schedule.answer
     pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
-    own = Routing.FIXED  # pictures show the paths of the schedule
-    return simulate(instance, answer, mode or mode_of(answer, own), pieces=pieces, routing=own), pieces
+    fixed = Routing.FIXED  # plots show the paths of the schedule
+    return simulate(instance, answer, mode or mode_of(answer, fixed), pieces=pieces, routing=fixed), pieces
 
 
 def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:

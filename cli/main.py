@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import CwbError, ExitStatus, did_you_mean, one_of
-from .streams import INTERRUPTED, StdoutError, discard_stdout, echo, open_closed, stop_on_signals
+from .streams import INTERRUPTED, StdoutError, echo, flush_streams, open_closed, stop_on_signals
 
 #: Command name to module and attribute.
 COMMANDS = {
@@ -109,7 +109,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         status = _run_command(arguments)
     if received and status == INTERRUPTED:
         status = 128 + received[-1]
-    discard_stdout()
+    flush_streams()
     gc.freeze()  # nobody waits until a large model has been looked through for garbage
     sys.exit(status)
 

@@ -44,7 +44,7 @@ class StdoutError(CwbError):
 def open_closed() -> None:
     """Reopen standard streams that were closed, so that no file opened later gets their descriptors.
 
-    Writing to a closed stdout then fails and is reported; output to a closed stderr is lost.
+    Reading a closed stdin fails, writing to a closed stdout fails and is reported; output to a closed stderr is lost.
     """
     for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -106,7 +106,7 @@ def table_console(width: int = WIDTH) -> Console:
 
 
 class _EscapedRenderable:
-    """Stream of a console with text escaped and the console's own control codes kept."""
+    """Renderable whose text is escaped, while the console's own control codes are kept."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -119,8 +119,8 @@ class _EscapedRenderable:
             yield segment if safe else Segment(printable(segment.text, lines=True), segment.style)
 
 
-def discard_stdout() -> None:
-    """Discard unwritten output of a stream, so that the interpreter does not fail on it at exit."""
+def flush_streams() -> None:
+    """Flush stdout and stderr, discarding what cannot be written, so that the interpreter does not fail at exit."""
     for descriptor, stream, standard in ((1, sys.stdout, sys.__stdout__), (2, sys.stderr, sys.__stderr__)):
         try:
             stream.flush()

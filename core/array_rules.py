@@ -47,13 +47,13 @@ class Places:
     """Position of each index in a set of integers, or in a product of such sets."""
 
     sets: list[Array]
-    _factors: list[tuple[Array, Array, Array | None, Array]] = field(init=False)
+    _lookups: list[tuple[Array, Array, Array | None, Array]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._factors = [self._factor(members) for members in self.sets]
+        self._lookups = [self._lookup(members) for members in self.sets]
 
     @staticmethod
-    def _factor(members: Array) -> tuple[Array, Array, Array | None, Array]:
+    def _lookup(members: Array) -> tuple[Array, Array, Array | None, Array]:
         """Return smallest member, extent and table of places, or the sorted codes and their places."""
         if not members.size:
             raise NotVectorizable
@@ -82,7 +82,7 @@ class Places:
         place: Any = 0
         missing: Any = False
         at = 0
-        for members, (low, extent, codes, table) in zip(self.sets, self._factors, strict=True):
+        for members, (low, extent, codes, table) in zip(self.sets, self._lookups, strict=True):
             parts = []
             for k in range(members.shape[1]):
                 column = columns[at + k]
@@ -141,7 +141,7 @@ def places_of(component: Any) -> Places:
         _known[component] = Places([key_array(list(factor)) for factor in factors]), members(component)
     places = _known[component][0]
     if places.count != len(component):
-        # It has others by now.
+        # Members were added or removed since.
         raise NotVectorizable
     return places
 
@@ -171,7 +171,7 @@ class Scope:
     size: int
     outer: Scope | None  #: The scope around the loop; None for that of the rows.
     up: Array | None  #: Entry of the outer scope that each entry belongs to.
-    reading: RuleEvaluation
+    reading: RuleEvaluation  #: The evaluation that the scope is of.
 
     def within(self, inner: Scope) -> Array | None:
         """Map every entry of an inner scope to one of this; None if this scope does not enclose it."""

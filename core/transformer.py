@@ -56,7 +56,7 @@ class Transformer:
     vocabulary: int = 0  #: Size of the vocabulary; 0 leaves embedding and output layer out.
     speed_flops: Fraction = DEFAULT_SPEED_FLOPS  #: Operations per second that an NPU attains.
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
-    weight: Fraction = Fraction(1)
+    weight: Fraction = Fraction(1)  #: Importance in a group of workloads.
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Transformer:
         """Return the same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
@@ -97,7 +97,7 @@ class Transformer:
     ) -> Layer:
         """Derive one block.
 
-        ``score_ops`` are the operations of the forward pass in which both factors are activations.
+        Numbers are of all TP ranks together. ``score_ops``: forward operations whose factors are both activations.
         """
 
         def seconds(operations: Fraction) -> Fraction:

@@ -80,10 +80,10 @@ def _values(value: object) -> object:
     """Expand a range ``{ from = 2, to = 8 }`` by steps of 1 or ``step``, or by ``factor``."""
     if not isinstance(value, dict):
         return value
-    kind = value.keys() - {"from", "to"} or {"step"}
+    growth = value.keys() - {"from", "to"} or {"step"}
     numbers = {"step": 1, **value}
-    whole = all(type(number) is int and number > 0 for number in numbers.values()) and value.get("factor") != 1
-    if not {"from", "to"} <= value.keys() or kind not in ({"step"}, {"factor"}) or not whole:
+    valid = all(type(number) is int and number > 0 for number in numbers.values()) and value.get("factor") != 1
+    if not {"from", "to"} <= value.keys() or growth not in ({"step"}, {"factor"}) or not valid:
         expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
         raise ValueError(f"{show_value(value)} is no range; {expected}")
     if value["from"] > value["to"]:

@@ -1,4 +1,4 @@
-"""Changes of a network that are written on the command line: some ranks alone, links taken away, slower or added."""
+"""Changes of a network written on the command line: nodes removed, ranks left out, links removed, changed or added."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
         raise InputError(
             "an instance with workloads, prices, a design or experts; expected one of links", source=edits[0].option
         )
-    network = whole = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
+    network = original = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
     demands = () if instance.demand is None else (instance.demand, *instance.also)
     for edit in edits:
         with locate_errors(source=edit.option):
             if edit.option == "--ranks":
-                names = {whole.ranks[rank] for rank in _ranks(edit.text, len(whole.ranks))}
+                names = {original.ranks[rank] for rank in _ranks(edit.text, len(original.ranks))}
                 network, demands = _restrict_to_ranks(network, demands, names)
             elif edit.option in ("--without-node", "--without-rank"):
-                node = _require_node(whole, edit.text)
+                node = _require_node(original, edit.text)
                 demands = _without_rank(network, demands, node)
                 links = (link for link in network.links if node not in (link.source, link.target))
                 left = {*network.ranks} - {node}
                 network, demands = _restrict_to_ranks(Topology(network.nodes, tuple(links)), demands, left)
             elif edit.option == "--without-link":
-                network = _without(network, edit.text)
+                network = _without_link(network, edit.text)
             else:
                 network = _set_bandwidth(network, edit.text)
     name = " ".join([instance.name, *map(str, edits)])
@@ -89,7 +89,7 @@ def _ranks(text: str, count: int) -> list[int]:
     return sorted(found)
 
 
-def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
+def _renumber_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
     if demand.ranks is None:
         return demand
     number = {rank: place for place, rank in enumerate(kept)}
@@ -110,7 +110,7 @@ def _restrict_to_ranks(
     links = tuple(link for link in network.links if link.source not in away and link.target not in away)
     used = {end for link in links for end in (link.source, link.target)}
     nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in used))
-    return Topology(tuple(nodes), links), tuple(_of_ranks(each, kept) for each in demands)
+    return Topology(tuple(nodes), links), tuple(_renumber_ranks(each, kept) for each in demands)
 
 
 def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> tuple[Demand, ...]:
@@ -137,7 +137,7 @@ def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
     return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else left)
 
 
-def _without(network: Topology, text: str) -> Topology:
+def _without_link(network: Topology, text: str) -> Topology:
     ends = _ends(network, text)
     links = tuple(link for link in network.links if {link.source, link.target} != ends)
     if len(links) == len(network.links):

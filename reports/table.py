@@ -189,9 +189,9 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     entries = spec.entries(records)
     if not entries:
         raise InputError(f"none of {len(records)} records fits; expected {spec.expects}", source=spec.name)
-    found = _runs(entries)
+    found = _runs_by_cell(entries)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
-    rows = _ranked_blocks(spec, [_row(spec, labels, found) for labels in order], found)
+    rows = _mark_blocks(spec, [_row(spec, labels, found) for labels in order], found)
     filled = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
     kept = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
     spec = replace(spec, columns=tuple(spec.columns[c] for c in kept))
@@ -201,11 +201,11 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     return Table(spec, shown, rows, footers, _notes(rows, found, spec))
 
 
-#: The entries of every cell: of every run the latest, in an order of their own.
+#: The entries of every cell: of every run the latest, in order of their seeds.
 _Found = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
 
 
-def _runs(entries: Sequence[RecordPlace]) -> _Found:
+def _runs_by_cell(entries: Sequence[RecordPlace]) -> _Found:
     found: dict[tuple[tuple[Label, ...], str], list[RecordPlace]] = {}
     kept = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
     for entry in sorted(kept.values(), key=lambda e: (e.record.seed, identity(e.record))):
@@ -230,7 +230,7 @@ def status_of(record: RunRecord) -> str:
     return "invalid" if record.verified is False else record.shown_status
 
 
-def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
+def _mark_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
     """Mark the best numbers of every block of rows if rows compete, else of the groups of every row."""
     cells = [[list(line) for line in row.cells] for row in rows]
     for c, column in enumerate(spec.columns):
@@ -239,12 +239,12 @@ def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple
                 _mark_best(column, lines, c)
             continue
         names = spec.block if column.block is None else column.block
-        places = [i for i, key in enumerate(spec.keys) if key.name in names]
+        positions = [i for i, key in enumerate(spec.keys) if key.name in names]
         blocks: dict[tuple[Label, ...], list[int]] = {}
         for r, row in enumerate(rows):
             entries = (entry for group in spec.groups for entry in found.get((row.labels, group.name), ()))
             if column.block is not None or all(entry.ranked for entry in entries):
-                blocks.setdefault(tuple(row.labels[i] for i in places), []).append(r)
+                blocks.setdefault(tuple(row.labels[i] for i in positions), []).append(r)
         for block in blocks.values():
             for g in range(len(spec.groups)):
                 _mark_best(column, [cells[r][g] for r in block], c)

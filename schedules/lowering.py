@@ -1,4 +1,4 @@
-"""Answers as schedules and as ordered sends, for what lowers them to programs of ranks."""
+"""Answers as schedules and ordered sends, for their lowering to programs of ranks; imported sends as schedules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OrderedSends(NamedTuple):
     """Sends of a schedule in the order in which they read and write."""
 
     sends: Sends
-    kinds: list[Condition]
+    conditions: list[Condition]  #: of every chunk, as its units
     units: list[int]
     unit_bytes: Fraction
     #: Order of the reading at the source and the writing at the target. If they are equal, as within a step, all
@@ -41,16 +41,16 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
     if isinstance(answer, TreePacking):
         sends, _, level = tree_sends(topology, answer, pieces)
         order = level + sends.chunk // max(len(answer), 1)
-        kinds, units = _conditions_of_trees(instance, answer) * pieces, answer.units.tolist() * pieces
-        return OrderedSends(sends, kinds, units, answer.unit_bytes / pieces, order, order)
+        conditions, units = _conditions_of_trees(instance, answer) * pieces, answer.units.tolist() * pieces
+        return OrderedSends(sends, conditions, units, answer.unit_bytes / pieces, order, order)
     chunks = answer.chunks
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    kinds = [normalize_condition(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
+    conditions = [normalize_condition(chunks.groups[held], chunks.groups[needed], adds) for held, needed, adds in rows]
     if isinstance(answer, Schedule):
         read, write = time_order(answer.start_s, answer.end_s)
     else:
         read = write = np.asarray(answer.step)
-    return OrderedSends(answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write)
+    return OrderedSends(answer.sends, conditions, chunks.units.tolist(), chunks.unit_bytes, read, write)
 
 
 def normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Condition:
@@ -59,7 +59,7 @@ def normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced:
 
 
 def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condition]:
-    by_root: dict[int | None, Condition] = {}
+    by_root: dict[int | None, Condition] = {}  # None stands for every root of an all-reduce's trees
     for condition in demanded_bytes(instance):
         held, needed, reduced = condition
         root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
@@ -85,11 +85,11 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
     source, target = ends[link].T
     if answer.kind is TreeKind.OUT:
         columns = chunk, link, source, target, step, np.zeros(len(chunk), dtype=np.bool_)
-    elif answer.kind is TreeKind.IN:  # what is generated is the gather over reversed links that it reverses
+    elif answer.kind is TreeKind.IN:  # blocks gather over reversed links; backwards in time, they reduce
         columns = chunk, link, source, target, answer.gather_steps - 1 - step, np.ones(len(chunk), dtype=np.bool_)
     else:
-        numbers = {(int(a), int(b)): number for number, (a, b) in enumerate(ends.tolist())}
-        opposite = np.array([numbers[b, a] for a, b in ends.tolist()], dtype=np.int64)[link]
+        link_of = {(int(a), int(b)): number for number, (a, b) in enumerate(ends.tolist())}
+        opposite = np.array([link_of[b, a] for a, b in ends.tolist()], dtype=np.int64)[link]
         columns = (
             np.tile(chunk, 2),
             np.concatenate([opposite, link]),

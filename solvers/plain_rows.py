@@ -38,7 +38,7 @@ class NotPlain(Exception):
 
 
 class PlainRows:
-    """Rows as they are read: coefficients in one long array, and the end of each row.
+    """Model as arrays: ``c x + offset`` of ``columns`` x, and ``rows`` with ``lower <= A x <= upper``.
 
     The model has no active components but constraints and objectives. Raise NotPlain if anything is not a sum of
     numbers and free variables times numbers, a variable of its components is fixed, or a row has no coefficient other
@@ -179,9 +179,9 @@ class PlainRows:
             ends = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0])))
         if not np.isfinite(data).all() or not isfinite(self.offset):
             raise NotPlain
-        small = np.intc if data.size < 2**31 else np.int64
+        index_type = np.intc if data.size < 2**31 else np.int64
         self._index, self._data, self._position, self._blocks = [], [], {}, []
-        return sp.csr_array((data, index.astype(small), ends.astype(small)), shape)
+        return sp.csr_array((data, index.astype(index_type), ends.astype(index_type)), shape)
 
     def _finish(self) -> None:
         # Through columns and back puts every row in the order of its columns.

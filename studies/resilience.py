@@ -1,4 +1,4 @@
-"""Cost of single failures: the optimum after the loss of each link, rank and switch.
+"""Cost of single failures: the optimum after the loss of each pair's links, each rank and each switch.
 
 The optimum is that of trees in the flow model (ForestColl): no schedule of the collective on the changed network is
 faster, and trees attain it for all collectives except all-reduce. That of an all-to-all is its maximum concurrent flow.
@@ -100,9 +100,9 @@ class Resilience:
 
 
 def optimum_of(instance: Instance) -> Optimum:
-    """Return the least flow time of trees, with a recomputed bound; raise Unsupported for other collectives."""
-    if _is_exchange(instance):
-        return _exchange_optimum(instance)
+    """Return the least flow time with a recomputed bound; raise Unsupported for collectives without trees or flows."""
+    if _is_all_to_all(instance):
+        return _all_to_all_optimum(instance)
     ways, mirrored = ways_of(instance)
     seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
     bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
@@ -111,11 +111,11 @@ def optimum_of(instance: Instance) -> Optimum:
     return Optimum(seconds, bound, certificate)
 
 
-def _is_exchange(instance: Instance) -> bool:
+def _is_all_to_all(instance: Instance) -> bool:
     return instance.demand is not None and instance.demand.collective is Collective.ALL_TO_ALL
 
 
-def _exchange_optimum(instance: Instance) -> Optimum:
+def _all_to_all_optimum(instance: Instance) -> Optimum:
     """Return the time of the maximum concurrent flow, proved by lengths of links."""
     done = run(instance, Request("all-to-all-mcf"))
     bound = None if done.certificate is None else exact_bound(instance, done.certificate)
@@ -138,7 +138,7 @@ def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: B
     root = network.ranks[0] if instance.demand.collective.rooted else None
     ranks, switches = network.ranks, [node.name for node in network.nodes if node.kind is NodeKind.SWITCH]
     cases: dict[str, Iterable[tuple[tuple[str, ...], list[Edit]]]] = {
-        "link": _links(network, root, slow, budget),
+        "link": _link_failures(network, root, slow, budget),
         "rank": (((name,), [_without_rank(rank, len(ranks))]) for rank, name in enumerate(ranks)),
         "switch": (((name,), [Edit("--without-node", name)]) for name in switches),
     }
@@ -180,12 +180,12 @@ def resilience(
     kinds = [check_name(one, FAILURES, "--kind") for one in ((kind,) if isinstance(kind, str) else kind)]
     posed = with_demand(load(instance), collective, size, None)
     posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
-    whole = optimum_of(posed)
+    intact = optimum_of(posed)
     found: list[Failure] = []
     with command_limits(clock, progress, asks=True) as budget:
         found.extend(failures(posed, kinds or FAILURES, factor, budget))
         over = budget.is_exhausted
-    return Resilience(posed, whole, tuple(found), not over)
+    return Resilience(posed, intact, tuple(found), not over)
 
 
 def _factor(given: str | float | Fraction) -> Fraction:
@@ -201,7 +201,7 @@ def _factor(given: str | float | Fraction) -> Fraction:
 def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Sequence[Edit]) -> Failure:
     try:
         left = edit_instance(instance, edits)
-        if isinstance(left.network, Topology) and left.demand is not None and not _is_exchange(left):
+        if isinstance(left.network, Topology) and left.demand is not None and not _is_all_to_all(left):
             check_balance(left.network, left.demand)  # otherwise the optimum of trees is no proved optimum
     except InputError as error:
         return Failure(kind, names, None, error.problem)
@@ -211,10 +211,10 @@ def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Seque
         return Failure(kind, names, None, error.problem, is_cut_off=True)
 
 
-def _links(
+def _link_failures(
     network: Topology, root: str | None, slow: Fraction, budget: Budget
 ) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
-    """Yield one pair of nodes of every class of links under symmetries that fix the root."""
+    """Yield every class of linked pairs under symmetries that fix the root: their names, an edit of the first."""
     nodes: list[Any] = [
         (node.kind, node.multicast, node.reduces, node.buffer_bytes, node.name == root) for node in network.nodes
     ]

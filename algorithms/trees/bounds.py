@@ -44,17 +44,17 @@ def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Seq
 
     Two trees that share a link carry together at most its capacity, and the others at most as much as that many trees
     carry, with a common link or without. Without one each can have the least capacity of its links, so that all
-    together carry a multiple of the unit of capacity. ``widest`` is the largest rate of a tree of the height;
-    ``disjoint`` are those of at most k trees without a common link, k from 1 to K, by default k times the widest.
+    together carry a multiple of the unit of capacity. ``widest`` is the largest rate of one tree;
+    ``disjoint`` are those of k trees or fewer without a common link, k from 1 to K, by default k times ``widest``.
     """
     pair, alone = common_link(wan, widest)
-    before, carried = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
+    two_fewer, one_fewer = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
     if disjoint is not None:
-        before, carried = Fraction(0), Fraction(0)
+        two_fewer, one_fewer = Fraction(0), Fraction(0)
         for count, apart in enumerate(disjoint[:-1], 1):
-            shared = max(alone + carried, pair + before) if count > 1 else Fraction(0)
-            before, carried = carried, max(shared, Fraction(apart))
-    shared = max(alone + carried, pair + before) if trees > 1 else alone
+            shared = max(alone + one_fewer, pair + two_fewer) if count > 1 else Fraction(0)
+            two_fewer, one_fewer = one_fewer, max(shared, Fraction(apart))
+    shared = max(alone + one_fewer, pair + two_fewer) if trees > 1 else alone
     unit = gcd(*wan.room.tolist())
     most = trees * widest if disjoint is None else disjoint[-1]
     return min(bound, max(shared, min(Fraction(floor(bound / unit) * unit), Fraction(most))))

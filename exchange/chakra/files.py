@@ -23,10 +23,10 @@ _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
 def file_of(trace: Trace, rank: int) -> bytes:
     """Encode the file of a rank."""
-    metadata, kind = messages()
+    metadata, node_class = messages()
     parts = [frame_message(metadata(version=VERSION))]
     for node in trace.ranks[rank]:
-        message = kind(id=node.id, name=node.name, type=node.type, data_deps=node.after)
+        message = node_class(id=node.id, name=node.name, type=node.type, data_deps=node.after)
         if node.type in (SEND, RECV):
             source, target = (rank, node.peer) if node.type == SEND else (node.peer, rank)
             values = {"comm_size": node.size_bytes, "comm_src": source, "comm_dst": target, "comm_tag": node.tag}
@@ -41,8 +41,8 @@ def file_of(trace: Trace, rank: int) -> bytes:
 
 def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
     """Encode the file of a rank whose only work is one collective, by its number in the schema."""
-    metadata, kind = messages()
-    message = kind(id=0, name=name, type=COLL)
+    metadata, node_class = messages()
+    message = node_class(id=0, name=name, type=COLL)
     message.attr.add(name="is_cpu_op", bool_val=False)
     message.attr.add(name="comm_type", int64_val=collective)
     message.attr.add(name="comm_size", int64_val=size_bytes)
@@ -97,19 +97,19 @@ def _read(path: Path, most: int) -> bytes:
 
 def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]:
     """Yield the nodes of a file; ``room`` holds the remaining numbers of nodes and dependences."""
-    metadata, kind = messages()
-    known: dict[int, int] = {}  # numbers, each of which is kept once
+    metadata, node_class = messages()
+    seen: dict[int, int] = {}  # by number the one object of it, which all nodes share to save memory
     number = -1
     for number, content in enumerate(split_messages(raw)):
         with locate_errors(place=f"message {number}"):
             if number == 0:
                 decode_message(metadata, content)
                 continue
-            node = _node(decode_message(kind, content), rank, ranks)
-            if node.id in known:
+            node = _node(decode_message(node_class, content), rank, ranks)
+            if node.id in seen:
                 raise InputError(f"node {node.id} is defined twice")
-            known[node.id] = node.id
-            node = node._replace(after=tuple([known.get(before, before) for before in node.after]))
+            seen[node.id] = node.id
+            node = node._replace(after=tuple([seen.get(before, before) for before in node.after]))
             room[0] -= 1
             room[1] -= len(node.after)
             if min(room) < 0:
@@ -138,9 +138,9 @@ def _node(message: Any, rank: int, ranks: int) -> Node:
     if size < 0:
         raise InputError(f"{name} has comm_size {size}; expected at least 0")
     grains, data, use = values.get("msg_chunk_cnt"), values.get(DATA), values.get(USE)
-    known = data is not None and data >= 0 and use in ((None,) if message.type == SEND else (KEPT, ADDED, PASSED))
+    told = data is not None and data >= 0 and use in ((None,) if message.type == SEND else (KEPT, ADDED, PASSED))
     node = Node(message.id, message.type, after, peer, tag, size, max(grains or 0, 0))
-    return node._replace(data=data or 0, use=use or 0) if known else node
+    return node._replace(data=data or 0, use=use or 0) if told else node
 
 
 def _integer(attribute: Any) -> int | None:
@@ -168,7 +168,7 @@ INTEGERS = frozenset(
 _KINDS = ("double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64", "sfixed32",
           "sfixed64", "bool", "string", "bytes")  # fmt: skip
 
-#: Fields of the other messages: name, number, type, whether there may be several. What is no kind is a message.
+#: Fields of the other messages: name, number, type, whether there may be several. Other types than kinds are messages.
 _FIELDS = {
     "GlobalMetadata": (("version", 1, "string", False), ("attr", 2, "AttributeProto", True)),
     "IOInfo": (("values", 1, "string", False), ("shapes", 2, "string", False), ("types", 3, "string", False)),

@@ -96,7 +96,7 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
     whole = write_out(answer, instance)
     if isinstance(whole, TreePacking) and pieces * sum(len(part.child) for part in whole.passes) > MAX_MESSAGES:
         raise InputError(f"{pieces} pieces are more than {MAX_MESSAGES:,} messages", source="--pieces")
-    sends, kinds, units, unit, read, write = order_sends(topology, instance, whole, pieces)
+    sends, conditions, units, unit, read, write = order_sends(topology, instance, whole, pieces)
     starts = None
     if mode is not None:  # messages take the paths of the schedule
         played = simulate(instance, whole, mode, pieces=pieces, routing=Routing.FIXED)
@@ -104,9 +104,9 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
     transfers = _transfers(topology, sends, read, write, {node: r for r, node in enumerate(members)}, starts)
     numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
     local = {
-        some: (tuple(numbers[r] for r in some[0]), tuple(numbers[r] for r in some[1]), some[2]) for some in set(kinds)
+        one: (tuple(numbers[r] for r in one[0]), tuple(numbers[r] for r in one[1]), one[2]) for one in set(conditions)
     }
-    flow = _lay_out_chunks(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
+    flow = _lay_out_chunks(instance, kind, len(members), [local[one] for one in conditions], units, unit, transfers)
     return replace(flow, costs=instance.rank_costs)
 
 

@@ -140,7 +140,7 @@ class _Lowering:
         self.process[self.nodes] = np.arange(len(self.nodes))
         self.kinds = _kinds(instance, itemsize)
         self.chunk_kind: dict[Condition, list[int]] = {}
-        for chunk, condition in enumerate(ordered.kinds):
+        for chunk, condition in enumerate(ordered.conditions):
             self.chunk_kind.setdefault(condition, []).append(chunk)
         self._require_all()
         self._place_chunks()
@@ -150,7 +150,7 @@ class _Lowering:
         """Reject nodes, links and chunks that do not exist, and paths that do not lead from source to target."""
         sends, nodes, links = self.ordered.sends, len(self.topology.nodes), len(self.topology.links)
         columns = (sends.source, nodes), (sends.target, nodes), (sends.path_links, links)
-        for column, limit in (*columns, (sends.chunk, len(self.ordered.kinds))):
+        for column, limit in (*columns, (sends.chunk, len(self.ordered.conditions))):
             if len(column) and (column.min() < 0 or column.max() >= limit):
                 raise InputError("names a node, link or chunk that does not exist", place="sends")
         network = network_of(instance)
@@ -175,7 +175,7 @@ class _Lowering:
 
     def _place_chunks(self) -> None:
         """Give every chunk its place among the chunks of its kind, and whole elements; none to what nobody lacks."""
-        count = len(self.ordered.kinds)
+        count = len(self.ordered.conditions)
         self.place = np.zeros(count, dtype=np.int64)
         self.elements = np.zeros(count, dtype=np.int64)
         place = 0

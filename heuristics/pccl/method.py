@@ -52,7 +52,7 @@ class PcclOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
-    if instance.timing is not None:
+    if instance.timing is not None:  # given by the instance; pose adds one of steps later
         return Refusal("timing", "it schedules in seconds, not on a grid of epochs")
     if not isinstance(instance.network, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as mesh(4,4)")
@@ -80,11 +80,11 @@ def step_of(instance: Instance) -> Fraction | None:
     if not isinstance(topology, Topology) or topology.switches or any(link.latency_s for link in topology.links):
         return None
     rates = {link.bandwidth_Bps for link in topology.links}
-    sizes = {size for demand in instance.demands for size in _sizes(demand, instance.npus)}
+    sizes = {size for demand in instance.demands for size in _chunk_sizes(demand, instance.npus)}
     return sizes.pop() / rates.pop() if len(rates) == len(sizes) == 1 else None
 
 
-def _sizes(demand: Demand, npus: int) -> set[Fraction]:
+def _chunk_sizes(demand: Demand, npus: int) -> set[Fraction]:
     if demand.collective in (Collective.ALL_TO_ALL, Collective.ALL_REDUCE):
         return {demand.size_bytes / len(demand.group(npus)) / demand.chunks}
     return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}

@@ -46,9 +46,9 @@ _CLOSE = 1.001  #: Schedules that are nearer to the bound than this have no flow
 class PathSchedule:
     """A schedule and its origin.
 
-    It is in steps if another method found it. ``seconds`` is the exact end of its last send; None if times were rounded
-    up to ticks, or another method found it and there is no grid. ``complete_s`` is that end as declared, or simulated
-    if another method found it; ``steps`` counts the path searches.
+    It may be in steps if another method found it. ``seconds`` is the exact end of its last send; None if times were
+    rounded up to ticks, or another method found it and there is no grid. ``complete_s`` is that end as declared, or
+    simulated if another method found it; ``steps`` counts the path searches.
     """
 
     schedule: Schedule | StepSchedule
@@ -70,25 +70,25 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     with budget.clock.phase("bound"):
         bound = whole_steps(instance, cheap_bound(instance, topology))
         budget.tell_bound(*bound)
-    own = known = late = None
+    own = other = timed_out = None
     # Paths along a grid's dimensions, which are tried for pairs, often meet the bound.
     copies = conditions.copies
     grid = not conditions.sums.number and len(copies.target) == copies.number and sides_of(topology) is not None
     for step in ("own", "others") if grid else ("others", "own"):
-        if _meets(own, bound) or _meets(known, bound):
+        if _meets(own, bound) or _meets(other, bound):
             break
         if step == "others":
-            known = _best_other_answer(conditions, instance, topology, solver, options, budget)
+            other = _best_other_answer(conditions, instance, topology, solver, options, budget)
             continue
         try:
             with budget.clock.phase("search"):
                 own = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
         except OutOfTime as error:
-            late = error
-    if late is not None and known is None:
-        raise late
+            timed_out = error
+    if timed_out is not None and other is None:
+        raise timed_out
     with budget.clock.phase("search"):
-        answer = _earlier(topology, own, known)
+        answer = _earlier(topology, own, other)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.is_exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
@@ -122,14 +122,14 @@ def _best_other_answer(
     return best
 
 
-def _earlier(topology: Topology, own: PathSchedule | None, known: PathSchedule | None) -> PathSchedule | None:
+def _earlier(topology: Topology, own: PathSchedule | None, other: PathSchedule | None) -> PathSchedule | None:
     """Return the schedule that is complete first; its own one if equal."""
-    if own is None or known is None:
-        return own or known
+    if own is None or other is None:
+        return own or other
     assert isinstance(own.schedule, Schedule)  # noqa: S101 (the search gives no other)
-    on_grid = known.seconds is not None
+    on_grid = other.seconds is not None
     mine = own.seconds if on_grid and own.seconds is not None else in_order(topology, own.schedule)[1]
-    return own if mine <= known.complete_s else replace(known, attempts=own.attempts, steps=own.steps)
+    return own if mine <= other.complete_s else replace(other, attempts=own.attempts, steps=own.steps)
 
 
 def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]) -> Outcome:
@@ -174,7 +174,7 @@ def _schedule_conditions(
 ) -> PathSchedule | None:
     """Schedule all conditions; None if the budget ends before there is any schedule."""
     stepped, net = ticked.alike, ticked.net
-    if stepped:  # steps for ticks
+    if stepped:  # all sends take equally long: count steps in place of ticks
         net = net._replace(window=np.ones_like(net.window), delay=np.ones_like(net.delay))
     steps = SearchEffort(options.steps)
     found: list[StageResult] = []

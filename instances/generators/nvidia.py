@@ -119,9 +119,9 @@ def dgx_h100(
     NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
     ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
     box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
-    the NVSwitch joins them. The NVSwitches copy and add (NVLink SHARP, the third generation of NVSwitch); the switches
-    between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency. That of the H200 and the DGX
-    H100/H200 user guide, "Hardware", have the same numbers: what is new is the memory.
+    the NVSwitch joins them. The NVSwitches copy and add unless ``nvls`` is False (NVLink SHARP, the third generation of
+    NVSwitch); the switches between boxes only pass on, as in ``dgx_a100``. The data sheet gives no latency. That of the
+    H200 and the DGX H100/H200 user guide, "Hardware", have the same numbers: what is new is the memory.
     """
     check_ranges(boxes=(boxes, 1), rails=(rails, 1, 8))
     return rail_cluster(
@@ -195,10 +195,10 @@ def pcie(
     """PCIe box: two processors with PCIe switches of GPUs each, and a NIC on every PCIe switch.
 
     NVIDIA's data sheet of the A100: PCIe Gen4 with 64 GB/s in both directions together, hence 32 GB/s in each, for a
-    GPU and for the link of its switch to the processor; 64 GB/s is PCIe Gen5. Intel's page of the Xeon Platinum 8358:
-    three UPI links of 11.2 GT/s between two processors, two bytes a transfer, hence 67.2 GB/s in each direction. A NIC
-    of 200 Gb/s = 25 GB/s. All NICs are on one InfiniBand switch. Processors, PCIe switches and the InfiniBand switch
-    only pass on. None of the sources gives a latency.
+    GPU and for the link of its switch to the processor; Gen5 has twice that. Intel's page of the Xeon Platinum 8358:
+    three UPI links of 11.2 GT/s between two processors, two bytes a transfer, hence 67.2 GB/s in each direction. NICs
+    of 200 Gb/s = 25 GB/s, all on one InfiniBand switch; a single box has none. Processors, PCIe switches and the
+    InfiniBand switch only pass on. None of the sources gives a latency.
 
     ``switches``, ``per_switch``: PCIe switches of each of the two processors, and GPUs on a PCIe switch. ``bandwidth``:
     bandwidth of a PCIe link, in each direction. ``upi``: bandwidth between the two processors, in each direction.
@@ -210,7 +210,7 @@ def pcie(
         nodes=boxes * (per_box + 2 * switches + 2) + more,
         links=2 * boxes * (per_box + (2 + 2 * more) * switches + 1),
     )
-    lane, between = read_wire(bandwidth, latency), read_wire(upi, latency, place="upi")
+    bus, between = read_wire(bandwidth, latency), read_wire(upi, latency, place="upi")
     card = read_wire(nic, latency, place="nic")
     links: list[Link] = []
     names: list[str] = []
@@ -220,8 +220,8 @@ def pcie(
         names += [*processors, *chips]
         links += between.link_pair(*processors)
         for index, chip in enumerate(chips):
-            links += lane.link_pair(chip, processors[index // switches])
+            links += bus.link_pair(chip, processors[index // switches])
             links += card.link_pair(chip, "ib") if more else ()
         for index in range(per_box):
-            links += lane.link_pair(gpu(box, index), chips[index // per_switch])
+            links += bus.link_pair(gpu(box, index), chips[index // per_switch])
     return switched_network(gpus(boxes, per_box), [*names, *(["ib"] if more else [])], links, multicast=multicast)

@@ -1,7 +1,7 @@
 """Networks like those of supercomputers: Frontera, Leonardo and Frontier, as many racks, cells or groups as wanted.
 
-The numbers of a rack, cell or group are those of the machine. Which node is on which switch of its group is a reading,
-since the sources do not say it; the ports of the switches come out as they do. Switches only pass on.
+The numbers of a rack, cell or group are those of the machine. Which node is on which switch of its group is an
+assumption, since the sources do not say it; it uses as many ports of each switch as they say. Switches only pass on.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
     M. Turisini, G. Amati, M. Cestari, "LEONARDO: a pan-European pre-exascale supercomputer for HPC and AI
     applications", arXiv:2307.16885, and CINECA's page of the system: nodes of four A100 with two dual-port HDR cards,
     400 Gb/s, hence a port of 100 Gb/s = 12.5 GB/s for each GPU; cells of 180 nodes, 18 leaf and 18 spine switches with
-    40 ports of 200 Gb/s = 25 GB/s; every spine has a link to every other one of up to 22 cells. The GPUs of a node are
+    40 ports of 200 Gb/s = 25 GB/s; every spine has a link to each of up to 22 other cells. The GPUs of a node are
     all linked: 12 NVLinks of 25 GB/s (NVIDIA's data sheet of the A100) for three others, hence 100 GB/s for each. The
     four GPUs of a node are on one leaf here. The sources give no latency.
 

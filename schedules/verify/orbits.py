@@ -27,7 +27,7 @@ from .trees import Wanted, check_trees, in_range
 
 @dataclass(frozen=True, eq=False)
 class Motions:
-    """Valid translations."""
+    """Valid translations, whose products are the motions."""
 
     orders: tuple[int, ...]
     nodes: tuple[Ints, ...]  #: Image of every node under each translation, in the numbering of trees.
@@ -76,7 +76,7 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
     if not in_range(network, answer.trees, findings):
         return
     motions = checked_motions(network, answer, findings)
-    if motions is None or not _are_roots(network, answer.trees, motions, findings):
+    if motions is None or not _roots_reach_ranks(network, answer.trees, motions, findings):
         return
     span = tuple(range(instance.npus))
     wanted: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
@@ -113,20 +113,20 @@ def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) ->
             findings.add(Violation("symmetry", f"translation {index} moves {names}, which is of another kind"))
             return None
         link = link_image((network.link_source, network.link_target), kinds, image)
-        if link is None or not _keeps(network, kinds, image, link):
+        if link is None or not _keeps_links(network, kinds, image, link):
             findings.add(Violation("symmetry", f"translation {index} moves a link to where there is no equal one"))
             return None
         images.append(number[image[network.tree_node]])
         links.append(link)
     orders = tuple(translation.order for translation in answer.translations)
-    if not images or not _commute(images, links, orders):
+    if not images or not _commute_with_orders(images, links, orders):
         text = "translations do not commute, or are not back after their order"
         findings.add(Violation("symmetry", text if images else "there is no translation"))
         return None
     return Motions(orders, tuple(images), tuple(links))
 
 
-def _keeps(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
+def _keeps_links(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
     return (
         np.array_equal(np.sort(link), np.arange(network.links))
         and np.array_equal(network.link_source[link], image[network.link_source])
@@ -135,7 +135,7 @@ def _keeps(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
     )
 
 
-def _commute(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> bool:
+def _commute_with_orders(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> bool:
     for images in (nodes, links):
         for index, image in enumerate(images):
             if not np.array_equal(_power(image, orders[index]), np.arange(len(image))):
@@ -154,7 +154,7 @@ def _power(image: Ints, times: int) -> Ints:
     return found
 
 
-def _are_roots(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
+def _roots_reach_ranks(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
     ranks, roots = len(network.rank_node), np.unique(trees.root)
     if motions.count * len(roots) != ranks:
         text = f"{motions.count:,} motions move {len(roots):,} roots to other than {ranks:,} ranks"

@@ -124,10 +124,8 @@ def buffers(m: Any, sets: IndexSets) -> None:
     held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
     stored = [key for key in held if sets.has_buffer(*key[:2])]
     given = Table((key, count) for key in held if (count := sets.incoming(*key)))
-    entering, delay = (
-        Lists(enumerate(map(list, sets.entering))),
-        Table((a, arc.delay) for a, arc in enumerate(sets.arcs)),
-    )
+    entering = Lists(enumerate(map(list, sets.entering)))
+    delay = Table((a, arc.delay) for a, arc in enumerate(sets.arcs))
     removes = bool(sets.room_limits)
 
     @rows(m, stored)
@@ -146,9 +144,10 @@ def buffers(m: Any, sets: IndexSets) -> None:
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:
-    """``F[q, (n, j), k] <= m[q, (n, j)] B[q, n, k]`` for every j: a node sends only what it has; the paper's maximum.
+    """``F[q, (n, j), k] <= most[q, (n, j)] B[q, n, k]``: a node sends only what it has.
 
-    m is 1, but to a switch that does not copy how often the chunk may start in one epoch (:meth:`IndexSets.most_sent`).
+    One row for every j stands for the paper's maximum over j. ``most`` is 1, but to a switch that does not copy how
+    often the chunk may start in one epoch (:meth:`IndexSets.most_sent`).
     Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
     """
     tail = Table((a, arc.source) for a, arc in enumerate(sets.arcs))
@@ -159,19 +158,19 @@ def flow_conservation(m: Any, sets: IndexSets) -> None:
     def flow_conservation(m: Any, q: int, a: int, k: int) -> Any:
         return m.F[q, a, k] <= most[q, a] * m.B[q, tail[a], k]
 
-    single = [key for key in sets.holdings if sets.has_buffer(*key[:2]) and not sets.problem.copies[key[1]]]
+    uncopied = [key for key in sets.holdings if sets.has_buffer(*key[:2]) and not sets.problem.copies[key[1]]]
 
-    @m.Constraint(single)
+    @m.Constraint(uncopied)
     def flow_conservation_once(m: Any, q: int, n: int, k: int) -> Any:
         sent = [key for t in range(sets.first[q][n], k + 1) for key in sets.departing(q, n, t)]
         return pyo.quicksum(m.F[key] for key in sent) <= m.B[q, n, k] if sent else pyo.Constraint.Skip
 
 
 def passing_on(m: Any, sets: IndexSets) -> None:
-    """``F[q, (s, j), k] <= m[q, (s, j)] (sum_i F[q, (i, s), k - delta] + G[q, s, k])`` at nodes that do not store.
+    """``F[q, (s, j), k] <= most[q, (s, j)] (sum_i F[q, (i, s), k - delta] + G[q, s, k])`` at nodes that do not store.
 
     Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta] + G[q, s, k]``; what is not sent on is
-    lost. m and G are as in :func:`flow_conservation` and :func:`buffers`.
+    lost. ``most`` and G are as in :func:`flow_conservation` and :func:`buffers`.
     """
     tails = [(key, sets.arcs[key[1]].source) for key in sets.sends]
     passed = [(key, n) for key, n in tails if not sets.has_buffer(key[0], n) and not sets.is_given(key[0], n)]
