@@ -37,7 +37,7 @@ _SAME = 1e-7  #: Dual values that differ by less are the same one.
 
 @dataclass(frozen=True)
 class CutOracle:
-    """Needs of cuts for forests of k trees a rank (section 4.5), or of many where k is None (section 4.2)."""
+    """Needs of cuts for forests of k trees a rank (section 4.5), or many if k is None (section 4.2)."""
 
     network: ForestProblem
     k: int | None = None
@@ -73,7 +73,7 @@ class CutOracle:
 
 @dataclass
 class Bottleneck:
-    """Cut of the largest U needed, which at last is 1/x* (without k) or U* (with k), in units of the network.
+    """Cut of the largest U needed, in the end 1/x* (without k) or U* (with k), in network units.
 
     U is a lower bound, since the cut needs it, and attained if exact flows have shown that no cut needs more;
     ``hidden`` counts the cuts within the solver's tolerance that only exact flows have found.
