@@ -24,8 +24,8 @@ from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import open_atomic
 from ..core.instance import Instance, plain
+from ..core.json_stream import LazyColumn
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
-from ..core.strict_json import LazyColumn
 from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.trees import Forest, TreeOrbits, TreePacking

@@ -23,8 +23,8 @@ import numpy as np
 
 from ..core.budget import check_time
 from ..core.errors import InputError, locate_errors, show_value
+from ..core.json_stream import MAX_NUMBERS, LazyColumn, read_stream
 from ..core.schedule import Floats, Ints
-from ..core.strict_json import MAX_NUMBERS, LazyColumn, read_stream
 
 MAX_BYTES = 2**29  #: Text of a file, after decompression; a larger one is rejected before it is in memory.
 MAX_KEYS = 1000  #: Keys in one object: each that is wrong costs memory before the first is reported.

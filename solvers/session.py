@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..core.budget import Budget, Incumbent
 from ..core.solver import SolverResult, Termination, relative_gap
 from .guard import CallOutcome, StopReason, Worker, time_left_s
@@ -152,6 +150,8 @@ def run_session(
     """
     settled = matrix.trivial_termination()
     if settled is not None:
+        import numpy as np
+
         point = None if matrix.contradiction is not None else np.zeros(0)  # the only one without columns
         return SessionResult(settled, point, bound=matrix.offset, message=matrix.contradiction or "")
     limit_s = time_left_s(budget)

@@ -9,10 +9,11 @@ import threading
 
 import numpy as np
 import pytest
-from cwb.core import strict_json
+from cwb.core import json_stream
 from cwb.core.budget import Budget, limited_by
 from cwb.core.errors import InputError, OutOfTime
-from cwb.core.strict_json import COLUMN, LazyColumn, parse_json, read_stream
+from cwb.core.json_stream import COLUMN, LazyColumn, read_stream
+from cwb.core.strict_json import parse_json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -60,8 +61,8 @@ def typed_text(read):
 @pytest.fixture
 def in_crumbs(monkeypatch):
     """Every piece and column is a few bytes long."""
-    monkeypatch.setattr(strict_json, "_PIECE", 3)
-    monkeypatch.setattr(strict_json, "_TOKEN", re.compile(strict_json._TOKEN.pattern.replace(b"4096", b"3"), re.DOTALL))
+    monkeypatch.setattr(json_stream, "_PIECE", 3)
+    monkeypatch.setattr(json_stream, "_TOKEN", re.compile(json_stream._TOKEN.pattern.replace(b"4096", b"3"), re.DOTALL))
 
 
 @pytest.mark.usefixtures("in_crumbs")
@@ -121,15 +122,15 @@ def test_columns_are_arrays(separators):
 )
 def test_what_is_too_much_is_refused(raw, message, monkeypatch):
     """Numbers, values, texts and bytes are counted before they are parsed."""
-    monkeypatch.setattr(strict_json, "MAX_NUMBERS", 1000)
-    monkeypatch.setattr(strict_json, "MAX_VALUES", 1000)
+    monkeypatch.setattr(json_stream, "MAX_NUMBERS", 1000)
+    monkeypatch.setattr(json_stream, "MAX_VALUES", 1000)
     with pytest.raises(InputError, match=message):
         read_stream(io.BytesIO(raw), 4_000_000, 10)
 
 
 def test_numbers_of_inner_lists_are_few(monkeypatch):
     """Lists in lists are parsed at once, and have fewer numbers than columns may have."""
-    monkeypatch.setattr(strict_json, "MAX_VALUES", 1000)
+    monkeypatch.setattr(json_stream, "MAX_VALUES", 1000)
     with pytest.raises(InputError, match="more than 1,000 numbers in lists of lists"):
         read_stream(io.BytesIO(b'{"a": [[' + b"1," * 3000 + b"1]]}"), 10_000, 10)
     assert len(read_stream(io.BytesIO(b'{"a": [' + b"1," * 3000 + b"1]}"), 10_000, 10)["a"]) == 3001

@@ -163,7 +163,7 @@ def test_ctrl_c_breaks_off_what_asks_no_budget(monkeypatch):
     def stop_run(instance, solver, budget, classes):
         budget.stop.set()
 
-    monkeypatch.setattr("cwb.models.mcf.solve.bound", stop_run)
+    monkeypatch.setattr(networks, "bound", stop_run)
     monkeypatch.setattr(networks, "network_of", lambda *_: load("ring(3)").network)
     with pytest.raises(KeyboardInterrupt):
         networks._solved_rate(SimpleNamespace(nodes=3), None, 10)
