@@ -104,7 +104,7 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
 
         def near_shift(node: int, alike: Ints, part: float = part) -> int:
             """Choose the image closest to a shift of the numbers."""
-            aim = (place[node] + round(part * count[kind[node]])) % count[kind[node]]
+            aim = (place[node] + round(float(part * count[kind[node]]))) % count[kind[node]]
             return int(alike[np.argmin(np.abs(place[alike] - aim))])
 
         mapped = find_mapping(kind, links, [(first, image)], near_shift)

@@ -182,13 +182,15 @@ def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction
     leaves, arrives = schedule.start_s[order], schedule.end_s[order] - same
     waits, reads, writes = _dependences(sends, leaves.tolist(), arrives.tolist(), schedule.chunks)
     release = [0] * len(sends)
-    for _ in range(_ROUNDS + 1):
+    rounds = _ROUNDS
+    while True:
         links = _Links(topology, schedule.chunks)
         start, end = _serve_in_order(links, sends, waits, release)
         early = [(send, start[other]) for send, other in reads if end[send] <= start[other]]
         early += [(send, end[other]) for send, other in writes if end[send] <= end[other]]
-        if not early:
+        if not early or rounds == 0:
             break
+        rounds -= 1
         for send, until in early:
             release[send] = max(release[send], until)
     start_s, end_s = (np.array([float(time * links.tick_s) for time in ticks]) for ticks in (start, end))
