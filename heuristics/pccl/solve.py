@@ -319,6 +319,6 @@ def _settle_schedule(topology: Topology, schedule: Schedule, budget: Budget) -> 
         if played and budget.is_exhausted:
             break
         before, (schedule, _) = schedule, in_order(topology, schedule)
-        if np.array_equal(before.start_s, schedule.start_s):
+        if np.array_equal(before.start_s, schedule.start_s) and np.array_equal(before.end_s, schedule.end_s):
             break
     return schedule
