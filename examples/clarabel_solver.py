@@ -24,7 +24,10 @@ TERMINATIONS = {
 class Clarabel(Adapter):
     """Clarabel's name, its capabilities, and the options that cwb sets by other means."""
 
-    name, title, package, requirement = "clarabel", "Clarabel", "clarabel", "clarabel"
+    name = "clarabel"
+    title = "Clarabel"
+    package = "clarabel"
+    requirement = "clarabel"
     capabilities = Capability.LP | Capability.CONVEX_QP | Capability.INTERRUPT | Capability.DUALS | Capability.RESOLVE
     elsewhere = {"time_limit": TIME_LIMIT, "max_threads": THREADS, "tol_feas": "feasibility_tolerance"}  # noqa: RUF012
 

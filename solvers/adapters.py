@@ -44,7 +44,10 @@ _OF_HIGHS = {
 class Highs(Adapter):
     """Direct adapter to highspy, with HiGHS's own options by their names beside :class:`SolverOptions`."""
 
-    name, title, package, requirement = "highs", "HiGHS", "highspy", "highspy"
+    name = "highs"
+    title = "HiGHS"
+    package = "highspy"
+    requirement = "highspy"
     session = "highs_session:HighsSession"
     capabilities = _SEARCH
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {
@@ -70,7 +73,10 @@ class HighsPdlp(Adapter):
     prove the bound.
     """
 
-    name, title, package, requirement = "highs-pdlp", "HiGHS PDLP", "highspy", "highspy"
+    name = "highs-pdlp"
+    title = "HiGHS PDLP"
+    package = "highspy"
+    requirement = "highspy"
     session = "first_order_session:FirstOrderSession"
     capabilities = Capability.LP | Capability.DUALS | Capability.RESOLVE
     elsewhere: ClassVar[Mapping[str, str]] = _OF_HIGHS | {"pdlp_optimality_tolerance": "rel_gap"}
@@ -79,7 +85,10 @@ class HighsPdlp(Adapter):
 class Gurobi(Adapter):
     """Direct adapter to gurobipy, with Gurobi's own parameters by their names, such as ``MIPFocus``."""
 
-    name, title, package, requirement = "gurobi", "Gurobi", "gurobipy", "cwb[gurobi]"
+    name = "gurobi"
+    title = "Gurobi"
+    package = "gurobipy"
+    requirement = "cwb[gurobi]"
     session = "gurobi_session:GurobiSession"
     option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
@@ -135,7 +144,10 @@ class Gurobi(Adapter):
 class Scip(Adapter):
     """Direct adapter to pyscipopt, with SCIP's own parameters by their names, such as ``limits/solutions``."""
 
-    name, title, package, requirement = "scip", "SCIP", "pyscipopt", "cwb[scip]"
+    name = "scip"
+    title = "SCIP"
+    package = "pyscipopt"
+    requirement = "cwb[scip]"
     session = "scip_session:ScipSession"
     option_word = "parameter"
     capabilities = _SEARCH | Capability.NONCONVEX_QP | Capability.QUADRATIC_CONSTRAINTS
