@@ -17,8 +17,7 @@ from typing import Any
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective
-from ..core.errors import CwbError, InputError, locate_errors
-from ..core.fields import run_validation
+from ..core.errors import CwbError, InputError
 from ..core.files import write_whole
 from ..core.option_names import verb
 from ..core.sensitivity import Sensitivity
@@ -27,7 +26,7 @@ from ..exchange.nccl import Measurements, read_measured, ring_channels
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.constants import Algorithm
-from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction
+from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction, study_options
 from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
 from .calibration import Fit, fit, measured_collective
 from .inputs import Spec, seconds_or_none
@@ -219,8 +218,7 @@ def advice_of(
         raise InputError(
             f"{measured.ranks} ranks were measured, and the machine has {choice.ranks}", source="--measured"
         )
-    with locate_errors(source="-O"):
-        options = run_validation(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
+    options = study_options(nccl)
     predicted = prediction(choice.with_size(choice.last, 1), options)
     offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in predicted.drawable if a in offered]

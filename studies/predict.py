@@ -12,10 +12,9 @@ from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.collective import Demand
 from ..core.display import DisplayMixin
 from ..core.errors import InputError, locate_errors
-from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.option_names import verb
-from ..heuristics.nccl.method import NcclOptions, Prediction, expected_seconds, interval, prediction, supports
+from ..heuristics.nccl.method import Prediction, expected_seconds, interval, prediction, study_options, supports
 from ..heuristics.nccl.model import COLLECTIVES
 from .inputs import Spec, load, machine_and_collective, whole_size
 
@@ -109,7 +108,7 @@ def _on_machine(
     if kind not in COLLECTIVES:
         names = ", ".join(each.name for each in COLLECTIVES)
         raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
-    given = run_validation(lambda: NcclOptions.model_validate(dict(options)), NcclOptions.model_fields)
+    given = study_options(options)
     ranks = None if posed.demand is None else posed.demand.ranks
     large, tiny = (posed.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
     if refusal := supports(large):

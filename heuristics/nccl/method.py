@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -13,8 +14,8 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
 from ...core.budget import Budget, limited_by
 from ...core.collective import Collective
-from ...core.errors import InputError, Refusal, Unsupported
-from ...core.fields import Strict
+from ...core.errors import InputError, Refusal, Unsupported, locate_errors
+from ...core.fields import Strict, run_validation
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
@@ -286,6 +287,15 @@ def interval(size: float, expected_s: float) -> tuple[float, float]:
     """Return the seconds between which nine of ten measured times of the fitted series are."""
     low, high = next(factors for least, factors in INTERVALS if size >= least)
     return low * expected_s, high * expected_s
+
+
+def study_options(options: Mapping[str, Any]) -> NcclOptions:
+    """Validate options of a study of many sizes; symmetric kernels, which have no schedules, are rejected."""
+    with locate_errors(source="-O"):
+        given = run_validation(lambda: NcclOptions.model_validate(dict(options)), NcclOptions.model_fields)
+        if given.symmetric:
+            raise InputError("not used here; the method nccl predicts symmetric kernels", place="symmetric")
+    return given
 
 
 def prediction(instance: Instance, options: NcclOptions) -> Prediction:

@@ -51,3 +51,12 @@ def test_what_nccl_does_not_predict_is_refused():
         cwb.predict("dgx_a100(boxes=2)")
     with pytest.raises(InputError, match="bandwidth design"):
         cwb.predict("4d", collective="all_reduce")
+
+
+@pytest.mark.parametrize("study", [cwb.predict, cwb.advise], ids=["predict", "advise"])
+def test_symmetric_kernels_are_predicted_by_the_method_alone(study):
+    """``nccl`` names the symmetric kernel and its SMs; studies of many sizes reject the option in one line."""
+    run = cwb.solve("dgx_h100", "nccl", collective="all_reduce", size="1 MiB", symmetric=True)
+    assert (run.metrics["kernel"], run.metrics["sms"]) == ("AllReduce_RSxLDMC_AGxSTMC", 1)
+    with pytest.raises(InputError, match="options: symmetric: not used here; the method nccl"):
+        study("dgx_h100", collective="all_reduce", options={"symmetric": True})
