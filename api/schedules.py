@@ -226,12 +226,13 @@ def run(
     OutOfTime
         If there is too little memory, or the time limit is reached.
     """
+    from contextlib import nullcontext
     from fractions import Fraction
 
     from ..core.files import write_whole
     from ..core.units import UnitKind, exact_number, parse
     from ..harness.clock import WallClock
-    from ..harness.execution.mpi import is_started_by_mpi
+    from ..harness.execution.mpi import is_started_by_mpi, shared_errors
     from ..harness.execution.player import Job
     from ..harness.execution.values import DTYPES
     from ..harness.interrupt import command_limits
@@ -257,7 +258,8 @@ def run(
     factor = exact_number(scale or "1") if emulate else None
     if emulate and not (factor and 1 / MOST_SCALE <= factor <= MOST_SCALE):
         raise InputError(f"{show_value(scale)}; expected a number from 1e-12 to 1e12, such as 1/1000", source="--scale")
-    with command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s")), progress or ignore):
+    limits = command_limits(WallClock(seconds_or_none(time_limit_s, "time_limit_s")), progress or ignore)
+    with shared_errors() if mpi else nullcontext(), limits:
         if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))
         instance, found = instance_and_answer(schedule, answer)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ...core.budget import why_exhausted
@@ -72,20 +75,49 @@ class MpiTransport:
         return time.perf_counter()
 
 
-def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
-    """Execute the program of this process among those of all, and return the reports of all in each."""
+_joined = threading.Event()  #: Set when this process has told the others whether it has failed.
+
+
+@contextlib.contextmanager
+def shared_errors() -> Iterator[None]:
+    """Make an error of one process before :func:`execute_with_mpi` the error of all, which would wait for it forever.
+
+    An error of all is raised in each as its own.
+    """
+    _joined.clear()
+    try:
+        yield
+    except BaseException as error:
+        if not _joined.is_set() and not isinstance(error, SolverUnavailable):
+            _join(error)
+        raise
+
+
+def _join(error: BaseException | None) -> Any:
+    """Tell all processes of an error of this one, and return the library; raise the first error, if any has one."""
     try:
         from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else "finds no MPI library"
+    except (ImportError, RuntimeError) as missing:
+        reason = "is not installed" if isinstance(missing, ModuleNotFoundError) else "finds no MPI library"
         raise SolverUnavailable(f"mpi4py {reason}; pip install 'cwb[mpi]'") from None
-    communicator = MPI.COMM_WORLD.Dup()
-    number, count = communicator.Get_rank(), communicator.Get_size()
-    if count != len(programs):
-        text = f"{count:,} MPI processes for {len(programs):,} ranks and switches; expected mpirun -n {len(programs)}"
-        raise InputError(text, source="--processes")
-    machine = communicator.Split_type(MPI.COMM_TYPE_SHARED)
+    _joined.set()
+    if error is not None and not isinstance(error, CwbError):
+        _end_all(MPI.COMM_WORLD, error)
+    if errors := [other for other in MPI.COMM_WORLD.allgather(error) if other is not None]:
+        raise error or errors[0]
+    return MPI
+
+
+def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[Report]:
+    """Execute the program of this process among those of all, and return the reports of all in each."""
+    MPI = _join(None)
     try:
+        communicator = MPI.COMM_WORLD.Dup()
+        number, count = communicator.Get_rank(), communicator.Get_size()
+        if count != len(programs):
+            text = f"{count:,} MPI processes for {len(programs):,} ranks and switches"
+            raise InputError(f"{text}; expected mpirun -n {len(programs)}", source="--processes")
+        machine = communicator.Split_type(MPI.COMM_TYPE_SHARED)
         beside: list[int] = machine.allgather(number)
         shortages = communicator.allgather(memory_shortage([programs[other] for other in beside], itemsize))
         if why := max(shortages):
@@ -95,11 +127,16 @@ def execute_with_mpi(programs: list[Program], job: Job, itemsize: int) -> list[R
     except CwbError:
         raise
     except BaseException as error:
-        _end_all(communicator, error)
+        _end_all(MPI.COMM_WORLD, error)
 
 
 def _end_all(communicator: Any, error: BaseException) -> NoReturn:
-    """End all processes with the error of this one; the first process speaks if it has one, too."""
+    """End all processes with the error of this one; the first process speaks if it has one, too.
+
+    A second interrupt would leave the other processes waiting for this one, so that none is taken from here on.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     status, why = 1, f"internal error: {type(error).__name__}: {error}"
     if isinstance(error, RunInterrupted):
         status, why = int(OutOfTime.exit_status), str(error) or why_exhausted()

@@ -10,7 +10,7 @@ from fractions import Fraction
 import cwb
 import numpy as np
 import pytest
-from cwb.core import strict_json
+from cwb.core import json_stream
 from cwb.core.bounds import CutCertificate, DistanceCertificate, SolverBound
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
@@ -222,7 +222,7 @@ def test_a_long_column_is_refused_before_it_is_parsed(family, column, told, entr
     def refuse_parsing(text):
         raise AssertionError(f"{len(text):,} characters were parsed")
 
-    monkeypatch.setattr(strict_json, "_numbers", refuse_parsing)
+    monkeypatch.setattr(json_stream, "_numbers", refuse_parsing)
     instance, answer = FAMILIES[family]()
     write_schedule(tmp_path / "s.json", instance, answer)
     data = json.loads((tmp_path / "s.json").read_text())

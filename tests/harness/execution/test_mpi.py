@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import cwb
 import pytest
 from cwb.core.errors import SolverUnavailable
 from cwb.harness.execution import mpi
+from cwb.harness.interrupt import RunInterrupted
 from cwb.schedules.files import write_schedule
 
 pytestmark = pytest.mark.slow  # programs of several processes are started
@@ -99,6 +103,19 @@ def test_failures_are_told_once(words, status, told, mpirun, tmp_path):
         assert ended.stdout == ""
 
 
+@pytest.mark.parametrize("first_fails", [True, False])
+def test_an_error_of_one_process_ends_all(first_fails, mpirun, tmp_path):
+    """A file that one process does not find ends all processes, which would wait for it, with its error, said once."""
+    done = cwb.solve("ring(3)", "ring", collective="all_gather", size="64 KiB")
+    write_schedule(tmp_path / "s.json", done.problem, done.schedule)
+    count, rest = (1, 2) if first_fails else (2, 1)
+    names = ("none.json", "s.json") if first_fails else ("s.json", "none.json")
+    second = (":", "-n", str(rest), sys.executable, "-m", "cwb", "run", tmp_path / names[1], "--quiet")
+    ended = mpirun(count, tmp_path / names[0], "--quiet", *second)
+    assert ended.returncode == 2
+    assert ended.stderr.count("none.json: no such file or directory") == 1
+
+
 @pytest.mark.parametrize(
     ("library", "told"), [(None, "mpi4py is not installed"), (object(), "mpi4py finds no MPI library")]
 )
@@ -108,6 +125,21 @@ def test_without_mpi_the_extra_is_named(library, told, monkeypatch):
     done = cwb.solve("ring(4)", "ring", collective="all_gather", size="64 KiB")
     with pytest.raises(SolverUnavailable, match=rf"{told}; pip install 'cwb\[mpi\]'"):
         cwb.run(done, processes="mpi")
+
+
+def test_a_second_interrupt_does_not_keep_a_process_from_ending_the_others(monkeypatch):
+    """A process that is interrupted while it ends all processes ends them all the same, after the first had its say."""
+    ended = []
+    other = SimpleNamespace(Get_rank=lambda: 1, Abort=ended.append)
+    monkeypatch.setattr(mpi.threading, "Timer", lambda *_: SimpleNamespace(start=lambda: None))
+    monkeypatch.setattr(mpi.time, "sleep", lambda _: _thread.interrupt_main())
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(RunInterrupted):
+            mpi._end_all(other, RunInterrupted("out of time"))
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert ended == [4]
 
 
 def test_mpirun_is_known_by_its_variables(monkeypatch):
