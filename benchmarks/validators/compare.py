@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -41,7 +41,10 @@ SECONDS = 300
 
 @dataclass(frozen=True)
 class Row:
-    """Times of a schedule in a simulator and in cwb, in ns; ``export`` is the digest of the exported files."""
+    """Times of a schedule in a simulator and in cwb, in ns; ``export`` is the digest of the exported files.
+
+    ``file_ns`` is cwb's time of the exported messages, read back as a schedule, if the first two differ by over 1 %.
+    """
 
     simulator: str
     commit: str
@@ -52,11 +55,18 @@ class Row:
     export: str
     simulated_ns: int
     cwb_ns: float
+    file_ns: float | None = None
 
     @property
     def error(self) -> float:
         """Relative difference of the other simulator's time."""
         return self.simulated_ns / self.cwb_ns - 1
+
+    @property
+    def error_of_file(self) -> float:
+        """Relative difference to the nearer one of cwb's times: of the schedule, or of the exported messages."""
+        read = self.error if self.file_ns is None else self.simulated_ns / self.file_ns - 1
+        return min(self.error, read, key=abs)
 
 
 def export_goal(file: Path, folder: Path, pieces: int | None) -> str:
@@ -186,7 +196,10 @@ def compare(name: str, program: Path) -> Iterator[Row]:
                         except (OSError, ValueError, subprocess.SubprocessError) as error:
                             print(f"{name} {network} {collective} {method} {size}: {error}", file=sys.stderr)
                             continue
-                    yield Row(name, one.commit, network, collective, size, method, found[0], simulated, found[1])
+                        row = Row(name, one.commit, network, collective, size, method, found[0], simulated, found[1])
+                        if abs(row.error) > 0.01 and one.routing is None:
+                            row = replace(row, file_ns=time_of_file(one, row, Path(folder)))
+                    yield row
 
 
 def solve(
@@ -205,9 +218,21 @@ def solve(
         return None
 
 
+def time_of_file(one: Simulator, row: Row, folder: Path) -> float | None:
+    """Return cwb's time in ns of the messages that are exported, which joins what passes switches and has no times."""
+    file = folder / "s.json"
+    pieces = PIECES if isinstance(read_schedule(file).answer, TREES) else None
+    try:
+        cwb.export_chakra(file, output=folder / "messages", pieces=pieces)
+        found = cwb.import_chakra(folder / "messages", topology=row.network, collective=row.collective, size=row.size)
+        return cwb.simulate(found.instance, found.schedule, mode=one.mode).completion_s * 1e9
+    except CwbError:
+        return None
+
+
 def read(path: Path) -> list[Row]:
     """Read results."""
-    kinds = {"simulated_ns": int, "cwb_ns": float}
+    kinds = {"simulated_ns": int, "cwb_ns": float, "file_ns": lambda text: float(text) if text else None}
     with path.open(encoding="utf-8", newline="") as file:
         return [Row(**{key: kinds.get(key, str)(value) for key, value in row.items()}) for row in csv.DictReader(file)]
 
@@ -216,11 +241,13 @@ def table(rows: list[Row]) -> Iterator[str]:
     """Yield the table of the page."""
     groups = defaultdict(list)
     for row in rows:
-        groups[row.simulator, row.network.partition("(")[0]].append(row.error)
-    yield "| simulator | network | schedules | within 0.1 % | within 1 % | shortest | longest |"
-    yield "|---|---|---:|---:|---:|---:|---:|"
-    for (simulator, network), errors in groups.items():
+        groups[row.simulator, row.network.partition("(")[0]].append(row)
+    yield "| simulator | network | schedules | within 0.1 % | within 1 % | file within 1 % | shortest | longest |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for (simulator, network), some in groups.items():
+        errors = [row.error for row in some]
         near = [sum(abs(error) <= most for error in errors) / len(errors) for most in (0.001, 0.01)]
+        near.append(sum(abs(row.error_of_file) <= 0.01 for row in some) / len(some))
         shares = " | ".join(f"{share:.1%}" for share in near)
         yield f"| {simulator} | {network} | {len(errors)} | {shares} | {min(errors):+.2%} | {max(errors):+.2%} |"
 
