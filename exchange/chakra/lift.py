@@ -98,7 +98,9 @@ class _TraceReader:
             self.at[node] = place
         self.counted = all(self.nodes[node].grains for pair in replay.messages for node in pair)
         self.adds: set[int] = set()  # ways whose end is added to what the rank has
-        self.ways = list(self._ways())
+        # In the order of the nodes of each rank, which decides between sends that are ready together.
+        place = np.concatenate([np.arange(len(nodes)) for nodes in trace.ranks]).tolist()
+        self.ways = sorted(self._ways(), key=lambda way: (place[way.send], way.send))
         self.way_of = {node: number for number, way in enumerate(self.ways) for node in (way.send, way.receive)}
 
     def schedule(self, rule: Callable[[_TraceReader], list[list[int]]]) -> tuple[Instance, StepSchedule]:

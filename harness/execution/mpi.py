@@ -94,7 +94,7 @@ def shared_errors() -> Iterator[None]:
 
 
 def _join(error: BaseException | None) -> Any:
-    """Tell all processes of an error of this one, and return the library; raise the first error, if any has one."""
+    """Tell all processes of an error of this one, and return the library; raise the first error of any."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as missing:
