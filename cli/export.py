@@ -88,7 +88,12 @@ def msccl(**given: Any) -> None:
     default="memory",
     help="Channels between GPUs: mapped memory, or a proxy that copies.",
 )
-@click.option("--box", type=click.IntRange(1), metavar="GPUS", help="GPUs of a box; channels between boxes are ports.")
+@click.option(
+    "--box",
+    type=click.IntRange(1),
+    metavar="GPUS",
+    help="GPUs of a box; channels between boxes are ports.  [default: boxes by names, such as box0.gpu3]",
+)
 @_copies
 @click.option("--inplace", is_flag=True, help="In-place, for calls whose input and output share memory.")
 @_sizes

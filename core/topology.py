@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -12,6 +13,8 @@ from itertools import islice
 from .budget import ITEMS_PER_CHECK, check_time
 from .display import DisplayMixin
 from .errors import InputError
+
+_GPU = re.compile(r"gpu[0-9]+\Z")
 
 
 class NodeKind(Enum):
@@ -126,6 +129,17 @@ class Topology(DisplayMixin):
     def switches(self) -> tuple[str, ...]:
         """Names of the switches."""
         return tuple(n.name for n in self.nodes if n.kind is NodeKind.SWITCH)
+
+    def box_names(self, ranks: Sequence[int] | None = None) -> tuple[str, ...] | None:
+        """Return the box of every rank: the text before the last dot of a name such as ``box0.gpu3``.
+
+        ``ranks`` are nodes, by default all ranks. A rank without a dot is a box of its own. If no name has a dot, all
+        are in one box where they are named like ``gpu0``; the boxes of other names are unknown, and None is returned.
+        """
+        names = [self.nodes[node].name for node in (self.rank_nodes if ranks is None else ranks)]
+        if all(_GPU.match(name) for name in names):
+            return ("",) * len(names)
+        return tuple(name.rpartition(".")[0] or name for name in names) if any("." in name for name in names) else None
 
     def _facts(self) -> Mapping[str, object]:
         return {"ranks": len(self.ranks), "switches": len(self.switches), "links": len(self.links)}

@@ -286,10 +286,12 @@ def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, 
 def check_mscclpp(path: Path, network: Topology | None) -> Check:
     """Check an MSCCL++ execution plan."""
     from ..exchange.mscclpp.check import check_file
+    from ..exchange.mscclpp.rules import channels_between_boxes
 
     checked = check_file(path)
     plan, chunks = checked.plan, meaning_of(checked.plan).grains
-    problems = checked.problems + list(_sends_without_link(plan, network))
+    boxes = network.box_names() if network is not None and len(network.ranks) == plan.ngpus else None
+    problems = [*checked.problems, *_sends_without_link(plan, network), *map(str, channels_between_boxes(plan, boxes))]
     data: dict[str, Any] = {
         "file": str(checked.path),
         "collective": plan.collective,

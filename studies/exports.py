@@ -115,7 +115,8 @@ def export_mscclpp(
     protocol, channel : str
         ``Simple`` or ``LL``, and ``memory`` or ``port``.
     box, inplace : optional
-        Number of GPUs of a box, between which channels are ports; True for calls whose output is the input's memory.
+        Number of GPUs of a box, by default by the names of the network's nodes: channels between boxes are ports. True
+        for calls whose output is the input's memory.
     """
     from ..exchange.mscclpp.lower import Target, lower
 
@@ -129,7 +130,9 @@ def export_mscclpp(
     _write(output, json_text(found))
     blocks = max(len(gpu.blocks) for gpu in found.gpus)
     size = f"{found.collective} of {found.ngpus} GPUs, {found.steps:,} operations"
-    return ExportedFile(found, f"{size}, at most {blocks} thread blocks of a GPU")
+    kinds = " and ".join(sorted({one.type for gpu in found.gpus for one in gpu.channels})) or "no"
+    told = "" if box or flow.boxes else "; names of nodes give no boxes: all GPUs are taken to be in one (see --box)"
+    return ExportedFile(found, f"{size}, at most {blocks} thread blocks of a GPU, {kinds} channels{told}")
 
 
 @verb

@@ -80,6 +80,7 @@ class Flow:
     chunks: tuple[Piece, ...]
     transfers: tuple[Transfer, ...]
     costs: RankCosts | None = None  #: Costs of the ranks of its instance, for formats that have some of them.
+    boxes: tuple[str, ...] | None = None  #: Box of every rank; None if the names of the network's nodes have none.
 
 
 def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:
@@ -107,7 +108,7 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
         one: (tuple(numbers[r] for r in one[0]), tuple(numbers[r] for r in one[1]), one[2]) for one in set(conditions)
     }
     flow = _lay_out_chunks(instance, kind, len(members), [local[one] for one in conditions], units, unit, transfers)
-    return replace(flow, costs=instance.rank_costs)
+    return replace(flow, costs=instance.rank_costs, boxes=topology.box_names(members))
 
 
 def members_ranks(instance: Instance) -> tuple[int, ...]:

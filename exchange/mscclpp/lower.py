@@ -11,7 +11,7 @@ a block wherever an operation relies on other threads' work since the last one.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...core.errors import InputError
@@ -234,16 +234,19 @@ class Target:
     name: str = "cwb"
     protocol: str = "Simple"  #: ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
     channel: str = MEMORY
-    box: int | None = None  #: GPUs of a box, with ports between boxes; None if all are in one.
+    box: int | None = None  #: GPUs of a box, with ports between boxes; None for the boxes of the network.
     instances: int = 1  #: Copies that each carry an equal part of the data, on channels of their own.
     inplace: bool = False
     #: ``min_bytes`` and ``max_bytes``: first and last size of the input, of an all-gather of the output.
     min_bytes: int = 0
     max_bytes: int = 2**30
 
-    def kind(self, first: int, second: int) -> str:
-        """Kind of the channels between two GPUs."""
-        return PORT if self.box is not None and first // self.box != second // self.box else self.channel
+    def kinds(self, flow: Flow) -> Callable[[int, int], str]:
+        """Return the function that gives the kind of the channels between two GPUs."""
+        boxes: Sequence[object] = flow.boxes or [""] * flow.ranks
+        if self.box is not None:
+            boxes = [rank // self.box for rank in range(flow.ranks)]
+        return lambda first, second: self.channel if boxes[first] == boxes[second] else PORT
 
 
 #: Variants that are tried, by protocol.
@@ -260,8 +263,9 @@ _VARIANTS = {
 
 def lower(flow: Flow, target: Target) -> Plan:
     """Make a plan of a schedule with as few channels as the limits allow, and run it."""
+    kind = target.kinds(flow)
     if target.protocol == "LL" and any(
-        target.kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
+        kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
     ):
         text = "packets that a port puts have to be packets before; expected Simple where there are ports"
         raise InputError(text, source="--protocol")
@@ -310,7 +314,7 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
     gpus: list[Gpu] = []
     for rank, maker in enumerate(makers):
         sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
-        gpus.append(maker.gpu((sizes[0], sizes[1]), sent, target.kind, variant))
+        gpus.append(maker.gpu((sizes[0], sizes[1]), sent, target.kinds(flow), variant))
     kind = flow.kind.name if flow.kind is not None else "point_to_point"
     return Plan(
         target.name,

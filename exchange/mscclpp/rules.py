@@ -7,9 +7,9 @@ are in order; everything else is used as it is, so that memory beyond an array i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from ..msccl.findings import Findings, Found, Note
+from ..msccl.findings import Finding, Findings, Found, Note, place_text
 from . import plan as plans
 from .plan import MEMORY, MOVES, OTHERS, PACKETS, PORT, SIGNALS, SWITCH, WAITS, Block, Buffer, Gpu, Op, Plan, letters_of
 from .run import meaning_of
@@ -368,6 +368,21 @@ def channel_sharing(plan: Plan) -> Found:
             if len(some) > 1:
                 text = f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}"
                 yield Note(f"{text}, which have one counter"), gpu.id
+
+
+def channels_between_boxes(plan: Plan, boxes: Sequence[str] | None) -> list[Finding]:
+    """Return the channels between boxes that are no ports: other kinds need memory that both GPUs have mapped.
+
+    ``boxes`` has the box of every GPU; None if they are unknown.
+    """
+    box_of, found = dict(enumerate(boxes or ())), Findings()
+    for gpu in plan.gpus:
+        others = {(MEMORY, peer) for peer in gpu.peers(MEMORY)}
+        others |= {(SWITCH, peer) for _, group in gpu.groups if gpu.id in group for peer in group}
+        for kind, peer in sorted(others):
+            if gpu.id in box_of and peer in box_of and box_of[gpu.id] != box_of[peer]:
+                found.add("boxes", f"{kind} channel to gpu {peer} of another box; expected a port", place_text(gpu.id))
+    return found.kept
 
 
 RULES: dict[str, Callable[[Plan], Found]] = {

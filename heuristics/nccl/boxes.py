@@ -45,7 +45,6 @@ _PCIE_COUNTS = frozenset(map(Fraction, (3, 6, 12, 24, 48, 96)))
 _LEAST_OF = (("blackwell", 800.0), ("hopper", 400.0), ("ampere", 200.0))
 
 _PCIE = re.compile(r"(?:^|\.)(?:pci|cpu|numa)", re.IGNORECASE)
-_GPU = re.compile(r"gpu[0-9]+\Z")
 
 Rates = Literal["auto", "nominal", "effective"]
 
@@ -101,15 +100,12 @@ class Boxes:
         names = [node.name for node in self.topology.nodes]
         if per_box is not None:
             return self._boxes_by_count(per_box)
-        of_ranks = [names[node] for node in self.nodes]
-        if all(_GPU.match(name) for name in of_ranks):
+        found = self.topology.box_names(self.nodes) or [names[node] for node in self.nodes]
+        if "" in found:
             return [""] * len(names)
-        dotted = {name.rpartition(".")[0] for name in of_ranks if "." in name}
-        boxes = [name.rpartition(".")[0] for name in names]
-        return [
-            box if box in dotted else (name if i in self.position else "\0")
-            for i, (box, name) in enumerate(zip(boxes, names, strict=True))
-        ]
+        of_ranks, boxes = dict(zip(self.nodes, found, strict=True)), set(found)
+        others = (name.rpartition(".")[0] for name in names)
+        return [of_ranks.get(i, box if box in boxes else "\0") for i, box in enumerate(others)]
 
     def _boxes_by_count(self, per_box: int) -> list[str]:
         """Boxes of so many ranks each; what is joined to one box alone is in it."""

@@ -7,13 +7,16 @@ import json
 import click
 import pytest
 from click.testing import CliRunner
+from cwb import check, export_mscclpp
 from cwb.cli.main import cwb as program
 from cwb.core.errors import InputError
+from cwb.core.topology import Node, Topology
 from cwb.exchange.mscclpp import files
 from cwb.exchange.mscclpp.files import is_plan, json_text, parse_plan, read_plan
+from cwb.exchange.mscclpp.rules import channels_between_boxes
 from cwb.schedules.files import write_schedule
 from families import FAMILIES
-from plans import PLANS, exchange_plan, pipelined_plan, with_op
+from plans import PLANS, exchange_plan, pipelined_plan, switch_plan, with_op
 
 
 def data_of(plan):
@@ -146,3 +149,47 @@ def test_export_writes_a_plan(tmp_path):
     assert (status, "in place" in told) == (0, True)
     with pytest.raises(InputError, match="expected Simple"):
         call("export", "mscclpp", schedule, "-o", path, "--box", "2", "--protocol", "LL")
+
+
+@pytest.mark.parametrize("network", ["dgx_h100(boxes=2)", "dgx_a100(boxes=2)", "mi300x(boxes=2)"])
+def test_gpus_of_different_boxes_have_ports(network, tmp_path, solve_method):
+    """Boxes are those of the network without an option, and the check rejects a memory channel between them."""
+    schedule, path = tmp_path / "s.json", tmp_path / "p.json"
+    write_schedule(schedule, *solve_method(network, "ring", "all_gather"))
+    assert export_mscclpp(schedule, output=path).about.endswith("memory and port channels")
+    kinds = {
+        (channel["channel_type"], gpu["id"] // 8 == peer // 8)
+        for gpu in json.loads(path.read_text())["gpus"]
+        for channel in gpu["channels"]
+        for peer in channel["connected_to"]
+    }
+    assert kinds == {("memory", True), ("port", False)}
+    assert check(path, topology=network).ok
+    assert export_mscclpp(schedule, output=path, box=16).about.endswith("GPU, memory channels")
+    found = check(path, topology=network)
+    assert not found.ok
+    assert found.data["violations"][0].startswith("boxes: gpu 0: memory channel to gpu ")
+
+
+def test_boxes_of_plain_networks_are_unknown(tmp_path, solve_method):
+    """Ranks of a ring are taken to be in one box, and the export says so."""
+    schedule, path = tmp_path / "s.json", tmp_path / "p.json"
+    write_schedule(schedule, *solve_method("ring(4)", "ring", "all_gather"))
+    about = export_mscclpp(schedule, output=path).about
+    assert "memory channels; names of nodes give no boxes: all GPUs are taken to be in one (see --box)" in about
+    assert check(path, topology="ring(4)").ok
+
+
+def test_boxes_of_a_group_without_some_gpus(tmp_path):
+    """Boxes come from names, so that a box with fewer GPUs than others moves no border."""
+    nodes = tuple(map(Node, ("box0.gpu1", "box1.gpu0", "box1.gpu1", "alone")))
+    network = Topology(nodes, ())
+    assert network.box_names() == ("box0", "box1", "box1", "alone")
+    assert network.box_names([2, 0]) == ("box1", "box0")
+    assert Topology((Node("gpu0"), Node("gpu1")), ()).box_names() == ("", "")
+    assert Topology((Node("0"), Node("1")), ()).box_names() is None
+    assert channels_between_boxes(exchange_plan(), None) == []
+    assert [one.place for one in channels_between_boxes(exchange_plan(), ("a", "b"))] == ["gpu 0", "gpu 1"]
+    assert {one.text for one in channels_between_boxes(switch_plan(), ("a", "b"))} >= {
+        "switch channel to gpu 1 of another box; expected a port"
+    }
