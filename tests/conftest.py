@@ -25,6 +25,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests in which programs or solvers take part that not every machine has: ``-m programs``."""
+    for item in items:
+        if {"require_program", "require_solver"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("programs")
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """Folder of published and measured numbers."""

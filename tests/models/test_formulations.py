@@ -18,7 +18,11 @@ from cwb.instances.demand import with_demand
 from formulation_exams import AGREE, INSTANCES, stated_cells
 
 CASES = [
-    pytest.param(name, solver, case, id=f"{name}-{solver}-{number}")
+    pytest.param(
+        *(name, solver, case),
+        id=f"{name}-{solver}-{number}",
+        marks=pytest.mark.programs if solver.startswith("pyomo:") else (),
+    )
     for name, cases in INSTANCES.items()
     for solver in (*solvers.names(), *solvers.pyomo_solver_names())
     for number, case in enumerate(cases)
