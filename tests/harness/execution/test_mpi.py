@@ -20,12 +20,14 @@ from cwb.harness.execution import mpi
 from cwb.harness.interrupt import RunInterrupted
 from cwb.schedules.files import write_schedule
 
+BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "msccl_mpi.py"
+
 pytestmark = pytest.mark.slow  # programs of several processes are started
 
 
 @pytest.fixture
-def mpirun(require_program):
-    """Start as many processes of the command line as are asked for.
+def launcher(require_program):
+    """Give mpirun and the environment for it.
 
     The wheel's library and program are beside its packages, which an environment over another one has from there.
     """
@@ -41,6 +43,13 @@ def mpirun(require_program):
     loads = subprocess.run([sys.executable, "-c", "import mpi4py.MPI"], env=environment, check=False)
     if loads.returncode:
         pytest.skip("mpi4py finds no MPI library")
+    return program, environment
+
+
+@pytest.fixture
+def mpirun(launcher):
+    """Start as many processes of the command line as are asked for."""
+    program, environment = launcher
 
     def start(count: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [program, "-n", str(count), sys.executable, "-m", "cwb", "run", *map(str, words)]
@@ -101,6 +110,23 @@ def test_failures_are_told_once(words, status, told, mpirun, tmp_path):
     else:
         assert ended.returncode == status, ended.stderr
         assert ended.stdout == ""
+
+
+def test_msccl_files_are_executed_by_a_program_that_imports_nothing_of_cwb(launcher, tmp_path):
+    """A right file gives its collective on MPI processes, and one without a receive hangs, which is found."""
+    schedule = cwb.solve("ring(3)", "ring", collective="all_reduce", size="64 KiB", output=tmp_path / "s.json")
+    assert schedule.verified
+    cwb.export_msccl(tmp_path / "s.json", output=tmp_path / "right.xml")
+    lines = (tmp_path / "right.xml").read_text().splitlines(keepends=True)
+    lines.remove(next(line for line in lines if 'type="rr' in line))
+    (tmp_path / "wrong.xml").write_text("".join(lines))
+    rows = ["file,ranks,expected,what", "right.xml,3,right,", "wrong.xml,3,wrong,", "right.xml,3,right,"]
+    (tmp_path / "files.csv").write_text("\n".join(rows))
+    program, environment = launcher
+    command = [program, "-n", "3", sys.executable, BENCHMARK, tmp_path]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[1:] == ["  right, executed right: 2", "  wrong, executed wrong: 1"]
 
 
 @pytest.mark.parametrize("first_fails", [True, False])
