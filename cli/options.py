@@ -318,12 +318,14 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add options that change the network; the command receives ``edits``, pairs of an option and its value."""
 
     @wraps(command)
-    def with_edits(*args: Any, ranks: str | None, **given: Any) -> Any:
+    def with_edits(*args: Any, ranks: str | None, rates: str | None, **given: Any) -> Any:
         options = ("--without-link", "--without-node", "--without-rank", "--link")
         edits = [(option, text) for option in options for text in given.pop(option[2:].replace("-", "_"))]
-        return command(*args, edits=(*edits, *([] if ranks is None else [("--ranks", ranks)])), **given)
+        single = [(option, text) for option, text in (("--ranks", ranks), ("--rates", rates)) if text is not None]
+        return command(*args, edits=(*edits, *single), **given)
 
-    return network_options(with_edits)
+    rating = click.option("--rates", type=click.Choice(["nominal", "effective"]), help="Rates of a generated machine.")
+    return network_options(rating(with_edits))
 
 
 def load_edited(what: str, edits: Edits) -> Instance:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ..core.collective import Collective
 from ..core.design import Design
+from ..core.errors import InputError
 from ..core.experts import Experts
 from ..core.fabric import COMPONENTS, CostModel, Fabric, expanded_size
 from ..core.instance import Instance
@@ -19,6 +20,7 @@ from ..core.topology import Topology
 from ..core.transformer import Transformer
 from ..core.units import SIZES, TIMES, UnitKind, amount, show
 from ..core.workload import Layer, Workload
+from ..instances.edits import machine_at
 from ..instances.measures import Bisection, Measures, measure_network
 from ..studies.support_matrix import method_refusals
 from .display import new_form, new_table
@@ -44,7 +46,7 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
     else:
         ranks, switches, links = (f"{len(part):,}" for part in (network.ranks, network.switches, network.links))
         parts.append(f"network: {ranks} NPUs, {switches} switches, {links} directed links")
-        parts.append(topology_table(network))
+        parts.append(topology_table(*networks_by_rates(instance, network)))
     for demand in instance.collectives[:1] if instance.demand is not None else ():
         ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
         size = amount(demand.size_bytes, SIZES)
@@ -74,17 +76,28 @@ def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
     return table
 
 
-def topology_table(topology: Topology) -> Table:
-    """Tabulate links by bandwidth and latency."""
-    table = new_table("links", "number", "bandwidth", "latency", fold=True)
+def networks_by_rates(instance: Instance, network: Topology) -> list[Topology]:
+    """Return a machine at effective and at its own rates if these differ, else the network alone."""
+    try:
+        effective = machine_at(instance, "effective")
+    except InputError:
+        return [network]
+    return [network] if effective == network else [effective, network]
+
+
+def topology_table(*networks: Topology) -> Table:
+    """Tabulate links by bandwidth and latency; of two networks, the first has effective rates."""
+    rates = ["bandwidth"] if len(networks) == 1 else ["effective", "nominal"]
+    table = new_table("links", "number", *rates, "latency", fold=True)
     # By identity first: a fraction is slow to hash, and most links share theirs.
-    same = Counter((id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links)
-    number_of = {id(number): number for link in topology.links for number in (link.bandwidth_Bps, link.latency_s)}
-    classes: Counter[tuple[Fraction, Fraction]] = Counter()
-    for (bandwidth_id, latency_id), count in same.items():
-        classes[number_of[bandwidth_id], number_of[latency_id]] += count
-    for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
-        table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, TIMES))
+    alike = zip(*(network.links for network in networks), strict=True)
+    numbers = [(*(link.bandwidth_Bps for link in links), links[-1].latency_s) for links in alike]
+    number_of = {id(number): number for each in numbers for number in each}
+    classes: Counter[tuple[Fraction, ...]] = Counter()
+    for ids, count in Counter(tuple(map(id, each)) for each in numbers).items():
+        classes[tuple(number_of[one] for one in ids)] += count
+    for (*bandwidths, latency), number in sorted(classes.items(), reverse=True):
+        table.add_row(f"{number:,}", *(show(rate, "GB/s") for rate in bandwidths), amount(latency, TIMES))
     return table
 
 

@@ -12,9 +12,11 @@ from ..core.instance import Instance
 from ..core.network_views import links_of
 from ..core.topology import Link, NodeKind, Topology
 from ..core.units import UnitKind, exact_number, parse
+from .expression import is_expression, parse_expression
+from .generators import generate
 
-#: Links are changed first, then nodes are lost, then ranks left out.
-ORDER = {"--without-node": 1, "--without-rank": 1, "--ranks": 2}
+#: The machine is made at its rates, then links are changed, then nodes are lost, then ranks left out.
+ORDER = {"--rates": -1, "--without-node": 1, "--without-rank": 1, "--ranks": 2}
 
 LARGEST_PART = Fraction(10**12)  #: The largest part of its bandwidth that a link is given; the smallest is its inverse.
 
@@ -29,7 +31,8 @@ class Edit:
     #: ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` removes all links between two nodes,
     #: ``a:b``; ``--link`` sets their bandwidth and optionally latency, ``a:b=25GB/s,1us``, or a part of each one's own
     #: bandwidth, ``a:b=50%``, or adds a link in each direction if there is none; ``--without-node``, or
-    #: ``--without-rank``, removes a node with its links, a rank from the collective too.
+    #: ``--without-rank``, removes a node with its links, a rank from the collective too. ``--rates`` makes the machine
+    #: of a generator again, at ``nominal`` or ``effective`` rates.
     option: str
     text: str  #: Value of the option. Nodes are given by name or rank.
 
@@ -55,7 +58,9 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
     demands = () if instance.demand is None else (instance.demand, *instance.also)
     for edit in edits:
         with locate_errors(source=edit.option):
-            if edit.option == "--ranks":
+            if edit.option == "--rates":
+                network = original = machine_at(instance, edit.text)
+            elif edit.option == "--ranks":
                 names = {original.ranks[rank] for rank in _ranks(edit.text, len(original.ranks))}
                 network, demands = _restrict_to_ranks(network, demands, names)
             elif edit.option in ("--without-node", "--without-rank"):
@@ -70,6 +75,15 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
                 network = _set_bandwidth(network, edit.text)
     name = " ".join([instance.name, *map(str, edits)])
     return replace(instance, name=name, network=network, demand=demands[0] if demands else None, also=demands[1:])
+
+
+def machine_at(instance: Instance, rates: str) -> Topology:
+    """Make the machine of a generator at ``nominal`` or ``effective`` rates; InputError for other networks."""
+    if isinstance(instance.network, Topology) and is_expression(instance.name):
+        expression = parse_expression(instance.name)
+        if generate(expression) == instance.network:
+            return generate(replace(expression, keywords={**expression.keywords, "rates": rates}))
+    raise InputError(f"{show_value(instance.name)} is made by no generator; expected such as dgx_h100(2)")
 
 
 def _ranks(text: str, count: int) -> list[int]:

@@ -53,6 +53,7 @@ def load(
     without_node: str | Sequence[str] = (),
     without_rank: str | Sequence[str] = (),
     link: str | Sequence[str] = (),
+    rates: str | Sequence[str] = (),
 ) -> Instance:
     """Load an instance from a name, a file, an expression, a graph or a table.
 
@@ -78,6 +79,8 @@ def load(
         Links (``"a:b"``) and nodes to remove, as by ``cwb solve``.
     link : str or sequence of str
         Links to change or add, such as ``"a:b=25GB/s,1us"`` or ``"a:b=50%"``.
+    rates : str, optional
+        Rates of a machine's generator: ``"nominal"`` or ``"effective"``.
     """
     from ..exchange.graph_network import Defaults
     from ..instances.edits import edit_instance
@@ -87,7 +90,7 @@ def load(
     asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
     with keyword_names():
         instance = _load(spec, asked, name)
-        if edits := edits_of(ranks, without_link, without_node, without_rank, link):
+        if edits := edits_of(ranks, without_link, without_node, without_rank, link, rates):
             instance = edit_instance(instance, edits)
         if name is not None and name != instance.name:
             instance = instance.with_changes(name=name)
@@ -106,12 +109,13 @@ def edits_of(
     without_node: str | Sequence[str],
     without_rank: str | Sequence[str],
     link: str | Sequence[str],
+    rates: str | Sequence[str] = (),
 ) -> list[Edit]:
     """Return the changes of a network given by keyword arguments of :func:`load`."""
     from ..instances.edits import Edit
 
-    options = ("--without-link", "--without-node", "--without-rank", "--link", "--ranks")
-    given = (without_link, without_node, without_rank, link, () if ranks is None else ranks)
+    options = ("--without-link", "--without-node", "--without-rank", "--link", "--rates", "--ranks")
+    given = (without_link, without_node, without_rank, link, rates, () if ranks is None else ranks)
     texts = [(one,) if isinstance(one, str) else one for one in given]
     return [Edit(option, text) for option, some in zip(options, texts, strict=True) for text in some]
 

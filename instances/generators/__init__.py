@@ -11,8 +11,9 @@ switches can copy, with ``nvls`` NVSwitches also add, as NVLink SHARP does. A bo
 A machine of one box has no network between ``boxes`` (``chassis``, ``racks``); else GPU i of every box is on switch i
 mod ``rails``. ``pods`` are several; ``spines`` and ``cores`` are switches above all others. ``nvlink`` is the rate
 between a GPU and its NVSwitch, ``nic`` that between a GPU and its rail or leaf switch; the first ``missing_nics`` boxes
-lack the NIC of their GPU 0. ``skewness`` spreads random capacities, which ``seed`` draws. The errors of numbers out of
-range say the range.
+lack the NIC of their GPU 0. ``rates`` of a machine are ``nominal``, those of its description, or ``effective``: the
+part of them that copies within a box attain. ``skewness`` spreads random capacities, which ``seed`` draws. The errors
+of numbers out of range say the range.
 """
 
 from __future__ import annotations

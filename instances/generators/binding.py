@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, TypeAlias, get_type_hints
 
+from ...core.budget import iterate_in_time
 from ...core.errors import InputError, did_you_mean, locate_errors
-from ...core.topology import Topology
+from ...core.topology import Link, Topology
 from ..expression import Expression, Value, quote_text, show
 from .building import NestedNetwork, Rate, Time
 
@@ -45,6 +47,20 @@ GENERATORS = {
     for entry in entries.split()
 }
 
+#: Effective over nominal rates of machines: numbers of NCCL and RCCL (``src/graph/topo.h``) over those of data sheets.
+#: They are of links within a box, by the kind of node that is joined to a GPU or to another one of its kind.
+_EFFECTIVE = (
+    ("gpu", Fraction(20, 25), "dgx1 ndv2 leonardo"),
+    ("nvswitch", Fraction(20, 25), "dgx_a100 rail pods three_tier mixed"),
+    ("nvswitch", Fraction("20.6") / 25, "dgx_h100"),
+    ("nvswitch", Fraction("40.1") / 50, "dgx_b200 nvl72"),
+    ("nvswitch", Fraction(1), "dgx2"),  # its rates are measured ones
+    ("gpu", Fraction(36, 50), "mi250 mi250_8 amd mixed frontier"),
+    ("gpu", Fraction(48, 64), "mi300x"),
+    ("pcie", Fraction(24, 32), "pcie"),
+    ("cpu", 10 / Fraction("67.2"), "pcie"),
+)
+
 
 def find_generator(name: str) -> Generator:
     """Import a generator by its name."""
@@ -59,7 +75,7 @@ def find_generator(name: str) -> Generator:
 def call(generator: Generator, expression: Expression) -> Topology:
     """Call a generator with the arguments of an expression."""
     bound = _bind(generator, expression)
-    parameters = signature(generator).parameters
+    parameters = _parameters(generator)
     missing = [name for name, p in parameters.items() if p.default is p.empty and not _repeats(p) and name not in bound]
     if missing:
         raise InputError(f"missing argument {missing[0]!r}; expected {usage(expression.name, generator)}")
@@ -71,7 +87,33 @@ def call(generator: Generator, expression: Expression) -> Topology:
             positional += [_read(readers[name], entry, f"{name}[{i}]") for i, entry in enumerate(value)]
         else:
             keywords[name] = _read(readers[name], value, name)
-    return generator(*positional, **keywords)
+    rates = keywords.pop("rates", "nominal")
+    if rates not in ("nominal", "effective"):
+        raise InputError(f"{str(rates)[:40]!r} is unknown; expected nominal or effective", place="rates")
+    network = generator(*positional, **keywords)
+    if rates == "nominal":
+        return network
+    parts = _effective_parts(generator)
+    links = iterate_in_time((_scale(link, parts) for link in network.links), len(network.links), "links")
+    return replace(network, links=tuple(links))
+
+
+def _effective_parts(generator: Generator) -> dict[str, Fraction]:
+    return {kind: part for kind, part, names in _EFFECTIVE if generator.__name__ in names.split()}
+
+
+def _scale(link: Link, parts: Mapping[str, Fraction]) -> Link:
+    (box, _, one), (other_box, _, other) = link.source.rpartition("."), link.target.rpartition(".")
+    part = parts.get(max(one.rstrip("0123456789"), other.rstrip("0123456789")), 1) if box == other_box else 1
+    return replace(link, bandwidth_Bps=link.bandwidth_Bps * part)
+
+
+def _parameters(generator: Generator) -> dict[str, Parameter]:
+    """Return the parameters of a generator; machines have ``rates`` too."""
+    found = dict(signature(generator).parameters)
+    if _effective_parts(generator):
+        found["rates"] = Parameter("rates", Parameter.KEYWORD_ONLY, default="nominal")
+    return found
 
 
 def usage(name: str, generator: Generator) -> str:
@@ -82,11 +124,11 @@ def usage(name: str, generator: Generator) -> str:
 def hints(generator: Generator) -> Mapping[str, Any]:
     """Annotation of every parameter; each is a key of :data:`READERS`."""
     found = get_type_hints(generator, include_extras=True)
-    return {name: hint for name, hint in found.items() if name != "return"}
+    return {name: found.get(name, str) for name in _parameters(generator)}
 
 
 def _arguments(generator: Generator) -> Iterator[str]:
-    for name, parameter in signature(generator).parameters.items():
+    for name, parameter in _parameters(generator).items():
         if _repeats(parameter):
             yield f"{name}..."
         else:
@@ -99,7 +141,7 @@ def _repeats(parameter: Parameter) -> bool:
 
 def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     """Assign every argument to the parameter it is meant for; a parameter that repeats gets all of its values."""
-    parameters = signature(generator).parameters
+    parameters = _parameters(generator)
     bound: dict[str, Any] = {}
     ordered = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     repeated = [name for name, p in parameters.items() if _repeats(p)]

@@ -240,6 +240,15 @@ def test_a_graph_is_shown_by_its_links(cwb: Cwb) -> None:
     assert "500 ns" in out
 
 
+def test_a_machine_is_shown_with_both_rates(cwb: Cwb) -> None:
+    """Of a machine the effective rates are printed before the nominal ones; at effective rates there is one column."""
+    flat = " ".join(cwb("show", "dgx_h100()")[1].split())
+    assert "┃ number ┃ effective ┃ nominal ┃ latency ┃" in flat
+    assert "│ 16 │ 370.8 GB/s │ 450 GB/s │ 500 ns │" in flat
+    for words in (["dgx_h100(rates=effective)"], ["dgx_h100()", "--rates", "effective"]):
+        assert "│ 16 │ 370.8 GB/s │ 500 ns │" in " ".join(cwb("show", *words)[1].split())
+
+
 @pytest.mark.parametrize("name", registry.names())
 def test_a_model_is_shown_with_its_options(cwb: Cwb, name: str) -> None:
     """Every option of a method is shown with its description, beside the paper that the method is from."""

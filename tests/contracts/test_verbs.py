@@ -33,7 +33,7 @@ OF_NO_VERB = {
 }
 
 #: Changes of the network: options of cwb.load.
-OF_LOAD = ("--ranks", "--without-link", "--without-node", "--without-rank", "--link")
+OF_LOAD = ("--ranks", "--without-link", "--without-node", "--without-rank", "--link", "--rates")
 
 #: Options of a command that its verb lacks, and what there is instead.
 OF_COMMANDS = {

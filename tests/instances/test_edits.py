@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cwb
 import pytest
 from cwb import instances
 from cwb.core.collective import Collective, Demand
@@ -63,6 +64,29 @@ def test_links_are_changed_or_added():
     one_way = make_edited("ring(4, false)", ("--link", "1:0=5GB/s")).network
     assert rates(one_way)["0", "1"] == 5
     assert len(one_way.links) == 4
+
+
+def test_machines_are_made_at_other_rates():
+    """A machine's generator is called again with the rates, before links are changed; the name says it."""
+    found = make_edited("a100(2)", ("--link", "ib0:box0.gpu0=10GB/s"), ("--rates", "effective"))
+    assert found.name == "a100(2) --rates effective --link ib0:box0.gpu0=10GB/s"
+    told = rates(found.network)
+    assert (told["box0.gpu0", "box0.nvswitch"], told["ib0", "box0.gpu0"], told["ib0", "box0.gpu2"]) == (240, 10, 25)
+    at_once = instances.load("a100(2, rates=effective)")
+    assert make_edited("a100(2)", ("--rates", "effective")).network == at_once.network
+    assert cwb.load("a100(2)", rates="effective").network == at_once.network
+    nominal = make_edited("a100(2, rates=effective)", ("--rates", "nominal"))
+    assert nominal.network == instances.load("a100(2)").network
+
+
+@pytest.mark.parametrize("text", ["gscale", "a100x2", "RI(4)_FC(4)"])
+def test_only_generators_have_rates(text):
+    """The network of a file, and building blocks, have the rates that they state."""
+    with pytest.raises(InputError, match=r"--rates: .* is made by no generator; expected such as dgx_h100\(2\)"):
+        make_edited(text, ("--rates", "effective"))
+    named = Instance("a100(2)", instances.load("ring(4)").network)
+    with pytest.raises(InputError, match="is made by no generator"):
+        edit_instance(named, [Edit("--rates", "effective")])
 
 
 def test_links_come_before_ranks():

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from cwb.core.errors import InputError
 from cwb.core.topology import NodeKind
+from cwb.exchange.link_rates import nvlink, pcie, xgmi
 
 GB = 10**9
 
@@ -22,6 +23,68 @@ def rates(topology):
 def latencies_us(topology):
     """Count the links by their bandwidth in GB/s and their latency in microseconds."""
     return Counter((float(link.bandwidth_Bps / GB), float(link.latency_s * 10**6)) for link in topology.links)
+
+
+#: Machines, with nominal and effective GB/s of links within a box.
+RATED = {
+    "dgx1": {25: 20, 50: 40},
+    "ndv2": {25: 20, 50: 40},
+    "dgx2": {125: 125},
+    "dgx_a100": {300: 240},
+    "rail": {300: 240},
+    "pods": {300: 240},
+    "three_tier": {300: 240},
+    "mixed": {300: 240, 50: 36, 100: 72, 200: 144},
+    "dgx_h100": {450: 370.8},
+    "h200": {450: 370.8},
+    "dgx_b200": {900: 721.8},
+    "nvl72": {900: 721.8},
+    "mi250": {50: 36, 100: 72, 200: 144},
+    "mi250_8": {50: 36, 100: 72, 200: 144},
+    "amd": {50: 36, 100: 72, 200: 144},
+    "mi300x": {64: 48},
+    "mi325x": {64: 48},
+    "pcie": {32: 24, 67.2: 10},
+    "leonardo": {100: 80},
+    "frontier": {50: 36, 100: 72, 200: 144},
+}
+
+
+@pytest.mark.parametrize(("name", "inside"), RATED.items())
+def test_effective_rates_are_of_links_within_a_box(name, inside, make):
+    """Links within a box have effective rates, and all others the rates that they have anyway."""
+    own, effective = make(f"{name}()"), make(f"{name}(rates=effective)")
+    assert make(f"{name}(rates=nominal)") == own
+    assert effective.nodes == own.nodes
+    for one, other in zip(own.links, effective.links, strict=True):
+        boxes, rate = {one.source.rpartition(".")[0], one.target.rpartition(".")[0]}, float(one.bandwidth_Bps / GB)
+        within = len(boxes) == 1 and min(boxes).startswith("box") and ".switch" not in one.source + one.target
+        expected = inside[rate] if within else rate
+        assert float(other.bandwidth_Bps / GB) == pytest.approx(expected, rel=1e-12)
+        assert (one.source, one.target, one.latency_s) == (other.source, other.target, other.latency_s)
+
+
+def test_effective_rates_are_those_of_imported_machines(make):
+    """Generators and imports of machines have the same rates of NVLinks, xGMI and PCIe."""
+    rates_of = {name: {float(r) for r in rates(make(f"{name}(rates=effective)")).values()} for name in RATED}
+    for name, count, rate in (
+        ("dgx1", 1, nvlink(70)),
+        ("dgx_a100", 12, nvlink(80)),
+        ("dgx_h100", 18, nvlink(90)),
+        ("dgx_b200", 18, nvlink(100)),
+        ("mi250", 1, xgmi("gfx90a")),
+        ("mi300x", 1, xgmi("gfx942")),
+        ("pcie", 1, pcie("16", 16)),
+    ):
+        assert float(count * rate.effective_Bps / GB) in rates_of[name]
+
+
+def test_other_rates_and_other_networks_are_refused(make):
+    """Rates are nominal or effective, and only machines have them."""
+    with pytest.raises(InputError, match="rates: 'fast' is unknown; expected nominal or effective"):
+        make("h100(rates=fast)")
+    with pytest.raises(InputError, match="unknown argument 'rates'"):
+        make("ring(4, rates=effective)")
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_signatures_show_the_defaults():
         ("ring(8, size=8)", "unknown argument 'size'; expected n, bidirectional, bandwidth, latency"),
         ("torus(2, sizes=2)", "unknown argument 'sizes'; expected bandwidth, latency"),
         ("ring(8, n=8)", "argument 'n' is given twice, without and with its name; expected it once"),
-        ("dgx2(1, 2)", "2 arguments without a name; expected at most 1, as in dgx2(chassis=1)"),
+        ("dgx2(1, 2)", "2 arguments without a name; expected at most 1, as in dgx2(chassis=1, rates=nominal)"),
         ("gscale(true)", "skewness: true is no number; expected a number, such as 0.5"),
         ("ring(8.0)", "n: 8.0 is no integer; expected an integer, such as 8"),
         ("ring(true)", "n: true is no integer; expected an integer, such as 8"),
