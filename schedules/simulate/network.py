@@ -203,7 +203,7 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
 def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
     """Convert ticks to seconds with a single rounding, as for exact bounds, where floats permit."""
     top, bottom = unit_s.numerator, unit_s.denominator
-    if max(float(ticks.max(initial=0.0)) * top, bottom) < MOST_TICKS:
+    if max(float(ticks.max(initial=1.0)) * top, bottom) < MOST_TICKS:
         return ticks * top / bottom
     return ticks * float(unit_s)
 

@@ -47,6 +47,7 @@ def test_networks_of_the_topology_finder(rate: Fraction, latency_s: Fraction, si
 @settings(max_examples=25)
 @given(st.lists(rates, min_size=2, max_size=4), times, rates)
 @example([Fraction(1, 10**9)] * 2, Fraction(2**53 + 1, 10**15), Fraction(1))
+@example([Fraction(1, 10**9)] * 2, Fraction(0), Fraction(2**63 + 1, 10**9))
 def test_schedule_files(rates_Bps: list[Fraction], latency_s: Fraction, size: Fraction) -> None:
     """A schedule file holds its instance exactly, every link with a bandwidth of its own."""
     instance = _ring(rates_Bps, latency_s, size)
