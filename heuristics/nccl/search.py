@@ -224,12 +224,12 @@ def _is_through_one_gpu(boxes: Boxes, gpu: str) -> bool:
 
 
 def _nvls_graph(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
-    """Return the graph of NVLS: a channel for every GPU.
+    """Return the graph of NVLS: a channel for every GPU, between boxes only for those with a NIC.
 
     A link between a GPU and the NVSwitch carries the data of every channel once, and that of the GPU's own twice.
     """
     alone, total = len(boxes.boxes) == 1, _largest_gpu_rate(boxes, rates)
-    count = min(MAX_CHANNELS, per_box)
+    count = min(MAX_CHANNELS, per_box if alone else min(_heads(boxes, box) for box in boxes.boxes))
     speeds = [s for s in _speeds(boxes, gpu, rates) if s * (count + 1) <= total + _ROUNDING]
     if not speeds:
         return Graph(0, 0.0, 0.0)
@@ -240,3 +240,9 @@ def _nvls_graph(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) ->
             break
         inter = speed
     return Graph(count, intra, inter)
+
+
+def _heads(boxes: Boxes, box: Box) -> int:
+    """Count the GPUs that can head a channel of NVLS between boxes: one for each NIC, and each GPU once."""
+    near = {rank for nic in box.nics for rank in _nearest_ranks(boxes, nic.near, nic.out)}
+    return min(len(box.nics), len(near))

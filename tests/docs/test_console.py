@@ -18,7 +18,7 @@ from cwb.harness.registry import PLUGINS
 from pages import ROOT, fenced_blocks, page_texts, same
 
 #: Pages of which every command is run, also those that are shown without output, since others need their files.
-WHOLE = {"docs/own-models.md", "docs/exchange/round-trip.md"}
+WHOLE = {"docs/own-models.md", "docs/exchange/round-trip.md", "docs/questions.md"}
 
 #: What the pages' commands need that is not part of every installation.
 NEEDS = {"docs/own-models.md": ("scip", "gurobi", "pyomo:cbc", "pyomo:glpk")}

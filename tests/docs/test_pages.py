@@ -77,8 +77,8 @@ def test_internal_links_lead_somewhere(pages, root):
 
 def test_external_links_are_listed_once_more(pages):
     """Every external link is a clean https address that the bibliography has, so that one page has all that can
-    break."""
-    listed = external(pages["docs/bibliography.md"])
+    break; threads of questions are on the page of the questions alone."""
+    listed = external(pages["docs/bibliography.md"]) | external(pages["docs/questions.md"])
     assert len(listed) > 20
     for page in pages:
         if page.endswith(".md"):

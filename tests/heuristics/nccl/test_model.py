@@ -178,3 +178,14 @@ def test_all_times_are_those_of_nccls_own_code(version):
                 continue  # NCCL's enqueue.cc takes it for an all-reduce only
             time = seconds(machine, tuning, costs, cell, size) if cell in costs else None
             assert (-1 if time is None else time * 1e6) == pytest.approx(time_us, rel=1e-5), (case, cell)
+
+
+@pytest.mark.parametrize("nics", [1, 2, 8])
+def test_nvls_between_boxes_has_a_channel_for_every_nic(nics):
+    """NVLS between boxes is headed by the GPUs nearest to NICs, as in NCCL's search: one or two NICs of 50 GB/s do not
+    give the 460 GB/s of eight."""
+    whole = load("dgx_h100(boxes=2)").network
+    gone = {f"ib{i}" for i in range(nics, 8)}
+    links = tuple(link for link in whole.links if not gone & {link.source, link.target})
+    made = predict_time(Topology(tuple(n for n in whole.nodes if n.name not in gone), links))
+    assert made.machine.graphs[Algorithm.NVLS_TREE].channels == nics
