@@ -152,8 +152,10 @@ def _epochs_verdict(
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
     more: Metrics = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
-    if ends_on_whole_ticks(instance) and (unrounded := exact_bound(instance, certificate)) is not None:
-        more["network_bound_s"] = float(unrounded)  # what holds off the grid as well
+    # Bounds of epochs count whole chunks; others hold off the grid as well.
+    everywhere = ends_on_whole_ticks(instance) and not isinstance(certificate, EpochBound)
+    if everywhere and (unrounded := exact_bound(instance, certificate)) is not None:
+        more["network_bound_s"] = float(unrounded)
     return replace(verdict, metrics={**verdict.metrics, **more})
 
 

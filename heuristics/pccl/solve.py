@@ -25,6 +25,7 @@ from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
+from ...core.trace import Routing
 from ..hierarchical.levels import find_hierarchy
 from ..hierarchical.method import METHOD as HIERARCHICAL
 from ..tacos.method import METHOD as TACOS
@@ -93,7 +94,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     if _wants_flow(instance, topology, options, bound, answer) and not budget.is_exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
         bound = whole_steps(instance, bound)
-    return _outcome(answer, bound, reports)
+    return _outcome(instance, answer, bound, reports)
 
 
 def _meets(found: PathSchedule | None, bound: Bound) -> bool:
@@ -132,12 +133,17 @@ def _earlier(topology: Topology, own: PathSchedule | None, other: PathSchedule |
     return own if mine <= other.complete_s else replace(other, attempts=own.attempts, steps=own.steps)
 
 
-def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]) -> Outcome:
+def _outcome(
+    instance: Instance, answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]
+) -> Outcome:
     seconds, certificate = float(bound[0]), bound[1]
     if answer is None:
         message = "no schedule was complete in time"
         return Outcome(Status.LIMIT, bound=seconds, certificate=certificate, message=message, reports=reports)
-    met = answer.seconds is not None and answer.seconds == bound[0]
+    # Without a grid, ranks with costs and a network with paths of its own change the declared end.
+    changed = instance.rank_costs is not None or instance.routing is not Routing.FIXED
+    exact = instance.timing is not None or not changed
+    met = exact and answer.seconds is not None and answer.seconds == bound[0]
     return Outcome(
         Status.OPTIMAL if met else Status.FEASIBLE,
         answer.schedule,

@@ -165,3 +165,13 @@ def test_bounds_in_whole_ticks_stay_on_the_grid():
     assert best == pytest.approx({"pccl": 2, "forestcoll": 5 / 3, "bfb": 5 / 3})
     assert [bounds.gap(run) for run in runs] == pytest.approx([0, 0, 0])
     assert records[0].metrics["network_bound_s"] == pytest.approx(5 / 3)
+
+
+def test_bounds_of_epochs_are_not_said_to_hold_off_the_grid():
+    """One chunk over one of two links takes 2 s, proved by epochs; in finer chunks both links need 1 s."""
+    network = "parallel(path(2, bandwidth='1 GB/s', latency='0 s'), 2)"
+    whole, finer = (
+        solve_instance(model, network, K.BROADCAST, 2 * 10**9).record.metrics for model in ("ten-ilp", "forestcoll")
+    )
+    assert (whole["lower_bound_s"], finer["lower_bound_s"]) == (2, 1)
+    assert "network_bound_s" not in whole

@@ -17,6 +17,14 @@ def test_expected_times_are_later_than_nccls_and_than_the_bound(collective):
         assert found.low_s < found.seconds < found.high_s
 
 
+@pytest.mark.parametrize("machine", ["sharp", "ring(2)", "line(5)"])
+def test_no_expected_time_is_below_the_proved_bound(machine):
+    """NCCL counts on links that are slower than its slowest channel; neither time nor interval passes the bound."""
+    for size in ("1 B", "64 MiB", "16 GiB"):
+        found = cwb.predict(machine, collective="all_reduce", size=size)
+        assert found.bound_s <= found.low_s <= found.seconds < found.high_s
+
+
 def test_published_times_are_within_their_intervals():
     """Public results of nccl-tests on eight H100, H200 and A100 are where they are expected."""
     for machine, size, measured_us in (

@@ -3,6 +3,7 @@ group."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,9 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.instance import Instance
 from cwb.core.outcome import Status
+from cwb.core.timing import RankCosts
 from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.core.trace import Routing
 from cwb.harness import Request
 from cwb.harness.run import run as bench_run
 from cwb.heuristics.pccl.method import METHOD
@@ -189,3 +192,17 @@ def test_steps_are_counted_only_without_latency_and_switches(pose, network):
     alike = METHOD.pose(pose(network, size=16 * 10**6), METHOD.options()).timing
     assert (alike is not None) == network.startswith("mesh")
     assert alike is None or alike.epoch_s == 4
+
+
+@pytest.mark.parametrize("change", [{"routing": Routing.SPRAY}, {"rank_costs": RankCosts(overhead_s=Fraction(1))}])
+def test_a_declared_time_is_no_claim_where_the_network_or_the_ranks_change_it(change):
+    """Two links of different speeds: sprayed parts and costs of messages make the declared 2 s longer; the run stays
+    verified, and is not optimal."""
+    links = [Link("a", "b", Fraction(rate), Fraction(0)) for rate in (1, 2)]
+    links += [Link("b", "a", Fraction(1), Fraction(0))]
+    topology = Topology((Node("a"), Node("b")), tuple(links))
+    instance = Instance("two", topology, Demand(Collective.BROADCAST, Fraction(6), 3))
+    plain, changed = (bench_run(each, Request("pccl")).record for each in (instance, replace(instance, **change)))
+    assert (plain.status, plain.objective) == ("optimal", 2)
+    assert (changed.status, changed.verified, changed.bound) == ("feasible", True, 2)
+    assert changed.objective > 2
