@@ -29,7 +29,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 ELEMENTS = 8  #: Integers of a chunk.
-QUIET_S = 3.0  #: A file hangs if nothing happens for so long.
+ROUNDS = 8  #: A file hangs if the ranks do nothing between so many sums of all their steps.
 PAUSE_S = 1e-4
 SENDS, RECEIVES = ("s", "rcs", "rrs", "rrcs"), ("r", "rcs", "rrs", "rrc", "rrcs")
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
@@ -171,15 +171,11 @@ def execute_once(algorithm: ElementTree.Element, inplace: bool, world: Any, libr
     number, ranks = world.Get_rank(), int(algorithm.attrib["ngpus"])
     gpu = next((one for one in algorithm.findall("gpu") if int(one.attrib["id"]) == number), None)
     requests: list[Any] = []
-    why, roots = "", [True] * ranks
-    if gpu is not None:
-        try:
-            one = Rank(algorithm, gpu, inplace)
-            run_blocks(one, world, requests)
-            asked = range(ranks) if one.coll in ROOTED else range(1)
-            roots = [root in asked and one.is_right(root) for root in range(ranks)]
-        except (WrongError, library.Exception) as error:
-            why = str(error) if isinstance(error, WrongError) else "sizes differ"
+    one = None if gpu is None else Rank(algorithm, gpu, inplace)
+    why, roots = run_blocks(one, world, requests, library), [True] * ranks
+    if one is not None and not why:
+        asked = range(ranks) if one.coll in ROOTED else range(1)
+        roots = [root in asked and one.is_right(root) for root in range(ranks)]
     together(world)
     if not why and world.Iprobe(source=library.ANY_SOURCE, tag=library.ANY_TAG):
         why = "left over"
@@ -196,16 +192,34 @@ def execute_once(algorithm: ElementTree.Element, inplace: bool, world: Any, libr
     return faults[0] if faults else ""
 
 
-def run_blocks(one: Rank, world: Any, requests: list[Any]) -> None:
-    """Go through the thread blocks in turn until all steps are done, or nothing happens any more."""
-    last = time.monotonic()
-    while any(block.done < len(block.steps) for block in one.blocks):
-        if any(block.advance(world, requests) for block in one.blocks):
-            last = time.monotonic()
-            continue
-        if time.monotonic() - last > QUIET_S:
-            raise WrongError("hangs")
-        time.sleep(PAUSE_S)
+def run_blocks(one: Rank | None, world: Any, requests: list[Any], library: Any) -> str:
+    """Go through the thread blocks in turn until all ranks are done, or none can go on; return this rank's fault.
+
+    Meanwhile the ranks add up their steps, again and again. If the sum stays the same for several rounds, they wait for
+    ever, however slow the machine is.
+    """
+    why, asked, same, last, total = "", None, 0, -1, np.zeros(3, dtype=np.int64)
+    blocks = [] if one is None else one.blocks
+    while True:
+        moved = False
+        if not why:
+            try:
+                moved = any(block.advance(world, requests) for block in blocks)
+            except (WrongError, library.Exception) as error:
+                why = str(error) if isinstance(error, WrongError) else "sizes differ"
+        if asked is None:
+            left = sum(len(block.steps) - block.done for block in blocks)
+            mine = np.array([sum(block.done for block in blocks), left, bool(why)], dtype=np.int64)
+            asked = world.Iallreduce(mine, total)
+        elif asked.Test():
+            asked = None
+            same, last = (same + 1 if total[0] == last else 0), int(total[0])
+            if total[2] or not total[1]:
+                return why
+            if same == ROUNDS:
+                return why or "hangs"
+        if not moved:
+            time.sleep(PAUSE_S)
 
 
 def together(world: Any) -> None:
