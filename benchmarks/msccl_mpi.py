@@ -48,6 +48,8 @@ class Rank:
         self.coll = get["coll"]
         self.part = self.chunks if self.coll in ("gather", "scatter") else self.chunks // self.ranks
         whole = self.part * self.ranks
+        if not whole and self.coll not in ("allreduce", "reduce", "broadcast"):
+            raise WrongError("fewer chunks than ranks")
         sizes = {"i": whole, "o": whole, "s": int(gpu.attrib["s_chunks"])}
         if self.coll in ("allgather", "gather"):
             sizes["i"] = self.part
@@ -116,7 +118,7 @@ class Block:
         self.owner = owner
         self.id, self.send, self.recv, self.chan = (int(found.attrib[key]) for key in ("id", "send", "recv", "chan"))
         self.steps = [step.attrib for step in found.findall("step")]
-        self.done = 0
+        self.done, self.flag = 0, -1  # steps that are done, and the last of them that others may wait for
 
     def advance(self, world: Any, requests: list[Any]) -> bool:
         """Do the next step if it can be done; return True if it was."""
@@ -125,7 +127,7 @@ class Block:
         step = self.steps[self.done]
         kind, count, wait = step["type"], int(step["cnt"]), int(step["depid"])
         owner = self.owner
-        if wait >= 0 and (wait not in owner.by_id or owner.by_id[wait].done <= int(step["deps"])):
+        if wait >= 0 and (wait not in owner.by_id or owner.by_id[wait].flag < max(0, int(step["deps"]))):
             return False
         source, target = (step["srcbuf"], int(step["srcoff"])), (step["dstbuf"], int(step["dstoff"]))
         value = None
@@ -147,6 +149,8 @@ class Block:
             if not 0 <= self.send < owner.ranks:
                 raise WrongError("outside")
             requests.append(world.Isend(value, dest=self.send, tag=self.chan))
+        if step["hasdep"] == "1":
+            self.flag = self.done
         self.done += 1
         return True
 
@@ -171,8 +175,12 @@ def execute_once(algorithm: ElementTree.Element, inplace: bool, world: Any, libr
     number, ranks = world.Get_rank(), int(algorithm.attrib["ngpus"])
     gpu = next((one for one in algorithm.findall("gpu") if int(one.attrib["id"]) == number), None)
     requests: list[Any] = []
-    one = None if gpu is None else Rank(algorithm, gpu, inplace)
-    why, roots = run_blocks(one, world, requests, library), [True] * ranks
+    one, why, roots = None, "", [True] * ranks
+    try:
+        one = None if gpu is None else Rank(algorithm, gpu, inplace)
+    except WrongError as error:
+        why = str(error)
+    why = run_blocks(one, why, world, requests, library)
     if one is not None and not why:
         asked = range(ranks) if one.coll in ROOTED else range(1)
         roots = [root in asked and one.is_right(root) for root in range(ranks)]
@@ -192,13 +200,13 @@ def execute_once(algorithm: ElementTree.Element, inplace: bool, world: Any, libr
     return faults[0] if faults else ""
 
 
-def run_blocks(one: Rank | None, world: Any, requests: list[Any], library: Any) -> str:
+def run_blocks(one: Rank | None, why: str, world: Any, requests: list[Any], library: Any) -> str:
     """Go through the thread blocks in turn until all ranks are done, or none can go on; return this rank's fault.
 
     Meanwhile the ranks add up their steps, again and again. If the sum stays the same for several rounds, they wait for
     ever, however slow the machine is.
     """
-    why, asked, same, last, total = "", None, 0, -1, np.zeros(3, dtype=np.int64)
+    asked, same, last, total = None, 0, -1, np.zeros(3, dtype=np.int64)
     blocks = [] if one is None else one.blocks
     while True:
         moved = False
