@@ -16,13 +16,13 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.files import new_folder, write_whole
 from . import completion
-from .options import OUTPUT_FILE, PATH, Edits, load_edited, network_edits, options_of, plugin_option, time_limit_option
+from .options import OUTPUT_FILE, Command, load_edited, network_edits, options_of, plugin_option, time_limit_option
 from .streams import echo
 
 MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("formulation", shell_complete=completion.complete("formulations"))
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @options_of("the formulation", "--option", shell_complete=completion.method_options)
@@ -52,7 +52,7 @@ def formulate(
     printed: bool,
     named: bool,
     as_json: bool,
-    edits: Edits,
+    edits: Any,
 ) -> None:
     """Build the model FORMULATION of INSTANCE and print its size, or write it.
 
@@ -110,7 +110,7 @@ _LONGEST = 40
 
 @click.command(name="new-method")
 @click.argument("name")
-@click.argument("folder", required=False, type=PATH)
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
 def new_method(name: str, folder: Path | None) -> None:
     """Write a FOLDER with a method NAME of your own: a declared model that can be solved, tested and changed.
 

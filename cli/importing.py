@@ -223,9 +223,12 @@ def taccl(**given: Any) -> None:
 @click.option("--switches", metavar="PATTERNS", help="Names of the switches, such as 'leaf*,spine*'.")
 @click.option("--bandwidth", metavar="RATE", help="Bandwidth of links without one, such as '25 GB/s'.")
 @click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
+@click.option("--one-way", is_flag=True, help="Links lead from source to target only, unless they say otherwise.")
 @_named
 def links(**given: Any) -> None:
     """Import a list of links: columns source, target, bandwidth, latency, count, bidirectional.
+
+    Links that do not say otherwise have both directions, unless the file has some of them in reverse, too.
 
     \b
     cwb import csv links.csv --switches "leaf*,spine*" --latency "0.5 us" -o cluster.json

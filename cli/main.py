@@ -190,10 +190,9 @@ def usage_text(error: click.ClickException) -> str:
         case click.BadParameter(param=click.Parameter() as param):
             return f"{_place(param)}: {_wrong_value_text(error.message, param)}"
         case click.NoSuchOption(option_name=name):
-            known = [opt for param in (error.ctx.command.params if error.ctx else []) for opt in param.opts]
-            nearest = did_you_mean(name, [opt for opt in known if opt.startswith("--")])
-            command = error.ctx.command_path if error.ctx else "cwb"
-            return f"{name}: no such option; expected one of '{command} --help'{nearest}"
+            params = error.ctx.command.get_params(error.ctx) if error.ctx else []
+            known = [opt for param in params for opt in param.opts if opt.startswith("--")]
+            return f"{name}: no such option{did_you_mean(name, known) or one_of(name, known)}"
         case click.UsageError():
             return _unknown_word_text(error)
         case _:

@@ -17,6 +17,7 @@ import click
 
 from ..core.budget import Progress, ignore
 from ..core.errors import InputError, locate_errors, locate_os_errors, show_value
+from ..core.files import is_replaceable
 from ..core.option_names import PLACEMENTS, WrongUse, option_names
 from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
@@ -38,12 +39,13 @@ MAX_KEYS = 1000  #: Keys of an object in the value of an option.
 class OutputFile(click.Path):
     """Path of an output file.
 
-    A folder, or a file in a folder that does not exist, is rejected before any computation.
+    A folder, or a file in a folder that does not exist, is rejected before any computation. So is a file that cwb did
+    not write, without ``--force``, unless it is appended to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, appended: bool = False) -> None:
         super().__init__(path_type=Path)
-        self.name = "file"
+        self.name, self.appended = "file", appended
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert and check a path."""
@@ -54,7 +56,17 @@ class OutputFile(click.Path):
             raise InputError("is a directory", source=str(path))
         if not has_folder:
             raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
+        if not self.appended:
+            self.check_replaceable(path)
         return path
+
+    def check_replaceable(self, path: Path) -> None:
+        """Reject a file that cwb did not write, unless the command has ``--force``."""
+        context = click.get_current_context()
+        writes_instance = not _INSTANCE_WRITERS.isdisjoint(context.command_path.split())
+        with locate_os_errors("cannot be written", show_value(str(path))):
+            if not context.meta.get(_FORCE) and not is_replaceable(path, with_instance=writes_instance):
+                raise InputError("cwb did not write this file; expected another name, or --force", source=str(path))
 
 
 class Duration(click.ParamType[float]):
@@ -70,7 +82,12 @@ class Duration(click.ParamType[float]):
 
 
 class Command(click.Command):
-    """Command whose error messages name options, also in errors of the Python verbs that it calls."""
+    """Command with ``--force`` if it writes files, whose errors name options, also those of Python verbs."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        if any(isinstance(param.type, OutputFile) and not param.type.appended for param in self.params):
+            self.params.append(_force)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -82,6 +99,18 @@ class Command(click.Command):
 
 
 PATH, OUTPUT_FILE, DURATION = click.Path(path_type=Path), OutputFile(), Duration()
+
+_INSTANCE_WRITERS = {"import", "calibrate", "find-topology"}  #: Commands whose outputs are instances.
+_FORCE = "cwb.force"  #: Key of the context where ``--force`` is kept.
+
+_force = click.Option(
+    ["--force"],
+    is_flag=True,
+    is_eager=True,  # read before any path
+    expose_value=False,
+    callback=lambda ctx, param, value: ctx.meta.setdefault(_FORCE, value),
+    help="Overwrite an output file that cwb did not write.",
+)
 
 placement_option = click.option(
     "--placement", type=click.Choice(PLACEMENTS), default="out", help="Out-of-place, in-place, or both."

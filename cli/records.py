@@ -119,6 +119,7 @@ def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits
     target = output or path_beside(name, ".svg")
     if target is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
+    OUTPUT_FILE.check_replaceable(target)
     if of_network:
         plot_format(target)
         with locate_errors(source=name):

@@ -323,6 +323,9 @@ def view(file: Path, mode: str | None, output: Path | None) -> None:
     click on a rank, a link or a chunk tells what it has done and what it waits for. The Gantt chart and the heat maps
     of 'cwb plot s.json -o s.html' follow below.
     """
+    from ..api.plots import path_beside
     from ..api.plots import view as play
 
-    echo(str(play(file, mode=mode, output=output)))
+    target = output or path_beside(str(file), ".html") or Path(f"{file}.html")
+    OUTPUT_FILE.check_replaceable(target)
+    echo(str(play(file, mode=mode, output=target)))

@@ -18,6 +18,7 @@ from .options import (
     PATH,
     Command,
     Edits,
+    OutputFile,
     json_flag,
     libraries_on_stderr,
     log_of_solver,
@@ -93,7 +94,7 @@ if TYPE_CHECKING:
     help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
 )
 @click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
-@click.option("--append", type=OUTPUT_FILE, help="Append the record to this JSONL file.")
+@click.option("--append", type=OutputFile(appended=True), help="Append the record to this JSONL file.")
 @json_flag("the record as one JSON object on stdout")
 @click.option("--explain", is_flag=True, help="If infeasible, report conflicting conditions.")
 @click.option("--sensitivity", is_flag=True, help="Report the value of more bandwidth, by solving again.")

@@ -130,6 +130,11 @@ class Refusal:
         return self.text
 
 
+NO_COLLECTIVE = Refusal(
+    "collective", "the instance has no collective to schedule; name one, such as --collective all_reduce"
+)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the end of an error message with the nearest known word, if any.
 

@@ -9,8 +9,10 @@ the targets of stdout and stderr are written to directly, since they cannot be r
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,36 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  #: Follow no link where a file is opened; not every system can.
+
+
+#: Beginnings of files as cwb writes them: its own marks, and first lines in formats that have no room for one.
+_OWN = re.compile(
+    rb'\{\s*"schema": "cwb-(?!instance|record|workload)|PK.{28}file\.json'  # answers and results
+    rb'|\[\s*\{\s*"table": |\{\s*"\$defs": |\{"displayTimeUnit": "ns", |\{"name": "[^"]*", "collective": '
+    rb'|<!DOCTYPE html>.*<meta name="generator" content="cwb">|.PNG.*Software.cwb|<\?xml .*>cwb<|%PDF.*/Creator \(cwb\)'
+    rb"|\\(?:begin\{table\}|begingroup\n|documentclass\{article\}\n\\usepackage\[paperwidth)"  # tables
+    rb'|\*\*[^\n]+\*\*\n\n\||[^\n]+\n\n(?:[^\n]*  [^\n]+\n){1,5}-{9,}\n|"[^"\n]*"(?:,"[^"\n]*")*\n'
+    rb"|\\\* Source Pyomo |\\ File written by HiGHS|\* Source: +Pyomo |NAME *\nROWS"  # models
+    rb'|<algo name="|num_ranks \d|Nodes \d+\nConnections ',  # programs
+    re.DOTALL,
+)
+_OWN_INSTANCE = re.compile(rb'\{\s*"schema": "cwb-instance/1",.*"source": ', re.DOTALL)
+_HEAD_BYTES = 65536  #: Bytes of a file in which its mark is looked for.
+
+
+def is_replaceable(path: Path, *, with_instance: bool) -> bool:
+    """Return True if writing a file loses nothing but what cwb wrote: it is new, empty, no regular file, or cwb's own.
+
+    ``with_instance`` also counts instance files that name their source, as imported ones do.
+    """
+    if not path.is_file() or str(path).startswith("/dev/") or path.stat().st_size == 0:
+        return True
+    with path.open("rb") as stream:
+        head = stream.read(-1 if path.suffix == ".pdf" else _HEAD_BYTES)  # a PDF names its maker at the end
+    if head.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD_BYTES)
+    return bool(_OWN.match(head) or (with_instance and _OWN_INSTANCE.match(head)))
 
 
 def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:

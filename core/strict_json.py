@@ -15,6 +15,26 @@ MAX_DIGITS = 99  #: Digits of an integer; one of more is no number for a compute
 _MANY_DIGITS = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
+#: By a key that files of other programs have: the kind of file, and the command that reads it.
+_KINDS = {
+    "gpus_per_node": "a TACCL topology, for cwb import taccl",
+    "nnodes": "a TACCL sketch, for cwb import taccl --sketch",
+    "TopologyParams": "an input file of TE-CCL, for cwb import teccl",
+    "7-Flows": "a schedule of TE-CCL, for cwb import teccl --schedule",
+    "traceEvents": "a Chrome trace, for Perfetto",
+    "gpus": "an MSCCL++ execution plan, for cwb check",
+}
+
+
+def check_kind(data: object, *known: str) -> None:
+    """Raise InputError that names the kind of a file of cwb or another program, unless it is a known one."""
+    if not isinstance(data, dict) or "network" in data or data.get("schema") in known:
+        return
+    schema = re.fullmatch(r"cwb-(\w+)/1", str(data.get("schema")))
+    kind = f"a cwb {schema[1]} file" if schema else next((kind for key, kind in _KINDS.items() if key in data), None)
+    if kind:
+        raise InputError(f"this is {kind}; expected {' or '.join(known)}")
+
 
 def parse_json(
     raw: bytes, max_keys: int, max_values: int = MAX_VALUES, made: Callable[[dict[str, Any]], Any] | None = None

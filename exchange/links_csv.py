@@ -2,8 +2,9 @@
 
 The columns are, in any order: ``source`` and ``target``; ``bandwidth``, such as ``25 GB/s``, and ``latency``, by any
 name that says the unit (:mod:`.quantities`), which one value for all can replace; ``count`` of parallel links;
-``bidirectional``, ``true`` or ``false``. In a file the first line names them, and there are no others; in a DataFrame
-there may be, as in those of :func:`cwb.links`. A link has one direction unless it says otherwise. Nodes are ranks in
+``bidirectional``, ``true``, ``yes``, ``false`` or ``no``. In a file the first line names them, and there are no others;
+in a DataFrame there may be, as in those of :func:`cwb.links`. A link of a file that does not say otherwise has both
+directions, unless some of these links have their reverse in the file; one of a DataFrame has one. Nodes are ranks in
 the order in which they are named first, except those whose names match a pattern of switches.
 """
 
@@ -27,14 +28,27 @@ MAX_BYTES = 64 * 2**20
 MAX_ROWS, MAX_LINKS = 200_000, 1_000_000
 _REQUIRED = ("source", "target")
 _COLUMNS = (*_REQUIRED, "bandwidth", "latency", "count", "bidirectional")
+_YES_OR_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> dict[str, Any]:
-    """Make an instance of a CSV file of links."""
+def import_links(path: Path, defaults: Defaults, *, name: str | None = None, one_way: bool = False) -> dict[str, Any]:
+    """Make an instance of a CSV file of links, whose source tells the directions of links that do not say theirs."""
     with locate_errors(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
-        said = f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
+        said = _complete_directions(links, one_way=one_way)
+        said += f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
         return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{said}")
+
+
+def _complete_directions(links: list[dict[str, Any]], *, one_way: bool) -> str:
+    """Make links that say no direction two-way, unless some are the reverse of others; return the choice in words."""
+    silent = [link for link in links if "bidirectional" not in link]
+    ends = {(link["source"], link["target"]) for link in silent}
+    if one_way or any((target, source) in ends for source, target in ends):
+        return ", each from source to target" if silent else ""
+    for link in silent:
+        link["bidirectional"] = True
+    return ", each in both directions" if silent else ""
 
 
 def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
@@ -120,7 +134,7 @@ def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
             raise InputError(f"{show_value(count)}; expected an integer from 1 to 9,999", place="count")
         link["count"] = int(count)
     if two_ways := str(cells.get("bidirectional", "")).lower():
-        if two_ways not in ("true", "false"):
-            raise InputError(f"{show_value(two_ways)}; expected true or false", place="bidirectional")
-        link["bidirectional"] = two_ways == "true"
+        if two_ways not in _YES_OR_NO:
+            raise InputError(f"{show_value(two_ways)}; expected true, yes, false or no", place="bidirectional")
+        link["bidirectional"] = _YES_OR_NO[two_ways]
     return link

@@ -16,7 +16,7 @@ from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import run_validation
 from ..core.files import read_whole
 from ..core.instance import Instance
-from ..core.strict_json import parse_json
+from ..core.strict_json import check_kind, parse_json
 from ..core.topology import Topology
 from .build import build_instance
 from .experts import experts_instance
@@ -148,7 +148,9 @@ def _exists(path: Path) -> bool:
 def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads named by path are relative to it."""
     with locate_errors(source=source):
-        return from_data(read_json(path), Path(path.name).stem, path.parent if isinstance(path, Path) else None)
+        data = read_json(path)
+        check_kind(data, "cwb-instance/1")
+        return from_data(data, Path(path.name).stem, path.parent if isinstance(path, Path) else None)
 
 
 def from_data(data: object, name: str, folder: Path | None = None) -> Instance:

@@ -48,6 +48,7 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="generator" content="cwb">\n'
         f'<meta name="referrer" content="no-referrer">\n<title>{markup(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{script}</script>\n</body>\n</html>\n"
     )

@@ -26,6 +26,7 @@ from ..core.files import open_atomic
 from ..core.instance import Instance, plain
 from ..core.json_stream import LazyColumn
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
+from ..core.strict_json import check_kind
 from ..core.topology import Topology
 from ..core.trace import Routing
 from ..core.trees import Forest, TreeOrbits, TreePacking
@@ -275,6 +276,7 @@ def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
         data = read_columns(path) if path.suffix == ".npz" else read_json(path)
         if isinstance(data, dict) and data.get("schema") == ANSWER_SCHEMA:
             raise InputError(f"an answer of which no sends are kept ({ANSWER_SCHEMA}); expected a schedule ({SCHEMA})")
+        check_kind(data, SCHEMA, *others)
         file = Fields(data)
         file.word("schema", [SCHEMA, *others])
         kind = file.word("answer", list(READERS))

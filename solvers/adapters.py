@@ -200,6 +200,9 @@ def pyomo_solver_names() -> tuple[str, ...]:
     return tuple(PREFIX + name for name, known in KNOWN_SOLVERS.items() if shutil.which(known.program))
 
 
+#: Commands that install solvers from packages of Debian.
+_PACKAGES = {"cbc": "apt install coinor-cbc", "glpk": "apt install glpk-utils"}
+
 #: Pyomo's interception of its log, which is on while a solver is asked for, is not for several threads.
 _asking = threading.Lock()
 
@@ -216,7 +219,8 @@ def _find_solver(name: str) -> Availability:
         with LoggingIntercept(module="pyomo"):
             solver = pyo.SolverFactory(name)
             if not solver.available(exception_flag=False):
-                return Availability(False, f"{title} is not installed: Pyomo does not find it")
+                means = _PACKAGES.get(name, "Pyomo does not find it")
+                return Availability(False, f"{title} is not installed: {means}")
             version = ".".join(map(str, solver.version() or ())) or "unknown"
     except Exception as error:
         return Availability(False, f"{title} cannot be used: {' '.join(str(error).split())}")

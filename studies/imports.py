@@ -299,6 +299,7 @@ def import_csv(
     switches: str | None = None,
     bandwidth: str | None = None,
     latency: str | None = None,
+    one_way: bool = False,
     name: str | None = None,
     output: str | Path | None = None,
 ) -> ImportedInstance:
@@ -312,9 +313,11 @@ def import_csv(
         Patterns of the names of switches, such as ``"leaf*,spine*"``.
     bandwidth, latency : str, optional
         Values for links without one; latency is by default 0.
+    one_way : bool
+        True if links that say no direction lead only from source to target.
     """
     defaults = Defaults(bandwidth, latency=latency, switches=_list(switches))
-    return _write_instance(import_links(Path(file), defaults, name=name), output)
+    return _write_instance(import_links(Path(file), defaults, name=name, one_way=one_way), output)
 
 
 @verb

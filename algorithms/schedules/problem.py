@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.budget import require_schedulable
 from ...core.collective import Collective, Demand, conditions
-from ...core.errors import InputError, Refusal, Unsupported
+from ...core.errors import NO_COLLECTIVE, InputError, Refusal, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
@@ -78,7 +78,7 @@ def supports_groups(
     if not isinstance(instance.network, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
     if not instance.demands:
-        return Refusal("collective", "the instance has no collective to schedule")
+        return NO_COLLECTIVE
     for problem in group_problems(instance):
         reason = _find_fault(problem, collectives) or (fits(problem) if fits else None)
         if reason is not None:
@@ -168,7 +168,7 @@ def supports_copies(instance: Instance) -> Refusal | None:
     if not instance.network.links:
         return Refusal("network", "the network has no links")
     if not instance.demands:
-        return Refusal("collective", "the instance has no collective to schedule")
+        return NO_COLLECTIVE
     faults = (_fault(demand, instance.npus) for demand in instance.demands)
     return next((reason for reason in faults if reason is not None), None)
 

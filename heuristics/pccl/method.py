@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ...core.collective import Collective, Demand, conditions
-from ...core.errors import InputError, Refusal, show_value
+from ...core.errors import NO_COLLECTIVE, InputError, Refusal, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
@@ -57,9 +57,7 @@ def supports(instance: Instance) -> Refusal | None:
     if not isinstance(instance.network, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as mesh(4,4)")
     if instance.experts is not None or not instance.network.links:
-        empty = instance.experts is None
-        text = "the network has no links" if empty else "the instance has no collective to schedule"
-        return Refusal("network" if empty else "collective", text)
+        return NO_COLLECTIVE if instance.experts is not None else Refusal("network", "the network has no links")
     if any(demand.size_bytes <= 0 for demand in instance.demands):
         return Refusal("data", "a collective has no data to move")
     if any(len(demand.group(instance.npus)) < 2 for demand in instance.demands):

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from ...core.collective import Collective, Demand
-from ...core.errors import Refusal
+from ...core.errors import NO_COLLECTIVE, Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
@@ -66,7 +66,7 @@ def supports(instance: Instance) -> Refusal | None:
     if not instance.network.links:
         return Refusal("network", "the network has no links")
     if instance.demand is None:
-        return Refusal("collective", "the instance has no collective to schedule")
+        return NO_COLLECTIVE
     if instance.also:
         return Refusal("collective", "several collectives at once; expected one")
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:

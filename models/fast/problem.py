@@ -12,7 +12,7 @@ from typing import Literal
 
 from ...core.bounds import CutCertificate
 from ...core.collective import Collective, conditions
-from ...core.errors import Refusal
+from ...core.errors import NO_COLLECTIVE, Refusal
 from ...core.instance import Instance
 from ...core.topology import NodeKind, Topology
 
@@ -188,7 +188,7 @@ def supports(instance: Instance) -> Refusal | None:
             "network", f"{instance.network} has no links; expected an explicit network such as switch2d(8,4)"
         )
     if not instance.demands:
-        return Refusal("collective", "the instance has no collective to schedule")
+        return NO_COLLECTIVE
     if instance.timing is not None:
         return Refusal("timing", "it does not support a grid of epochs")
     kinds = {demand.collective for demand in instance.demands}

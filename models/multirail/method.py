@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...core.answers import ChunkOrders
 from ...core.collective import Collective
-from ...core.errors import InputError, Refusal
+from ...core.errors import NO_COLLECTIVE, InputError, Refusal
 from ...core.fabric import Fabric, WiredFabric
 from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
@@ -58,8 +58,7 @@ def supports(instance: Instance) -> Refusal | None:
     if not isinstance(instance.network, Fabric):
         return Refusal("network", "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs")
     if instance.demand is None or instance.also:
-        several = "it schedules one collective at a time"
-        return Refusal("collective", several if instance.also else "the instance has no collective to schedule")
+        return Refusal("collective", "it schedules one collective at a time") if instance.also else NO_COLLECTIVE
     if instance.demand.collective not in COLLECTIVES:
         defined = ", ".join(kind.name for kind in COLLECTIVES)
         return Refusal("collective", f"it does not define {instance.demand.collective.name}, but {defined}")

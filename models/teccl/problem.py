@@ -12,7 +12,7 @@ import numpy as np
 from ...algorithms.epochs.problem import FAR, EpochNetwork, epoch_distances
 from ...algorithms.schedules.problem import Commodity, chunk_sizes, commodities_of, refuse_unequal_messages
 from ...core.collective import Collective, conditions
-from ...core.errors import InputError, Refusal, Unsupported
+from ...core.errors import NO_COLLECTIVE, InputError, Refusal, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.timing import BandwidthChange, Semantics, Timing
@@ -216,7 +216,7 @@ def supports(instance: Instance) -> Refusal | None:
     if not isinstance(instance.network, Topology):
         return Refusal("network", "it schedules explicit networks of nodes and links, not fabrics")
     if instance.demand is None:
-        return Refusal("collective", "the instance has no collective to schedule")
+        return NO_COLLECTIVE
     if any(demand.size_bytes <= 0 for demand in instance.demands):
         return Refusal("data", "the collective has no data to move")
     if not instance.network.links:

@@ -62,8 +62,11 @@ _LOOK: Any = {
     "savefig.dpi": 300,
 }
 
-#: Metadata that would change from run to run.
-_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+#: Metadata: the writer, by which cwb knows its own files, and no date, which would change from run to run.
+_METADATA: dict[str, dict[str, Any]] = {
+    form: {"Software" if form == "png" else "Creator": "cwb", **date}
+    for form, date in {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}.items()
+}
 
 
 @contextmanager
@@ -114,7 +117,7 @@ def draw_as(form: str, draw: Callable[..., Figure], *arguments: Any) -> bytes:
 def to_bytes(figure: Figure, form: str) -> bytes:
     """Write a figure as SVG, PDF or PNG."""
     stream = io.BytesIO()
-    figure.savefig(stream, format=form, metadata=_NO_DATE[form])
+    figure.savefig(stream, format=form, metadata=_METADATA[form])
     if form == "svg":  # matplotlib repeats names in comments
         return printable(stream.getvalue().decode(), lines=True).encode()
     return stream.getvalue()

@@ -27,7 +27,7 @@ RING = "solve 'ring(4)' --model ring --collective all_reduce"
 WRONG = [
     # commands and their words
     ("slove 4d", "command", "'slove'", "did you mean 'solve'?"),
-    ("--verbose", "--verbose", "--verbose", "expected one of 'cwb --help'"),
+    ("--verbose", "--verbose", "--verbose", "expected one of --debug, --version, --help"),
     (f"{RING} --colective x", "--colective", "--colective", "did you mean '--collective'?"),
     (f"{RING} extra", "'extra'", "unexpected", "expected nothing after INSTANCE"),
     ("doctor extra", "'extra'", "unexpected", "expected options alone"),

@@ -374,10 +374,12 @@ def test_an_output_that_cannot_be_written_is_refused(
 
 
 def test_an_existing_file_is_replaced_whole_or_kept(write: Write, tmp_path: Path) -> None:
-    """A second import replaces the file; a failing one keeps what was there."""
+    """With --force a file of others is replaced, and then a second import does; a failing one keeps what was there."""
     output = tmp_path / "out.json"
     files = write("GPT_3", "4d")
     output.write_text("old")
+    assert command(*arguments(files, output)) == 2
+    assert command(*arguments(files, output), "--force") == 0
     assert command(*arguments(files, output)) == 0
     good = output.read_text()
     files.network.write_text("Topology: [Ring]")

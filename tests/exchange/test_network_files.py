@@ -161,7 +161,7 @@ leaf, b, 100/3 GB/s,,,
 
 
 def test_links_as_comma_separated_values(tmp_path):
-    """Links have one direction unless they say otherwise, and exact rates; switches are found by their names."""
+    """Links have both directions unless they say otherwise, and exact rates; switches are found by their names."""
     defaults = Defaults("5 GB/s", latency="2 us", switches=("lea?",))
     data = import_links(write_file(tmp_path, "l.csv", CSV), defaults, name="star")
     assert data["network"]["nodes"] == [
@@ -174,6 +174,25 @@ def test_links_as_comma_separated_values(tmp_path):
                    "bidirectional": True}  # fmt: skip
     assert Fraction(other["bandwidth"].split()[0]) == Fraction(100, 3)
     assert (other["latency"], back["bandwidth"], back["latency"]) == ("2 us", "5 GB/s", "0 s")
+    assert (other["bidirectional"], back["bidirectional"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "one_way", "said", "directions"),
+    [
+        ("a,b,\nb,c,\n", False, "each in both directions", [True, True]),
+        ("a,b,\nb,c,\n", True, "each from source to target", [None, None]),
+        ("a,b,\nb,a,\nb,c,\n", False, "each from source to target", [None, None, None]),
+        ("a,b,YES\nb,c,no\n", False, "", [True, False]),
+        ("a,b,no\nb,a,\n", True, "each from source to target", [False, None]),
+    ],
+)
+def test_directions_of_links_as_comma_separated_values(rows, one_way, said, directions, tmp_path):
+    """Links that say nothing have both directions, but not with --one-way or where the file lists both; it is told."""
+    path = write_file(tmp_path, "l.csv", f"source,target,bidirectional\n{rows}")
+    data = import_links(path, Defaults("1 GB/s"), one_way=one_way)
+    assert data["source"] == f"l.csv, links as comma-separated values{said and ', '}{said}"
+    assert [link.get("bidirectional") for link in data["network"]["links"]] == directions
 
 
 @pytest.mark.parametrize(
@@ -185,7 +204,7 @@ def test_links_as_comma_separated_values(tmp_path):
         ("source,target\na,b\n", "expected --bandwidth"),
         ("source,target,bandwidth\na,b,25\n", "line 2.bandwidth: '25' has no unit"),
         ("source,target,bandwidth,count\na,b,1 GB/s,²\n", "count: '²'; expected an integer"),
-        ("source,target,bandwidth,bidirectional\na,b,1 GB/s,yes\n", "expected true or false"),
+        ("source,target,bandwidth,bidirectional\na,b,1 GB/s,maybe\n", "expected true, yes, false or no"),
         ('source,target,bandwidth\n"a,b,1 GB/s\n', "no comma-separated values"),
         ("source,target,bandwidth\na,a,1 GB/s\n", "line 2: a link from 'a' to itself"),
         ("source,target,bandwidth\n,a,1 GB/s\n", "line 2.source: ''; expected a name"),
