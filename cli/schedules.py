@@ -43,7 +43,7 @@ def check(file: Path, as_json: bool, **given: Any) -> int:
 
     \b
     cwb check s.json
-    cwb check s.npz --instance instances/torus.json --json
+    cwb check s.npz --instance "torus(4,4)" --json
     cwb check a.xml --topology "dgx_a100()"
     cwb check folder/ --dialect rccl
     cwb check placement.json

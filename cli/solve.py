@@ -138,7 +138,7 @@ def solve(
     \b
     cwb solve --model libra instances/4d.json
     cwb solve --model ring "torus(8,8)" --collective all_reduce --size "1 GiB" -o s.json
-    cwb solve --model bfb "torus(4,4)" --collective all_gather --without-link 0:1 --link 2:3=25GB/s
+    cwb solve --model pccl "torus(4,4)" --collective all_gather --without-link 0:1 --link 2:3=25GB/s
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
     from ..harness import Request, registry
