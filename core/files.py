@@ -43,7 +43,7 @@ _HEAD_BYTES = 65536  #: Bytes of a file in which its mark is looked for.
 
 
 def is_replaceable(path: Path, *, with_instance: bool) -> bool:
-    """Return True if writing a file loses nothing but what cwb wrote: it is new, empty, no regular file, or cwb's own.
+    """Return True if a file is new, empty, not regular, or one that cwb wrote.
 
     ``with_instance`` also counts instance files that name their source, as imported ones do.
     """

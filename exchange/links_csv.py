@@ -32,7 +32,7 @@ _YES_OR_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def import_links(path: Path, defaults: Defaults, *, name: str | None = None, one_way: bool = False) -> dict[str, Any]:
-    """Make an instance of a CSV file of links, whose source tells the directions of links that do not say theirs."""
+    """Make an instance of a CSV file of links; its source says if links have both directions."""
     with locate_errors(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
         said = _complete_directions(links, one_way=one_way)
@@ -41,7 +41,7 @@ def import_links(path: Path, defaults: Defaults, *, name: str | None = None, one
 
 
 def _complete_directions(links: list[dict[str, Any]], *, one_way: bool) -> str:
-    """Make links that say no direction two-way, unless some are the reverse of others; return the choice in words."""
+    """Make links without a direction two-way, unless some reverse others; return the choice in words."""
     silent = [link for link in links if "bidirectional" not in link]
     ends = {(link["source"], link["target"]) for link in silent}
     if one_way or any((target, source) in ends for source, target in ends):
