@@ -239,6 +239,15 @@ class PublishedRow(Strict):
         return self.ours is not None and self.ours.is_wall_time
 
 
+class EmulatedFigure(Strict):
+    """Figure whose methods are measured on an emulated network."""
+
+    table: str
+    runs: list[str] = Field(min_length=1)  #: One method each; ``pieces`` of a run are those of each tree.
+    scale: Annotated[str, Field(pattern=r"^1/[1-9][0-9]{0,5}$", description="Factor of the rates of all links.")]
+    repeat: Annotated[int, Field(ge=1, le=1000)] = 3
+
+
 class PublishedFile(Strict):
     """All compared numbers of one paper.
 
@@ -253,6 +262,7 @@ class PublishedFile(Strict):
     instances: dict[str, dict[str, Any]] = Field(default_factory=dict)
     default: PublishedRun = Field(default_factory=PublishedRun)
     runs: dict[str, PublishedRun] = Field(default_factory=dict)
+    emulated: EmulatedFigure | None = None
     row: list[PublishedRow] = Field(min_length=1, max_length=10_000)
 
     @model_validator(mode="after")

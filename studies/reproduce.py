@@ -6,14 +6,16 @@ Each run is made once, however many rows need it.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.resources import files
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean, geometric_mean
 from tempfile import TemporaryDirectory
@@ -21,7 +23,7 @@ from typing import Any
 
 from ..core.answers import Answer
 from ..core.budget import Progress, ignore
-from ..core.errors import CwbError, InputError, locate_errors, one_of
+from ..core.errors import CwbError, InputError, OutOfTime, locate_errors, one_of
 from ..core.fields import run_validation
 from ..core.files import write_whole
 from ..core.instance import Instance
@@ -43,16 +45,18 @@ from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.trees import TreePacking
 from ..harness.clock import WallClock
+from ..harness.execution.player import Job
 from ..harness.interrupt import command_limits, stop_on_interrupt
 from ..harness.plan import Cell
 from ..harness.run import DEFAULT_SOLVER, Request
 from ..harness.task import load_and_run, run_cell
 from ..instances import load
 from ..reports.formats import FORMATS, format_of
-from ..reports.studies import reproduction_table
+from ..reports.studies import emulation_table, reproduction_table
 from ..schedules.completion import mode_of
 from ..schedules.simulate import simulate
 from ..schedules.simulate.pipeline import simulate_reserved
+from .execution import ExecutionOptions, execute
 from .inputs import seconds_or_none
 from .topology_finder.assessment import run_finder
 from .training import training_record
@@ -347,6 +351,44 @@ def _value(record: RunRecord, name: str, run: str) -> float | str:
     return value
 
 
+def measure_figure(
+    paper: PublishedFile, quick: bool, limit_s: float | None, progress: Progress, stop: threading.Event
+) -> list[dict[str, Any]]:
+    """Measure the methods of a figure on an emulated network, beside predictions; Ctrl-C keeps those that are done."""
+    if (figure := paper.emulated) is None:
+        raise InputError("no figure of this paper is measured; expected mtree", source="--emulate")
+    rows: list[dict[str, Any]] = []
+    with TemporaryDirectory() as folder, suppress(KeyboardInterrupt), stop_on_interrupt(stop):
+        for name, cell in [(n, cell) for n in figure.runs for cell in cells_of(paper, n, Path(folder), limit_s)]:
+            made = load_and_run(cell, stop)
+            if stop.is_set():
+                break
+            if made.instance is None or made.answer is None or made.record.verified is not True:
+                raise OutOfTime(f"{cell}: {made.record.message or 'no verified answer'}")
+            job, pieces = Job("int64", 1 if quick else figure.repeat, 0), paper.runs[name].pieces
+            asked = ExecutionOptions(mpi=False, job=job, pieces=pieces, scale=Fraction(figure.scale))
+            stop.set()  # until it has ended, since Ctrl-C interrupts the measurement
+            with command_limits(WallClock(limit_s)):
+                told = execute(made.instance, made.answer, asked).to_json()
+            stop.clear()
+            low, high = told["interval_s"]
+            load = round(os.getloadavg()[0], 1)
+            rows.append({"method": name, **told, "low_s": low, "high_s": high, "load": load})
+            progress(f"{name}, {told['instance']}: {told['median_s']:.3g} s, predicted {told['predicted_s']:.3g} s")
+    return rows
+
+
+def order_of_methods(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Tell how many pairs of methods are predicted in the measured order."""
+    pairs = [
+        (one["median_s"] - two["median_s"]) * (one["predicted_s"] - two["predicted_s"])
+        for one, two in combinations(rows, 2)
+        if one["instance"] == two["instance"] and abs(one["median_s"] / two["median_s"] - 1) > 0.05
+    ]
+    right = sum(sign > 0 for sign in pairs)
+    return f"{right} of {len(pairs)} pairs of methods that differ by more than 5 % are predicted in the measured order"
+
+
 def counts(findings: Iterable[Finding]) -> dict[str, int]:
     """Count the verdicts, including those that do not occur."""
     found = Counter(finding.agreement for finding in findings)
@@ -360,14 +402,24 @@ class Reproduction:
     paper: PublishedFile
     findings: list[Finding]
     interrupted: bool
+    measured: list[dict[str, Any]] = field(default_factory=list)  #: Methods on an emulated network, with its records.
 
     @property
     def is_explained(self) -> bool:
-        """True if every row that should be reproduced is, or differs for a known reason."""
-        return all(finding.is_explained for finding in self.findings)
+        """True if every row that should be reproduced is, or differs for a known reason, and measured data is right."""
+        return all(finding.is_explained for finding in self.findings) and all(row["right"] for row in self.measured)
+
+    @property
+    def summary(self) -> str:
+        """Numbers of the verdicts, or of pairs of methods in order."""
+        if self.measured:
+            return order_of_methods(self.measured)
+        return ", ".join(f"{count} {name}" for name, count in counts(self.findings).items() if count)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the output of ``cwb reproduce --format json``."""
+        if self.measured:
+            return self.measured
         names = ("table", "row", "column", "section", "page", "unit", "printed")
         return [
             {
@@ -384,6 +436,8 @@ class Reproduction:
         """Return the rows as ``text``, ``latex``, ``md``, ``csv`` or ``json``."""
         if format == "json":
             return json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n"
+        if self.measured:
+            return FORMATS[format](emulation_table(self.paper, self.measured, self.summary))
         return FORMATS[format](reproduction_table(self.paper, self.findings))
 
 
@@ -393,6 +447,7 @@ def reproduce(
     table: str | None = None,
     *,
     quick: bool = False,
+    emulate: bool = False,
     time_limit_s: float | None = None,
     format: str | None = None,
     output: str | Path | None = None,
@@ -404,6 +459,8 @@ def reproduce(
     ----------
     paper, table : str
         Names, as ``cwb reproduce`` lists them.
+    emulate : bool, optional
+        Measure the methods of a figure on an emulated network instead; once each with ``quick``.
     time_limit_s : float, optional
         Seconds of each run; verdicts then depend on the machine.
     output, format : optional
@@ -417,8 +474,14 @@ def reproduce(
     if target is not None:
         format = format or ("json" if target.suffix == ".json" else format_of(target))
     limit_s, stop = seconds_or_none(time_limit_s, "time_limit_s"), threading.Event()
-    findings = findings_of(published, rows, quick=quick, time_limit_s=limit_s, progress=progress, stop=stop)
-    found = Reproduction(published, findings, stop.is_set())
+    if emulate:
+        if published.emulated and table not in (None, published.emulated.table):
+            raise InputError(f"is not measured; expected {published.emulated.table}", source=table)
+        measured = measure_figure(published, quick, limit_s, progress, stop)
+        found = Reproduction(published, [], stop.is_set(), measured)
+    else:
+        findings = findings_of(published, rows, quick=quick, time_limit_s=limit_s, progress=progress, stop=stop)
+        found = Reproduction(published, findings, stop.is_set())
     if target is not None:
         write_whole(target, found.text(format or "text").encode())
     return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import sys
 from pathlib import Path
+
+from cwb.studies.reproduce import load_paper, order_of_methods
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +32,21 @@ def test_the_page_has_the_numbers_of_the_results():
         assert line in page
     assert {row.right for row in ROWS} == {"yes"}
     assert len(ROWS) >= 40
+
+
+def test_the_page_has_measured_times_of_mtree():
+    """The page has the times of every method of the measured figure, and the number of pairs in order."""
+    page = (ROOT / "docs" / "mtree-figures.md").read_text(encoding="utf-8")
+    with (ROOT / "docs" / "benchmarks" / "mtree-emulated.csv").open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    times = ("predicted_s", "predicted_with_headers_s", "median_s")
+    for method in load_paper("mtree").emulated.runs:
+        cells = [f"{float(row[time]):.2f}" for row in rows if row["method"] == method for time in times]
+        assert f"| {method} | {' | '.join(cells)} |" in page
+    numbers = [{"instance": row["instance"], **{time: float(row[time]) for time in times}} for row in rows]
+    right, _, total = order_of_methods(numbers).split()[:3]
+    assert f"{right} of {total} are predicted in the measured order" in page
+    assert {row["status"] for row in rows} == {"right"}
 
 
 def test_pairs_are_of_one_task_and_differ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import re
 import signal
@@ -18,13 +20,16 @@ from pathlib import Path
 import cwb
 import numpy as np
 import pytest
+from cwb.cli.main import run as run_command
 from cwb.core.errors import ExitStatus, InputError, Unsupported
+from cwb.core.paper_results import PublishedFile
 from cwb.harness.execution import emulation
 from cwb.harness.execution.emulation import SUBNET, Wire, addresses, assign, configuration, creation, wires_of
 from cwb.harness.execution.player import FirstComePlayer, Job, Report
 from cwb.harness.execution.program import Operation, Program, lower
 from cwb.harness.execution.sockets import ConnectionLost, DelayedTransport
 from cwb.schedules.files import write_schedule
+from cwb.studies import reproduce
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -327,6 +332,112 @@ def test_real_namespaces(spec, method):
     assert 0 < told["predicted_s"] < told["predicted_with_headers_s"]
     assert told["ratio"] == found.median_s / told["predicted_s"]
     assert not left_by(os.getpid())
+
+
+@pytest.fixture
+def small_paper(monkeypatch):
+    """A paper with a figure of two methods on a small network."""
+    runs = {"in a ring": {"model": "ring"}, "in trees": {"model": "forestcoll", "pieces": 2}}
+    data = {
+        "title": "t",
+        "source": "s",
+        "default": {"instance": SLOW_RING, "collective": "all_gather", "size": "24 KB"},
+        "runs": runs,
+        "emulated": {"table": "Figure 1", "scale": "1/2", "runs": list(runs)},
+        "row": [{"table": "Figure 1", "row": "a", "section": "1", "printed": "1", "needs": "GPUs"}],
+    }
+    monkeypatch.setattr(reproduce, "load_paper", lambda name: PublishedFile.model_validate(data))
+
+
+def reproduce_by_command(*words: str) -> int:
+    """Return the exit status of ``cwb reproduce t --emulate`` with more words."""
+    with pytest.raises(SystemExit) as ended:
+        run_command(["reproduce", "t", "--emulate", "-q", *words])
+    return ended.value.code
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespaces", "small_paper")
+def test_methods_of_a_figure_are_measured(tmp_path, capsys):
+    """Each method of a figure has a measured time beside the predicted ones, in the form that the file has."""
+    path = tmp_path / "t.csv"
+    assert reproduce_by_command("Figure 1", "-o", str(path)) == 0
+    rows = list(csv.DictReader(path.open()))
+    assert [(row["method"], row["status"], row["pieces"]) for row in rows] == [
+        ("in a ring", "right", ""),
+        ("in trees", "right", "2"),
+    ]
+    for row in rows:
+        assert 0 < float(row["low_s"]) <= float(row["median_s"]) <= float(row["high_s"])
+        assert float(row["predicted_s"]) < float(row["predicted_with_headers_s"])
+    assert (
+        "pairs of methods that differ by more than 5 % are predicted in the measured order" in capsys.readouterr().err
+    )
+    assert not left_by(os.getpid())
+
+
+def measure_instead(monkeypatch, *seconds: float | None) -> None:
+    """Let methods take so many seconds, one after the other; None is a Ctrl-C."""
+    left = iter(seconds)
+
+    def execute(programs, *rest):
+        if (taken := next(left)) is None:
+            raise KeyboardInterrupt
+        return [Report([taken], [])] * len(programs)
+
+    monkeypatch.setattr("cwb.studies.execution.execute_emulated", execute)
+
+
+@pytest.mark.usefixtures("small_paper")
+@pytest.mark.parametrize(("seconds", "told"), [((2.0, 1.0), "of 1 pairs"), ((1.0, 1.02), "0 of 0 pairs")])
+def test_methods_are_compared_in_pairs(seconds, told, monkeypatch, capsys):
+    """Two methods of one network are a pair if their measured times differ by more than 5 %."""
+    measure_instead(monkeypatch, *seconds)
+    assert reproduce_by_command("--quick", "-f", "json") == 0
+    found = capsys.readouterr()
+    rows = json.loads(found.out)
+    assert [row["median_s"] for row in rows] == list(seconds)
+    assert told in found.err
+    predicted = rows[0]["predicted_s"] > rows[1]["predicted_s"]
+    assert found.err.startswith(f"{int(predicted)} of 1" if told == "of 1 pairs" else told)
+
+
+@pytest.mark.usefixtures("small_paper")
+def test_an_interruption_keeps_measured_methods(monkeypatch, capsys):
+    """After Ctrl-C the methods that were measured are printed, and the status is that of an interruption."""
+    measure_instead(monkeypatch, 1.0, None)
+    assert reproduce_by_command("-f", "json") == 130
+    assert [row["method"] for row in json.loads(capsys.readouterr().out)] == ["in a ring"]
+
+
+@pytest.mark.usefixtures("small_paper")
+def test_a_figure_is_refused_where_nothing_is_permitted(programs_on_path, capsys):
+    """Without namespaces one line says so, with status 7."""
+    programs_on_path(status=1)
+    assert reproduce_by_command() == 7
+    assert capsys.readouterr().err == "cwb: error: no network can be emulated here: ip: Operation not permitted\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("mtree", "Figure 6"), "Figure 6: is not measured; expected Figure 8"),
+        (("bine",), "--emulate: no figure of this paper is measured; expected mtree"),
+    ],
+)
+def test_only_one_figure_is_measured(words, told, capsys):
+    """Other tables, and papers without such a figure, are one line."""
+    with pytest.raises(SystemExit) as ended:
+        run_command(["reproduce", *words, "--emulate"])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_figure_of_mtree_has_its_runs():
+    """Every method of the measured figure is a run of the file, on GScale."""
+    paper = reproduce.load_paper("mtree")
+    assert paper.emulated.table == "Figure 8"
+    assert all(paper.runs[name].instance.startswith("gscale(") for name in paper.emulated.runs)
 
 
 @pytest.mark.slow
