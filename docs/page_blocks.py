@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cwb.core.fields import describe_options
 from cwb.core.method import Metric
 from cwb.harness import registry
 from cwb.schedules.metrics import GROUPS
@@ -20,6 +19,7 @@ DOCS = Path(__file__).parent
 sys.path.append(str(DOCS))
 
 from equations import declarations  # noqa: E402 (beside this file)
+from option_words import describe_options  # noqa: E402
 
 #: What stands below the metrics of methods, on their pages.
 BESIDE = "Records also have the [metrics of the verifier](../metrics.md).\n"
