@@ -18,8 +18,7 @@ D(u, v)        fewest ticks from u to v                                         
 =========================  ==================================================================
 ``method``                 ``pccl``, as the registry knows it; conditions that a user writes down
 ``problem``                collectives as conditions; the network in ticks
-``bounds``                 lower bounds
-``solve``                  sums backwards, copies after them
+``solve``                  bounds; sums backwards, copies after them
 ``search``                 orders of conditions, ruin and recreate
 ``extract``                from ticks to a schedule
 =========================  ==================================================================

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...algorithms.bounds.joint_bounds import pairs_of
+from ...algorithms.bounds.schedule_bounds import pairs_of
 from ...core.budget import require_buildable
 from ...core.instance import Instance
 from ...core.rows import Lists, Table, rows

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms.bounds.joint_bounds import pairs_of
-from ...algorithms.bounds.schedule_bounds import group_of
+from ...algorithms.bounds.schedule_bounds import group_of, pairs_of
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, refine
 from ...algorithms.graphs.distances import distances
 from ...core.collective import Collective

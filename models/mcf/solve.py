@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.joint_bounds import joint_length, pairs_of
-from ...algorithms.bounds.schedule_bounds import group_of
+from ...algorithms.bounds.schedule_bounds import group_of, joint_length, pairs_of
 from ...core.answers import BoundOnly
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget

@@ -5,9 +5,8 @@
 ``network``          links, how a chunk passes one in each mode, and costs of ranks as links
 ``compiled_runs``    levels of millions of sends, and schedules that fix the order, compiled
 ``events``           hop by hop, or whole levels or windows of time at once with arrays
-``fair``             flows that share links, max-min fairly
-``timelines``        choice of the simulator, and link utilization over time
-``routing``          other shortest paths than those of the schedule
+``timelines``        choice of the simulator, flows that share links, and link utilization over time
+``run``              a trace or totals, on the schedule's paths or other shortest ones
 ``pipeline``         forests whose trees have shares of links: closed form, and piece by piece
 ===================  =====================================================================
 """

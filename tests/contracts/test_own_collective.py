@@ -8,8 +8,17 @@ from pathlib import Path
 
 import cwb
 import pytest
-from cwb.algorithms.bounds.joint_bounds import candidate_sets, groups_of, joint_cut, joint_length, pairs_of
-from cwb.algorithms.bounds.schedule_bounds import best_bound, cut_bound, latency_bound, rank_bound
+from cwb.algorithms.bounds.schedule_bounds import (
+    best_bound,
+    candidate_sets,
+    cut_bound,
+    groups_of,
+    joint_cut,
+    joint_length,
+    latency_bound,
+    pairs_of,
+    rank_bound,
+)
 from cwb.cli.main import run
 from cwb.core import collective
 from cwb.core.bounds import CutCertificate, DistanceCertificate

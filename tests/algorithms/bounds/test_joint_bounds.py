@@ -7,8 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb import solvers
-from cwb.algorithms.bounds.joint_bounds import candidate_sets, groups_of, joint_cut, joint_length, pairs_of
-from cwb.algorithms.bounds.schedule_bounds import best_bound, latency_bound
+from cwb.algorithms.bounds.schedule_bounds import (
+    best_bound,
+    candidate_sets,
+    groups_of,
+    joint_cut,
+    joint_length,
+    latency_bound,
+    pairs_of,
+)
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand, collectives
 from cwb.core.errors import InputError

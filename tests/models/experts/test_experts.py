@@ -17,10 +17,9 @@ from cwb.core.outcome import Status
 from cwb.core.solver import SolverOptions
 from cwb.instances import load
 from cwb.models.experts.formulation import build, index, slots_of_model
-from cwb.models.experts.layer import Layer, LayerPlacement
+from cwb.models.experts.layer import Layer, LayerPlacement, pair_bound
 from cwb.models.experts.method import PlacementOptions, run, solve_layers
 from cwb.models.experts.packing import TooManyError, find_placement_below, largest
-from cwb.models.experts.prices import pair_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

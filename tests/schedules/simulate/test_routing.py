@@ -17,7 +17,7 @@ from cwb.core.timing import RankCosts
 from cwb.core.trace import Routing, SimulationMode, routing_named
 from cwb.harness import registry
 from cwb.schedules.simulate import simulate, totals
-from cwb.schedules.simulate.routing import MOST_PATHS, route
+from cwb.schedules.simulate.run import MOST_PATHS, route
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
 
