@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from .display import DisplayMixin
 from .instance import plain
 
 
+@dataclass_transform(frozen_default=True)
 class _Certificate(DisplayMixin):
-    """Certificate that a record holds by name, with its fields in order."""
+    """Certificate that a record holds by name, with its fields in order: a frozen dataclass."""
 
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str) -> None:
         cls.name = name
+        dataclass(frozen=True, repr=False)(cls)
 
     def to_json(self) -> dict[str, Any]:
         return {"certificate": self.name, **plain(self)}
 
 
-@dataclass(frozen=True, repr=False)
 class SolverBound(_Certificate, name="solver"):
     """Bound reported by a solver and recomputed by nobody."""
 
@@ -54,7 +55,6 @@ class SupportingLine(DisplayMixin):
     multipliers: tuple[float, ...]
 
 
-@dataclass(frozen=True, repr=False)
 class LagrangianCertificate(_Certificate, name="lagrangian"):
     """Supporting lines of the attainable (time, cost) pairs; together they bound the objective from below.
 
@@ -67,7 +67,6 @@ class LagrangianCertificate(_Certificate, name="lagrangian"):
     scale_free: bool = False
 
 
-@dataclass(frozen=True, repr=False)
 class SweepCertificate(_Certificate, name="sweep"):
     """Certificates for every parallelization tried; the smallest of their bounds holds for all."""
 
@@ -82,7 +81,6 @@ class SweepCertificate(_Certificate, name="sweep"):
         }
 
 
-@dataclass(frozen=True, repr=False)
 class CutCertificate(_Certificate, name="cut"):
     """Set of nodes whose outgoing links must carry the data that the others need from it.
 
@@ -103,7 +101,6 @@ class CutCertificate(_Certificate, name="cut"):
         return {"certificate": f"late-{self.name}" if self.latency else self.name, "nodes": list(self.nodes)}
 
 
-@dataclass(frozen=True, repr=False)
 class DistanceCertificate(_Certificate, name="distance"):
     """Pair of ranks between which data must travel: the time is at least the smallest path latency."""
 
@@ -111,7 +108,6 @@ class DistanceCertificate(_Certificate, name="distance"):
     target: int
 
 
-@dataclass(frozen=True, repr=False)
 class DimensionWeights(_Certificate, name="dimension-weights"):
     """Weights of the dimensions of a fabric that bound a multi-rail collective.
 
@@ -122,7 +118,6 @@ class DimensionWeights(_Certificate, name="dimension-weights"):
     weights: tuple[Fraction, ...]  #: One for each dimension; at least 0, with a sum of at most 1.
 
 
-@dataclass(frozen=True, repr=False)
 class PartitionCertificate(_Certificate, name="partition"):
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
@@ -142,7 +137,6 @@ class PartitionCertificate(_Certificate, name="partition"):
     parts: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, repr=False)
 class TreePrices(_Certificate, name="tree-prices"):
     """Prices of links and of a tree that bound an all-reduce along trees: dual values of their packing.
 
@@ -187,7 +181,6 @@ class TreePrices(_Certificate, name="tree-prices"):
         return data if self.link_sets else {name: value for name, value in data.items() if name != "link_sets"}
 
 
-@dataclass(frozen=True, repr=False)
 class LengthCertificate(_Certificate, name="lengths"):
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
@@ -199,7 +192,6 @@ class LengthCertificate(_Certificate, name="lengths"):
     lengths: tuple[int, ...]  #: One for every link of the topology, at least 0.
 
 
-@dataclass(frozen=True, repr=False)
 class WholeChunks(_Certificate, name="whole-chunks"):
     """Rank whose data many others need in whole chunks, sent one after the other.
 
@@ -217,7 +209,6 @@ class WholeChunks(_Certificate, name="whole-chunks"):
     chunk_bytes: Fraction  #: Smallest chunk size for which the bound holds.
 
 
-@dataclass(frozen=True, repr=False)
 class EpochDistance(_Certificate, name="epoch-distance"):
     """Pair of nodes between which a chunk must travel, on a grid of epochs.
 
@@ -228,7 +219,6 @@ class EpochDistance(_Certificate, name="epoch-distance"):
     target: int
 
 
-@dataclass(frozen=True, repr=False)
 class EpochCut(_Certificate, name="epoch-cut"):
     """Set of nodes that many chunks must enter, on a grid of epochs.
 
@@ -247,7 +237,6 @@ class EpochCut(_Certificate, name="epoch-cut"):
     threshold: int = 0  #: With a sink, nearer sources are left out.
 
 
-@dataclass(frozen=True, repr=False)
 class EpochChain(_Certificate, name="epoch-chain"):
     """Set of nodes with a sink inside: chunks that enter late must still pass the sink's links.
 
@@ -262,7 +251,6 @@ class EpochChain(_Certificate, name="epoch-chain"):
     sink: int
 
 
-@dataclass(frozen=True, repr=False)
 class EpochFlow(_Certificate, name="epoch-flow"):
     """Sink that a maximum flow over time cannot serve in one epoch less.
 
@@ -278,7 +266,6 @@ class EpochFlow(_Certificate, name="epoch-flow"):
     epochs: int  #: Proved bound: one epoch less is too few.
 
 
-@dataclass(frozen=True, repr=False)
 class EpochPrices(_Certificate, name="epoch-prices"):
     """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split.
 
@@ -292,7 +279,6 @@ class EpochPrices(_Certificate, name="epoch-prices"):
     prices: tuple[tuple[int, ...], ...]  #: For every link of the topology the price in every block, at least 0.
 
 
-@dataclass(frozen=True, repr=False)
 class EpochWindowPrices(_Certificate, name="epoch-window-prices"):
     """Prices of windows of links that refute a number of epochs for whole, copied chunks.
 
@@ -312,7 +298,6 @@ class EpochWindowPrices(_Certificate, name="epoch-window-prices"):
     prices: tuple[int, ...]
 
 
-@dataclass(frozen=True, repr=False)
 class EpochPartition(_Certificate, name="epoch-partition"):
     """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice.
 
@@ -338,7 +323,6 @@ class PairPrices(DisplayMixin):
     light: tuple[tuple[Fraction, Fraction], ...]  #: Every v and its weight in the average; weights add up to 1.
 
 
-@dataclass(frozen=True, repr=False)
 class LeastLoads(_Certificate, name="least-loads"):
     """Per layer, a load that some GPU reaches or exceeds for every placement of the experts.
 
