@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -32,49 +34,7 @@ class Card:
 
 #: Plots of the report, in order; ``gap-heatmap`` is a table that has colours.
 CARDS: Mapping[str, Card] = {
-    "performance-profile": Card(
-        "Performance profiles",
-        "Which method is near the best, and on how many problems?",
-        "A line shows the share of the problems that a method answers within a factor of the best answer; higher is "
-        "better, and where a line begins is how often the method is the best.",
-    ),
-    "bandwidth": Card(
-        "Bandwidth over size",
-        "From which size on does a method use the network well?",
-        "Bus bandwidth by the completion time; higher is better.",
-    ),
-    "gap-time": Card(
-        "Gap against time",
-        "What does a smaller gap cost in computing time?",
-        "A point for each method and clock: the mean gap to the best proved bound against the geometric mean of its "
-        "own time. Down and left is better; a grey line is the Pareto front of a clock.",
-    ),
-    "time-size": Card(
-        "Time against the size of the model",
-        "How long does a solver take for a model of this size?",
-        "A point for each run: the method's own time against the variables of its largest model.",
-    ),
-    "scaling": Card(
-        "Scaling",
-        "How does the time of a method grow with the network?",
-        "Own time against the ranks; the lines are the powers that fit best, and the legend has their exponents with "
-        "half of the 95 % interval.",
-    ),
-    "libra-speedup": Card(
-        "LIBRA: speedup over EqualBW",
-        "What does the designed bandwidth gain over equal shares, at each budget?",
-        "Above 1 the design is faster than equal bandwidth in all dimensions.",
-    ),
-    "libra-allocation": Card(
-        "LIBRA: where the bandwidth goes",
-        "Which dimensions of the network get the bandwidth?",
-        "Shares of the largest budget that was solved, for each workload and objective.",
-    ),
-    "gap-heatmap": Card(
-        "Gaps of all methods and problems",
-        "On which problems is a method far from the best proved bound?",
-        "In a cell: the gap in percent, or the mark that says why there is none.",
-    ),
+    name: Card(**texts) for name, texts in json.loads(Path(__file__).with_name("cards.json").read_text()).items()
 }
 
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isnan
+from pathlib import Path
 
 from ..core.errors import InputError, did_you_mean
 
@@ -138,7 +140,7 @@ class KnownSolver:
     stops_on_interrupt: bool = False
     digits: float = 1e-7
     is_first_order: bool = False
-    options: frozenset[str] | None = None
+    options: Sequence[str] | None = None
 
     @property
     def reserved_options(self) -> Mapping[str, str]:
@@ -153,42 +155,10 @@ class KnownSolver:
         return {name: means for name, means in pairs.items() if name}
 
 
-_CBC_OPTIONS = """
-    allowableGap clique combineSolutions combine2Solutions constraintfromCutoff costStrategy crash crossover cutDepth
-    cutoff cutsOnOff depthMiniBab Dins DivingCoefficient DivingFractional DivingGuided DivingLineSearch
-    DivingPseudoCost DivingSome DivingVectorLength dualBound dualTolerance dwHeuristic feasibilityPump flowCoverCuts
-    GMICuts gomoryCuts greedyHeuristic heuristicsOnOff hotStartMaxIts idiotCrash increment integerTolerance
-    knapsackCuts lagomoryCuts latwomirCuts liftAndProjectCuts localTreeSearch maxIterations maxSolutions
-    mixedIntegerRoundingCuts nodeStrategy passCuts passFeasibilityPump passTreeCuts perturbation pivotAndComplement
-    pivotAndFix preprocess presolve preTolerance primalWeight probingCuts proximitySearch pumpCutoff pumpTune
-    randomizedRounding reduceAndSplitCuts reduce2AndSplitCuts Rens residualCapacityCuts Rins roundingHeuristic
-    scaling slowcutpasses sprintCrash strategy strongBranching trustPseudoCosts twoMirCuts
-    VndVariableNeighborhoodSearch zeroHalfCuts zeroTolerance
-"""
-
-_GLPK_OPTIONS = """
-    adv amd bestb bestp bfs bib binarize btf cbg cgr clique cover cuts dfs drtom dual exact first flip fpump ft gomory
-    interior intopt last luf memlim mir mostf nointopt nopresol nord norelax noscale nosteep pcost presol primal proxy
-    qmd relax scale std steep symamd xcheck
-"""
-
 #: By the name in Pyomo's ``SolverFactory``.
 KNOWN_SOLVERS: Mapping[str, KnownSolver] = {
-    "cbc": KnownSolver(
-        program="cbc",
-        gap="ratioGap",
-        node_limit="maxNodes",
-        threads="threads",
-        seed="randomCbcSeed",
-        tolerance="primalTolerance",
-        always={"allowableGap": 0},
-        increment="increment",
-        takes_fractions=True,
-        stops_on_interrupt=True,
-        options=frozenset(_CBC_OPTIONS.split()),
-    ),
-    "cuopt": KnownSolver(is_first_order=True),
-    "glpk": KnownSolver(program="glpsol", gap="mipgap", digits=1e-9, options=frozenset(_GLPK_OPTIONS.split())),
+    name: KnownSolver(**table)
+    for name, table in json.loads(Path(__file__).with_name("known_solvers.json").read_text()).items()
 }
 
 

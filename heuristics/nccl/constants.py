@@ -1,14 +1,17 @@
 """Numbers of NCCL's performance model, by version: facts of ``src/graph/tuning.cc`` at the tag ``v<version>-1``.
 
-A version stands for those up to the next one here whose numbers are the same, or nearly. Latencies are in microseconds,
-bandwidths in GB/s.
+They are in ``tunings.json``. A version stands for those up to the next one here whose numbers are the same, or nearly.
+Latencies are in microseconds, bandwidths in GB/s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from typing import Any
 
 Triple = tuple[float, float, float]  #: A number for each protocol: LL, LL128, Simple; or for 1, 2 and more boxes.
 
@@ -44,12 +47,7 @@ class Hardware(Enum):
 #: Generations of GPUs, oldest first, by which caps are told apart.
 GENERATIONS = ("volta", "ampere", "hopper", "blackwell")
 
-_TREE, _RING, _DIRECT, _CHAIN, _NVLS, _NVLS_TREE, _PAT = Algorithm
 NONE: Triple = (0.0, 0.0, 0.0)
-
-
-def _simple(latency: float) -> Triple:
-    return (0.0, 0.0, latency)
 
 
 @dataclass(frozen=True)
@@ -79,126 +77,39 @@ class Tuning:
         return ".".join(map(str, self.version))
 
 
-def _by_generation(*rows: Triple) -> dict[str, Triple]:
+def _by_algorithm(rows: Mapping[str, Sequence[float]]) -> dict[Algorithm, Triple]:
+    return {Algorithm(name): _triple(row) for name, row in rows.items()}
+
+
+def _by_generation(rows: Sequence[Sequence[float]]) -> dict[str, Triple]:
     """Return rows by generation; those without a row of their own have the last one."""
-    return {name: rows[min(i, len(rows) - 1)] for i, name in enumerate(GENERATIONS)}
+    return {name: _triple(rows[min(i, len(rows) - 1)]) for i, name in enumerate(GENERATIONS)}
 
 
-_INTEL, _AMD = (39.0, 39.0, 20.4), (87.7, 22.5, 19.0)
-_VOLTA_TREE, _AMPERE_TREE, _HOPPER_TREE = (26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0)
-_20, _37 = (20.0, 20.0, 20.0), (36.7, 36.7, 36.7)
-
-#: 2.10.3: one kind of CollNet, here as the direct one; no GPU newer than the A100.
-_2_10 = Tuning(
-    version=(2, 10, 3),
-    base_us={_TREE: (4.4, 4.4, 0.0), _RING: (3.6, 10.0, 8.4), _DIRECT: (4.4, 4.4, 0.0)},
-    hop_us={
-        Hardware.NVLINK: {_TREE: (0.52, 1.25, 28.0), _RING: (0.47, 1.9, 3.4), _DIRECT: (0.5, 1.2, 8.0)},
-        Hardware.PCI: {_TREE: (1.0, 1.9, 28.0), _RING: (1.0, 2.5, 5.7), _DIRECT: (1.0, 1.9, 8.0)},
-        Hardware.NET: {_TREE: (5.0, 8.5, 28.0), _RING: (2.7, 4.0, 9.6), _DIRECT: (5.0, 5.0, 10.7)},
-    },
-    ll_max=_by_generation(_INTEL, _AMD),
-    tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE),
-    ring_ll128_max=_by_generation(_20),
-    tree_ll128_max=_by_generation(_20),
-    nvls_tree_max=_by_generation(NONE),
-    nvls_efficiency=dict.fromkeys(GENERATIONS, 0.0),
-    pat=0.0,
-)
-
-#: 2.20.3: NVLS, two kinds of CollNet, Hopper.
-_2_20 = replace(
-    _2_10,
-    version=(2, 20, 3),
-    base_us={_TREE: (6.8, 14.0, 0.0), _RING: (6.6, 14.0, 8.4)},
-    hop_us={
-        Hardware.NVLINK: {
-            _TREE: (0.6, 1.25, 28.0),
-            _RING: (0.6, 1.9, 3.4),
-            _DIRECT: _simple(3.7),
-            _CHAIN: _simple(2.8),
-            _NVLS: _simple(23.0),
-            _NVLS_TREE: _simple(23.0),
-        },
-        Hardware.PCI: {_TREE: (1.0, 1.9, 28.0), _RING: (1.0, 2.5, 5.7), _DIRECT: _simple(3.7), _CHAIN: _simple(2.8)},
-        Hardware.NET: {
-            _TREE: (5.0, 8.5, 28.0),
-            _RING: (2.7, 4.0, 14.0),
-            _DIRECT: _simple(31.0),
-            _CHAIN: _simple(30.0),
-            _NVLS: _simple(18.0),
-            _NVLS_TREE: _simple(14.0),
-        },
-    },
-    tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE, _HOPPER_TREE),
-    ring_ll128_max=_by_generation(_20, _20, _37),
-    tree_ll128_max=_by_generation(_20, _20, (36.7, 36.7, 29.0)),
-    nvls_efficiency={"volta": 0.0, "ampere": 0.0, "hopper": 1.0, "blackwell": 1.0},
-)
-
-_HOPPER_LL, _BLACKWELL_LL = (141.0, 45.0, 35.0), (282.0, 90.0, 70.0)
+def _triple(numbers: Sequence[float]) -> Triple:
+    low, middle, high = map(float, numbers)
+    return low, middle, high
 
 
-def _with_hops(
-    old: Mapping[Hardware, Mapping[Algorithm, Triple]], new: Mapping[Hardware, Mapping[Algorithm, Triple]]
-) -> dict[Hardware, dict[Algorithm, Triple]]:
-    return {hardware: {**row, **new.get(hardware, {})} for hardware, row in old.items()}
+def _read_tunings() -> Iterator[Tuning]:
+    """Read the versions; each has the numbers of the one before that it does not change."""
+    numbers: dict[str, Any] = {}
+    hops: dict[Hardware, dict[Algorithm, Triple]] = {hardware: {} for hardware in Hardware}
+    for version, table in json.loads(Path(__file__).with_name("tunings.json").read_text()).items():
+        for hardware, row in table.pop("hop_us", {}).items():
+            hops[Hardware(hardware)] = hops[Hardware(hardware)] | _by_algorithm(row)
+        if "base_us" in table:
+            numbers["base_us"] = _by_algorithm(table.pop("base_us"))
+        if "nvls_efficiency" in table:
+            numbers["nvls_efficiency"] = dict(zip(GENERATIONS, table.pop("nvls_efficiency"), strict=True))
+        numbers["pat"] = table.pop("pat", numbers.get("pat"))
+        numbers |= {name: _by_generation(rows) for name, rows in table.items() if name != "about"}
+        major, minor, patch = map(int, version.split("."))
+        yield Tuning((major, minor, patch), hop_us=dict(hops), **numbers)
 
-
-#: 2.23.4: PAT, faster trees in Simple; the caps of LL on Hopper are those of 2.21.5.
-_2_23 = replace(
-    _2_20,
-    version=(2, 23, 4),
-    base_us={_TREE: (6.8, 14.0, 8.4), _RING: (6.6, 14.0, 8.4), _PAT: (8.0, 8.0, 8.0)},
-    hop_us=_with_hops(
-        _2_20.hop_us,
-        {
-            Hardware.NVLINK: {
-                _TREE: (0.6, 1.25, 4.0),
-                _NVLS: _simple(25.0),
-                _NVLS_TREE: _simple(25.0),
-                _PAT: _simple(4.0),
-            },
-            Hardware.PCI: {_TREE: (1.0, 1.9, 4.0), _PAT: _simple(4.0)},
-            Hardware.NET: {_TREE: (5.0, 8.5, 14.0), _PAT: _simple(14.0)},
-        },
-    ),
-    ll_max=_by_generation(_INTEL, _AMD, _HOPPER_LL),
-    pat=0.85,
-)
-
-#: 2.27.3: Blackwell, whose numbers are twice Hopper's.
-_2_27 = replace(
-    _2_23,
-    version=(2, 27, 3),
-    ll_max=_by_generation(_INTEL, _AMD, _HOPPER_LL, _BLACKWELL_LL),
-    tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE, _HOPPER_TREE, (77.4, 82.8, 72.0)),
-    ring_ll128_max=_by_generation(_20, _20, _37, (73.4, 73.4, 73.4)),
-    tree_ll128_max=_by_generation(_20, _20, (36.7, 36.7, 29.0), (73.4, 73.4, 58.0)),
-    pat=0.75,
-)
-
-#: 2.29.7: measured numbers of Blackwell, caps and efficiencies of NVLS.
-_2_29 = replace(
-    _2_27,
-    version=(2, 29, 7),
-    hop_us=_with_hops(_2_27.hop_us, {Hardware.NET: {_NVLS_TREE: _simple(20.9)}}),
-    tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE, _HOPPER_TREE, (70.0, 42.8, 24.0)),
-    ring_ll128_max=_by_generation(_20, _20, _37, (40.0, 40.0, 40.0)),
-    tree_ll128_max=_by_generation(_20, _20, (36.7, 36.7, 29.0), (55.6, 31.67, 20.0)),
-    nvls_tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE, (0.0, 57.7, 45.5), (0.0, 96.0, 43.8)),
-    nvls_efficiency={"volta": 0.0, "ampere": 0.0, "hopper": 0.85, "blackwell": 0.74},
-)
-
-#: 2.30.7.
-_2_30 = replace(
-    _2_29,
-    version=(2, 30, 7),
-    nvls_tree_max=_by_generation(_VOLTA_TREE, _AMPERE_TREE, (0.0, 57.7, 45.5), (0.0, 96.0, 80.0)),
-)
 
 #: By the name of the version.
-TUNINGS: Mapping[str, Tuning] = {one.name: one for one in (_2_10, _2_20, _2_23, _2_27, _2_29, _2_30)}
+TUNINGS: Mapping[str, Tuning] = {one.name: one for one in _read_tunings()}
 
 
 def nearest_tuning(version: str) -> Tuning:
