@@ -67,7 +67,7 @@ class Method:
     #: a posed instance, in exact arithmetic and without a search, for sensitivities; None if options require more.
     proved: Callable[[Instance, Any], Fraction | None] | str | None = None
     sense: str = "minimize"  #: Direction of the objective, ``minimize`` or ``maximize``.
-    #: Metrics that its outcomes may have, beside those of the verifier (:data:`cwb.schedules.metrics.VERIFIED`).
+    #: Metrics that its outcomes may have, beside those of the verifier (``docs/metrics.md``).
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from cwb.core.method import Metric
 from cwb.harness import registry
-from cwb.schedules.metrics import GROUPS
 
 DOCS = Path(__file__).parent
 sys.path.append(str(DOCS))
 
 from equations import declarations  # noqa: E402 (beside this file)
 from option_words import describe_options  # noqa: E402
+from verifier_metrics import GROUPS  # noqa: E402
 
 #: What stands below the metrics of methods, on their pages.
 BESIDE = "Records also have the [metrics of the verifier](../metrics.md).\n"
