@@ -49,6 +49,9 @@ def test_the_wheel_holds_code_and_data(tmp_path):
         "instances/schema.json",
         "instances/workloads/gpt-3.json",
         "instances/suites/smoke.toml",
+        "heuristics/nccl/tunings.json",
+        "reports/cards.json",
+        "solvers/known_solvers.json",
         "studies/papers/te-ccl.toml",
         "examples/my_flow/my_flow.py",
     ):
