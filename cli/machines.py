@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
-@click.option("--sizes", metavar="FIRST..LAST", default="1KiB..8GiB", help="Every other power of two.")
+@click.option("--sizes", default="1KiB..8GiB", help="Rows by factors of 4; 1KiB..1GiB*2: of 2; '1MiB,1GiB': these.")
 @click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
+@click.option("--against", metavar="VERSION", help="Another version of NCCL to compare with.")
 @methods_option("Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
 @options_of("the method nccl, such as version")
@@ -80,13 +81,14 @@ def advise(instance: str, models: str | None, links_limit: str, as_json: bool, q
 
 
 def _show_advice(found: Mapping[str, Any]) -> None:
-    from ..reports.studies import ADVICE_HEADINGS, advice_rows, hints
+    from ..reports.studies import advice_table, hints
     from .display import new_table
 
     title = f"{found['collective']} of {found['ranks']:,} ranks, NCCL {found['nccl']}"
-    numbers = set(ADVICE_HEADINGS) - {"NCCL takes", "best schedule"}
-    table = new_table(title, *ADVICE_HEADINGS, right=numbers, fold=True)
-    for row in advice_rows(found):
+    headings, rows = advice_table(found)
+    numbers = {name for name in headings if not name.endswith((" takes", "best schedule"))}
+    table = new_table(title, *headings, right=numbers, fold=True)
+    for row in rows:
         table.add_row(*(f"{value:,.12g}" if isinstance(value, float) else str(value) for value in row))
     table_console().print(table)
     for text in hints(found):
@@ -192,6 +194,9 @@ def calibrate(
     found = fit(results, posed, collective=collective, options=options, output=output)
     if found.below_bound:
         echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
+    elif found.rate > 1:
+        text = f"cwb: the machine is measured {found.rate:.3g} times as fast as its links are described. "
+        echo(text + " ".join(found.suspects), err=True)
     print_found(found, lambda found: _show_fit(found, machine), as_json=as_json)
     return int(ExitStatus.OK)
 
@@ -216,9 +221,6 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
         f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
         f"{found.schedule}"
     )
-    if found.rate > 1 and not found.below_bound:
-        text = f"the machine is measured {found.rate:.3g} times as fast as its links are described. "
-        echo(text + " ".join(found.suspects), err=True)
 
 
 @click.command(cls=Command)

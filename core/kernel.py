@@ -24,11 +24,15 @@ CACHE_VARIABLE = "CWB_CACHE_DIR"  #: Where compiled code is kept; empty for nowh
 #: Turns from which on a compiled loop is worth loading the compiler, which takes half a second, or its code alone.
 WORTH_COMPILER, WORTH_CODE = 200_000, 20_000
 
+#: Many short loops together are worth it too: from so many turns each, once so many times ``WORTH_CODE`` were asked.
+_LEAST_TURNS, _MANY = 300, 5
+
 Seconds = Callable[[], float]
 
 _meter: ContextVar[tuple[Allowance, Seconds] | None] = ContextVar("meter", default=None)
 _observer: ContextVar[Callable[[], AbstractContextManager[object]] | None] = ContextVar("observer", default=None)
 _lock = RLock()
+_turns_asked = [0]  # in this process, since numba was imported
 
 
 def kernel(function: Function) -> Function:
@@ -40,8 +44,11 @@ def kernel(function: Function) -> Function:
 
 
 def worth_compiling(turns: int) -> bool:
-    """Check if a loop is long enough that compiled code beats arrays or interpreted Python."""
-    return turns >= (WORTH_CODE if "numba" in sys.modules else WORTH_COMPILER)
+    """Check if a loop, with many before it, is so long that compiled code beats arrays or interpreted Python."""
+    if "numba" not in sys.modules:
+        return turns >= WORTH_COMPILER
+    _turns_asked[0] += turns
+    return turns >= WORTH_CODE or (turns >= _LEAST_TURNS and _turns_asked[0] >= _MANY * WORTH_CODE)
 
 
 def interpreted_form(function: Function) -> Function:

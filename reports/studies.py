@@ -17,6 +17,8 @@ ADVICE_HEADINGS = (
     "size",
     "NCCL takes",
     "predicted us",
+    "expected us",
+    "overheads %",
     "its schedule us",
     "ring us",
     "best schedule",
@@ -27,14 +29,17 @@ ADVICE_HEADINGS = (
     "NCCL's gap %",
     "measured us",
     "measured / predicted",
+    "{} takes",  # by another version of NCCL
+    "{} predicted us",
+    "predicted / {}'s",
 )
 
 
 _LEAST_GAIN = 5e-4  #: Gain of a link's tenth more bandwidth that is worth a sentence.
 
 
-def advice_rows(found: Mapping[str, Any]) -> list[list[object]]:
-    """Return one row for each size, in the columns of :data:`ADVICE_HEADINGS`; missing numbers are dashes."""
+def advice_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """Return headings and a row for each size; missing numbers are dashes, and columns of dashes are left out."""
 
     def digits(value: float | None, factor: float = 1.0) -> object:
         return "-" if value is None else float(f"{value * factor:.4g}")
@@ -42,15 +47,25 @@ def advice_rows(found: Mapping[str, Any]) -> list[list[object]]:
     rows: list[list[object]] = []
     for one in found["rows"]:
         taken, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
-        name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
+        name = _choice(taken)
         if taken and one["nccl_schedule"] != taken["algorithm"]:
             name += f" (here {one['nccl_schedule']})"
         ratio = measured / predicted if measured and predicted else None
-        times = [digits(one[key], 1e6) for key in ("nccl_predicted_s", "nccl_s", "ring_s")]
+        times = [digits(one[key], 1e6) for key in ("nccl_predicted_s", "nccl_expected_s", "nccl_s", "ring_s")]
+        times.insert(2, digits(one["overhead"], 100))
         best = [one["best"] or "-", digits(one["best_s"], 1e6), digits(one["times_nccl"])]
         gaps = [digits(one["bound_s"], 1e6), digits(one["gap"], 100), digits(one["nccl_gap"], 100)]
-        rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, digits(measured, 1e6), digits(ratio)])
-    return rows
+        against = [_choice(one["against"]), digits(one["against_s"], 1e6), digits(one["times_against"])]
+        ends = [digits(measured, 1e6), digits(ratio), *against]
+        rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, *ends])
+    headings = [text.format((found["against"] or "").partition(" ")[0]) for text in ADVICE_HEADINGS]
+    kept = [place for place in range(len(headings)) if any(row[place] != "-" for row in rows)]
+    return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _choice(taken: Mapping[str, str] | None) -> str:
+    """Name NCCL's algorithm and protocol."""
+    return f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
 
 
 def hints(found: Mapping[str, Any]) -> list[str]:
@@ -62,9 +77,17 @@ def hints(found: Mapping[str, Any]) -> list[str]:
         told.append(faster_than_bound(below, found["suspects"]))
     best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
+        part = best["overhead"] or 0
+        rest = f", without overheads, {100 * part:.0f} % of the time that is expected there" if part > 0.5 else ""
         told.append(
             f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
-            f"{size_text(best['size_bytes'])}."
+            f"{size_text(best['size_bytes'])}{rest}."
+        )
+    changed = sorted((one for one in found["rows"] if one["times_against"]), key=lambda one: -one["times_against"])
+    for one in changed[:1]:
+        told.append(
+            f"NCCL {found['nccl']} is predicted to take at most {one['times_against']:.3g} times as long as "
+            f"{found['against']}, at {size_text(one['size_bytes'])}."
         )
     for one in sorted(found["algorithms"], key=lambda one: -one["times"])[:1]:
         told.append(
@@ -113,8 +136,9 @@ def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
     links = [[one["links"], one["count"], one["GBps"], round(100 * one["gain"], 2)] for one in found["links"]]
     why = [found["why_no_links"]] if found["why_no_links"] else []
     left_out = [list(pair) for pair in found["left_out"].items()]
+    headings, rows = advice_table(found)
     sections: list[tuple[str, str, Sequence[str], Sequence[Sequence[object]], Sequence[str]]] = [
-        ("sizes", "By size", ADVICE_HEADINGS, advice_rows(found), _NOTES),
+        ("sizes", "By size", headings, rows, _NOTES),
         ("algorithms", "NCCL's table", ("algorithm", "protocol", "latency us", "bandwidth GB/s"), costs, [_ZERO]),
         ("graphs", "NCCL's channels", ("algorithm", "channels", "within a box GB/s", "between boxes GB/s"), graphs, []),
         ("links", "What more bandwidth is worth", ("links", "number", "GB/s", "gain of a tenth more %"), links, why),
@@ -139,10 +163,12 @@ _NOTES = (
     "completion times in cwb's model of time, by the rates and latencies of the machine's links.",
     "× over NCCL is the time of NCCL's schedule over that of the best one; a gap is (time - bound) / time, of the best "
     "schedule and of NCCL's.",
+    "The expected time has the overheads that NCCL's prediction leaves out, as in cwb predict; overheads are its part "
+    "that does not grow with the size, launch and protocol, and hardly in the time of any schedule.",
 )
 _ZERO = "A bandwidth of 0: NCCL does not take it here."
 
-SELECTION_HEADINGS = ("from B", "to B", "schedule", "time from us", "to us", "algbw from GB/s", "to GB/s", "file")
+SELECTION_HEADINGS = ("from B", "to B", "schedule", "time us", "to us", "bound us", "to us", "gap %", "to %", "file")
 
 
 def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -153,7 +179,8 @@ def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
             f"{one['max_bytes']:,}",
             one["schedule"],
             *(f"{seconds * 1e6:,.6g}" for seconds in one["seconds"]),
-            *(f"{rate:,.6g}" for rate in one["algbw_GBps"]),
+            *(f"{seconds * 1e6:,.6g}" for seconds in one["bound_s"]),
+            *(f"{100 * gap:.4g}" for gap in one["gap"]),
             one["file"],
         )
         for one in found["ranges"]
@@ -162,7 +189,7 @@ def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def selection_markdown(found: Mapping[str, Any]) -> str:
     """Return the chosen schedules as a table in Markdown."""
-    rules = ("---:", "---:", "---", "---:", "---:", "---:", "---:", "---")
+    rules = ["---" if name in ("schedule", "file") else "---:" for name in SELECTION_HEADINGS]
     lines = [SELECTION_HEADINGS, rules, *selection_rows(found)]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
@@ -171,11 +198,10 @@ def selection_csv(found: Mapping[str, Any]) -> str:
     """Return the chosen schedules as comma-separated values, numbers in full and in base units."""
     stream = io.StringIO()
     out = csv.writer(stream, lineterminator="\n")
-    out.writerow(
-        ["min_bytes", "max_bytes", "schedule", "first_s", "last_s", "first_GBps", "last_GBps", "steps", "file"]
-    )
+    ends = ("first_s", "last_s", "first_GBps", "last_GBps", "first_bound_s", "last_bound_s")
+    out.writerow(["min_bytes", "max_bytes", "schedule", *ends, "steps", "file"])
     for one in found["ranges"]:
-        numbers = [*one["seconds"], *one["algbw_GBps"], one["steps"]]
+        numbers = [*one["seconds"], *one["algbw_GBps"], *one["bound_s"], one["steps"]]
         out.writerow([one["min_bytes"], one["max_bytes"], one["schedule"], *numbers, one["file"]])
     return stream.getvalue()
 

@@ -14,31 +14,33 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, ignore
-from ..core.collective import Collective
 from ..core.errors import CwbError, InputError
 from ..core.files import write_whole
 from ..core.option_names import verb
 from ..core.sensitivity import Sensitivity
 from ..core.solver import relative_gap
 from ..exchange.nccl import Measurements, read_measured, ring_channels
+from ..harness.clock import WallClock
+from ..harness.interrupt import stop_on_interrupt
 from ..harness.request import Request
-from ..harness.run import run
 from ..heuristics.nccl.constants import Algorithm
-from ..heuristics.nccl.method import SENDS, NcclOptions, Prediction, prediction, study_options
+from ..heuristics.nccl.method import SENDS, Prediction, expected_seconds, prediction, study_options
 from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
 from .calibration import Fit, fit, measured_collective
-from .inputs import Spec, seconds_or_none
+from .grid import sizes as sizes_or_range
+from .inputs import Spec, seconds_or_none, whole_size
 from .schedule_candidates import (
     DEFAULT_CHUNKS,
     Candidate,
     Candidates,
     Choice,
     Item,
+    bounding_method,
     candidates,
     choice_of,
     distinct_candidates,
+    flow_bound,
     size_ends,
 )
 from .sensitivity import sensitivity
@@ -50,12 +52,6 @@ DEFAULT_MODELS = (
     "ring, direct, rhd, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, forestcoll, switch-trees, tacos, fast"
 )
 
-
-def bounding_method(kind: Collective) -> str:
-    """Return the method whose bound is taken, and differentiated."""
-    return "all-to-all-mcf" if kind is Collective.ALL_TO_ALL else "forestcoll"
-
-
 _MOST_LINKS = 6  #: Links that are named among those that would help.
 
 
@@ -65,7 +61,6 @@ class Advice:
 
     choice: Choice
     sizes: tuple[int, ...]
-    options: NcclOptions
     found: Candidates
     among: tuple[Candidate, ...]  #: Candidates with distinct costs at some size.
     predicted: Prediction
@@ -73,6 +68,7 @@ class Advice:
     links: Sensitivity | None  #: Value of more bandwidth at the last size.
     measured: Measurements | None
     why_no_links: str = ""
+    against: Prediction | None = None  #: By another version of NCCL.
 
     def row(self, size: int) -> dict[str, Any]:
         """Return the results at one size as plain data; None for missing ones."""
@@ -84,10 +80,19 @@ class Advice:
             played, taken = self.least(size, "nccl"), {"algorithm": SENDS, "protocol": ""}
         ring, best = self.least(size, "ring"), self.least(size)
         bound, measured_s = self.bound(size), self.measured_s(size)
+        expected_s = None if pick is None else expected_seconds(self.predicted, pick, size)
+        other = None if self.against is None else self.against.pick(size)
         return {
             "size_bytes": size,
             "nccl": taken,
             "nccl_predicted_s": None if pick is None else pick.seconds,
+            "nccl_expected_s": expected_s,
+            "overhead": expected_seconds(self.predicted, pick, 1) / expected_s if pick and expected_s else None,
+            "against": None
+            if other is None
+            else {"algorithm": other.algorithm.value, "protocol": other.protocol.value},
+            "against_s": None if other is None else other.seconds,
+            "times_against": None if other is None or pick is None else pick.seconds / other.seconds,
             "nccl_schedule": taken["algorithm"] if taken and drawn is None else drawn and drawn.algorithm.value,
             "nccl_s": None if played is None else played[0],
             "ring_s": None if ring is None else ring[0],
@@ -114,9 +119,7 @@ class Advice:
 
     def bound(self, size: int) -> float:
         """Return the proved lower bound at a size in seconds."""
-        least, _ = best_bound(self.choice.with_size(size, 1))
-        flow = Fraction(0) if self.flow_s_per_byte is None else self.flow_s_per_byte * size
-        return float(max(least, flow))
+        return self.choice.bound(size, self.flow_s_per_byte)
 
     def measured_s(self, size: int) -> float | None:
         """Return the least measured time at a size; None without one."""
@@ -143,6 +146,7 @@ class Advice:
             "boxes": machine.nodes,
             "gpu": machine.gpu,
             "nccl": self.predicted.version,
+            "against": None if self.against is None else self.against.version,
             "busbw_factor": factor,
             "rows": [self.row(size) for size in self.sizes],
             "table": [  # NCCL's table for the collective
@@ -205,12 +209,18 @@ def advice_of(
     measured: Measurements | None = None,
     links_s: float | None = 60.0,
     progress: Progress = ignore,
+    *,
+    sizes: Sequence[int],
+    against: str | None = None,
+    stop: threading.Event | None = None,
 ) -> Advice:
     """Run NCCL's algorithms and other methods, and prove a bound.
 
     ``nccl`` has options of the method ``nccl`` except algorithm and protocol; ``links_s`` is the time limit for
-    sensitivities in seconds, 0 for none.
+    sensitivities in seconds, 0 for none. ``against`` is another version of NCCL. Once ``stop`` is set, the advice has
+    what was found by then.
     """
+    stop, clock = stop or threading.Event(), WallClock(choice.time_limit_s)
     if choice.kind not in (*COLLECTIVES, *EXCHANGES):
         expected = ", ".join(kind.name for kind in (*COLLECTIVES, *EXCHANGES))
         raise InputError(f"NCCL has no algorithms for {choice.kind.name}; expected one of {expected}")
@@ -219,35 +229,40 @@ def advice_of(
             f"{measured.ranks} ranks were measured, and the machine has {choice.ranks}", source="--measured"
         )
     options = study_options(nccl)
-    predicted = prediction(choice.with_size(choice.last, 1), options)
+    posed = choice.with_size(choice.last, 1)
+    predicted = prediction(posed, options)
+    versions = () if against is None else (study_options({**nccl, "version": against}, "--against"),)
+    other = next((prediction(posed, one) for one in versions), None)
     offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in predicted.drawable if a in offered]
     if not predicted.has_costs:
         own = [Item("nccl", dict(nccl))]
-    sizes = _sizes(choice, measured)
+    samples = () if measured is None else measured.samples
+    at = sorted({*sizes, *(one.size for one in samples if choice.first <= one.size <= choice.last)})
 
     def make_advice(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
         progress("comparing")
-        at = dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])) if found.interrupted else sizes
-        among = tuple(distinct_candidates(found, choice, tuple(at)))
-        return Advice(choice, tuple(at), options, found, among, predicted, flow, links, measured, why)
+        among = distinct_candidates(found, choice, at, stop)
+        some = tuple(at)
+        if found.interrupted or stop.is_set():
+            found.why_ended, found.interrupted = found.why_ended or "stopped after all runs", True
+            some = tuple(dict.fromkeys((at[0], at[len(at) // 2], at[-1])))
+            among = distinct_candidates(found, choice, some)
+        return Advice(choice, some, found, tuple(among), predicted, flow, links, measured, why, other)
 
-    found = candidates(replace(choice, items=own, chunks=(1,)), progress)
+    found = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock)
     found.found = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in found.found]
     if found.interrupted:
         return make_advice(found, None, None, "stopped")
-    others = candidates(choice, progress)
+    others = candidates(choice, progress, stop, clock)
     found.found += others.found
     found.records += others.records
     found.left_out |= others.left_out
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
     if found.interrupted:
         return make_advice(found, None, None, "stopped")
-    stop = threading.Event()
-    flow = _flow(choice, stop)
+    flow = flow_bound(choice, stop)
     links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
-    if stop.is_set():
-        found.why_ended, found.interrupted = "stopped after all runs", True
     return make_advice(found, flow, links, why)
 
 
@@ -259,22 +274,19 @@ def _seconds_of(one: Candidate, size: int) -> float | None:
         return None
 
 
-def _sizes(choice: Choice, measured: Measurements | None) -> tuple[int, ...]:
-    found = {choice.first, choice.last}
-    found |= {choice.first * 4**step for step in range(40) if choice.first * 4**step <= choice.last}
-    if measured is not None:
-        found |= {sample.size for sample in measured.samples if choice.first <= sample.size <= choice.last}
-    return tuple(sorted(found))
-
-
-def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
-    """Return the recomputed lower bound in seconds per byte, without latency."""
-    request = Request(bounding_method(choice.kind), time_limit_s=choice.each_s)
-    try:
-        record = run(choice.with_size(choice.last, 1), request, stop=stop).record
-    except CwbError:
-        return None
-    return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
+def _sizes(text: str) -> list[int]:
+    """Parse ``--sizes``: a range whose sizes grow by a factor, both ends included, or sizes between commas."""
+    asked = sizes_or_range(text)
+    if isinstance(asked, dict):
+        first, last = size_ends(asked["from"], asked["to"], "--sizes", "--sizes")
+        factor = asked["factor"]
+        if factor < 2:
+            raise InputError(f"{text[:60]!r}; expected a factor above 1, such as 1KiB..8GiB*2", source="--sizes")
+        steps = range((last // first).bit_length())
+        return sorted({last, *(first * factor**step for step in steps if first * factor**step <= last)})
+    if not asked:
+        raise InputError(f"{text[:60]!r}; expected sizes such as 1KiB..8GiB*2 or 1MiB,1GiB", source="--sizes")
+    return sorted({whole_size(one, "--sizes") for one in asked})
 
 
 def _links(
@@ -297,6 +309,7 @@ def advise(
     collective: str | None = None,
     sizes: str = "1KiB..8GiB",
     measured: str | Path | None = None,
+    against: str | None = None,
     models: str = DEFAULT_MODELS,
     chunks: str | Sequence[int] = DEFAULT_CHUNKS,
     options: Mapping[str, Any] | None = None,
@@ -312,7 +325,10 @@ def advise(
     Parameters
     ----------
     sizes, measured : str or Path
-        First and last size, of which every other power of two is a row; file with results of nccl-tests.
+        First and last size, such as ``"1KiB..1GiB*2"``, where each row's size is twice the one before, without a factor
+        4 times; or sizes between commas; file with results of nccl-tests.
+    against : str, optional
+        Another version of NCCL, whose choice and predicted time are compared with.
     models, chunks
         Methods in addition to NCCL's, such as ``"ring, dbt, forestcoll k=2"``; numbers of chunks of each rank's part.
     options : mapping, optional
@@ -322,26 +338,25 @@ def advise(
     time_limit_s, run_limit_s, links_limit_s : float or None
         Seconds for all runs, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
     """
-    if len(ends := sizes.split("..")) != 2:
-        raise InputError(f"{sizes[:60]!r}; expected two sizes, such as 1KiB..8GiB", source="--sizes")
-    first, last = size_ends(ends[0].strip(), ends[1].strip(), "--sizes", "--sizes")
+    rows, stop = _sizes(sizes), threading.Event()
     links_s = seconds_or_none(links_limit_s, "links_limit_s")
     given = dict(options or {})
     if graphs is not None:
         orders, speeds = ring_channels(Path(graphs))
         given |= {"channels": orders, "speeds": speeds}
-    choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
+    choice = choice_of(instance, collective, rows[0], rows[-1], models, chunks, time_limit_s, run_limit_s)
     times: Measurements | None = None
     if measured is not None:
         times = read_measured(Path(measured))
         measured_collective(times, choice.kind.name, str(measured))
-    found = advice_of(choice, given, times, links_s, progress)
-    if output is not None:
-        from ..reports.plots.look import draw_as
-        from ..reports.plots.studies import draw_advice
-        from ..reports.studies import advice_page
+    with stop_on_interrupt(stop):
+        found = advice_of(choice, given, times, links_s, progress, sizes=rows, against=against, stop=stop)
+        if output is not None:
+            from ..reports.plots.look import draw_as
+            from ..reports.plots.studies import draw_advice
+            from ..reports.studies import advice_page
 
-        plain = found.to_json()
-        page = advice_page(plain, draw_as("svg", draw_advice, plain))
-        write_whole(Path(output), page.encode(errors="backslashreplace"))
+            plain = found.to_json()
+            page = advice_page(plain, draw_as("svg", draw_advice, plain))
+            write_whole(Path(output), page.encode(errors="backslashreplace"))
     return found

@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.collective import Collective, Demand, collective_named
-from ..core.errors import CwbError, InputError, locate_errors
+from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
@@ -28,14 +27,13 @@ from ..core.schedule import Floats
 from ..core.topology import Topology
 from ..core.units import exact
 from ..exchange.nccl import Measurements, Sample, read_measured
-from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.method import NcclOptions, prediction
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from .inputs import Spec, load
-from .schedule_candidates import resize_schedule
+from .schedule_candidates import Choice, flow_bound, resize_schedule
 
 LEAST_OFF = 0.25  #: A sample that is off by this part or less is no outlier, however quiet the others are.
 _SPREADS = 5.0  #: How many times the usual deviation an outlier is off.
@@ -253,21 +251,10 @@ def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> 
     least: dict[int, float] = {}
     for sample in measured.samples:
         least[sample.size] = min(sample.seconds, least.get(sample.size, sample.seconds))
-
-    def with_size(size: int) -> Instance:
-        return machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
-
-    largest = max(least)
-    try:
-        flow_s = registry.get("forestcoll").proved_bound(with_size(largest), None) or Fraction(0)
-    except CwbError:
-        flow_s = Fraction(0)
-    found = []
-    for size, seconds in sorted(least.items()):
-        bound_s = float(max(best_bound(with_size(size))[0], flow_s * size / largest))
-        if seconds < bound_s:
-            found.append((size, seconds, bound_s))
-    return tuple(found)
+    choice = Choice(machine.with_changes(demand=None, also=()), kind, min(least), max(least), ())
+    flow_s_per_byte = flow_bound(choice)
+    bounds = {size: choice.bound(size, flow_s_per_byte) for size in least}
+    return tuple((size, least[size], bounds[size]) for size in sorted(least) if least[size] < bounds[size])
 
 
 def _seconds(machine: Instance, kind: Collective, size: int, options: dict[str, Any], at: int) -> tuple[float, str]:

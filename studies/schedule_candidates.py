@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cached_property, partial, singledispatch
 from math import isqrt
 
+from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.answers import ChunkOrders, is_same
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective, Demand
@@ -23,6 +24,7 @@ from ..core.equal_steps import TranslatedTrees
 from ..core.errors import CwbError, InputError, locate_errors
 from ..core.fields import run_validation
 from ..core.instance import Instance
+from ..core.network_views import supported_view
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.schedule import Schedule, StepSchedule
@@ -42,7 +44,8 @@ from .inputs import Spec, load, machine_and_collective, seconds_or_none, whole_s
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
     "ring, direct, rhd, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, multitree, c-cube, tto, blink, "
-    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, blueconnect, themis, tacos, pccl"
+    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, hierarchical, blueconnect, "
+    "themis, tacos, pccl"
 )
 
 DEFAULT_CHUNKS = (1, 4)  #: Chunks of a rank's part, if nobody says how many.
@@ -94,6 +97,11 @@ class Choice:
     def sizes(self) -> tuple[int, ...]:
         """Sizes that schedules are made for: the geometric mean, the first, the last."""
         return tuple(dict.fromkeys((isqrt(self.first * self.last), self.first, self.last)))
+
+    def bound(self, size: int, flow_s_per_byte: Fraction | None) -> float:
+        """Return a proved lower bound at a size in seconds, with one for each byte that :func:`flow_bound` proved."""
+        least, _ = best_bound(self.with_size(size, 1))
+        return float(max(least, (flow_s_per_byte or 0) * size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,13 +271,21 @@ class Candidates:
         self.found.append(made)
 
 
-def candidates(choice: Choice, progress: Progress = ignore) -> Candidates:
+def candidates(
+    choice: Choice,
+    progress: Progress = ignore,
+    stop: threading.Event | None = None,
+    clock: WallClock | None = None,
+) -> Candidates:
     """Run every method for all numbers of chunks and the sizes of the choice, until the time limit.
 
-    Packings of trees depend neither on the size nor on the chunks, so a method that answers with one is run once.
+    Methods that do not support the collective or the machine are left out before the first run. Packings of trees
+    depend neither on the size nor on the chunks, so a method that answers with one is run once. The limit is that of
+    ``clock``, if it is given.
     """
-    clock, stop, result = WallClock(choice.time_limit_s), threading.Event(), Candidates()
-    plan = [(size, chunks, item) for size in choice.sizes for chunks in choice.chunks for item in choice.items]
+    clock, stop, result = clock or WallClock(choice.time_limit_s), stop or threading.Event(), Candidates()
+    able = [item for item in choice.items if _supports(choice, item, result)]
+    plan = [(size, chunks, item) for size in choice.sizes for chunks in choice.chunks for item in able]
     trees: set[str] = set()
     for number, (size, chunks, item) in enumerate(plan):
         if str(item) in trees:
@@ -303,6 +319,31 @@ def candidates(choice: Choice, progress: Progress = ignore) -> Candidates:
     return result
 
 
+def _supports(choice: Choice, item: Item, result: Candidates) -> bool:
+    """Return True if a method supports some number of chunks; otherwise keep the reason."""
+    method = registry.get(item.model)
+    refusals = [supported_view(method, choice.with_size(choice.last, chunks))[1] for chunks in choice.chunks]
+    if not all(refusals):
+        return True
+    result.left_out[str(item)] = f"{item.model}: {refusals[0]}"
+    return False
+
+
+def bounding_method(kind: Collective) -> str:
+    """Return the method whose bound is taken, and differentiated."""
+    return "all-to-all-mcf" if kind is Collective.ALL_TO_ALL else "forestcoll"
+
+
+def flow_bound(choice: Choice, stop: threading.Event | None = None) -> Fraction | None:
+    """Return a verified lower bound in seconds per byte, without latency; None if there is none in time."""
+    request = Request(bounding_method(choice.kind), time_limit_s=choice.each_s)
+    try:
+        record = run(choice.with_size(choice.last, 1), request, stop=stop).record
+    except CwbError:
+        return None
+    return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
+
+
 def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
     """Return the verified schedule of a run, with chunk orders as sends on the links of their fabric."""
     if done.instance is None or not done.record.verified:
@@ -314,14 +355,18 @@ def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
     return (done.instance, done.answer) if isinstance(done.answer, Written) else None
 
 
-def distinct_candidates(found: Candidates, choice: Choice, sizes: Sequence[int] = ()) -> list[Candidate]:
+def distinct_candidates(
+    found: Candidates, choice: Choice, sizes: Sequence[int] = (), stop: threading.Event | None = None
+) -> list[Candidate]:
     """Return candidates with distinct completion times; of those that agree at every size, the first.
 
-    The sizes are the given ones, or half octaves of the choice.
+    The sizes are the given ones, or half octaves of the choice. Once ``stop`` is set, the others are not compared.
     """
     sizes = sizes or sizes_between(choice.first, choice.last)
     kept: list[tuple[Candidate, list[float]]] = []
     for one in found.found:
+        if stop is not None and stop.is_set():
+            break
         try:
             curve = [one.seconds(size) for size in sizes]
         except InputError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..core.budget import Progress, ignore
 from ..core.errors import InputError
 from ..core.files import check_new, new_folder
 from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
+from ..core.solver import relative_gap
 from ..exchange.msccl.check import LOADED, check_file, config_text, faults, for_sizes
 from ..exchange.msccl.dialects import Dialect, dialect_of
 from ..exchange.msccl.files import xml_text
@@ -33,6 +35,7 @@ from .schedule_candidates import (
     candidates,
     choice_of,
     distinct_candidates,
+    flow_bound,
     size_ends,
 )
 
@@ -66,6 +69,7 @@ class Selection:
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
     found: Candidates
+    flow_s_per_byte: Fraction | None = None  #: Proved lower bound in seconds per byte.
 
     def tuner(self, protocol: str) -> str | None:
         """Return the file for NCCL's tuner with its best algorithms; None without candidates of NCCL."""
@@ -96,7 +100,7 @@ class Selection:
             "min_bytes": choice.first,
             "max_bytes": choice.last,
             "clock": [OF_SCHEDULES, OF_FORESTS],
-            "ranges": [_range(one) for one in self.ranges],
+            "ranges": [self._range(one) for one in self.ranges],
             "crossovers": [one.first for one in self.ranges[1:]],
             "sizes": sizes,
             "curves": [
@@ -105,31 +109,34 @@ class Selection:
             "left_out": dict(self.left_out),
         }
 
+    def _range(self, one: SelectedSchedule) -> dict[str, Any]:
+        made, ends = one.candidate, (one.first, one.last)
+        seconds = [made.seconds(size) for size in ends]
+        bounds = [self.choice.bound(size, self.flow_s_per_byte) for size in ends]
+        return {
+            "min_bytes": one.first,
+            "max_bytes": one.last,
+            "schedule": made.label,
+            "model": made.item.model,
+            "options": dict(made.item.options),
+            "chunks": made.chunks,
+            "file": one.file,
+            "seconds": seconds,
+            "algbw_GBps": [size * made.unit / time / 1e9 for size, time in zip(ends, seconds, strict=True)],
+            "bound_s": bounds,
+            "gap": [relative_gap(time, bound) for time, bound in zip(seconds, bounds, strict=True)],
+            "steps": one.algorithm.steps,
+        }
 
-def _range(one: SelectedSchedule) -> dict[str, Any]:
-    made = one.candidate
-    seconds = [made.seconds(size) for size in (one.first, one.last)]
-    return {
-        "min_bytes": one.first,
-        "max_bytes": one.last,
-        "schedule": made.label,
-        "model": made.item.model,
-        "options": dict(made.item.options),
-        "chunks": made.chunks,
-        "file": one.file,
-        "seconds": seconds,
-        "algbw_GBps": [
-            size * made.unit / time / 1e9 for size, time in zip((one.first, one.last), seconds, strict=True)
-        ],
-        "steps": one.algorithm.steps,
-    }
 
-
-def select_schedules(choice: Choice, found: Candidates, target: Target, most: int | None = None) -> Selection:
+def select_schedules(
+    choice: Choice, found: Candidates, target: Target, most: int | None = None, flow_s_per_byte: Fraction | None = None
+) -> Selection:
     """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
     Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
-    most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
+    most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime. Bounds have the given seconds per
+    byte.
     """
     left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
     some = distinct_candidates(found, choice)
@@ -150,7 +157,8 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
                 name = f"{choice.kind.name}-{number}-{some[curve].item.model}"
                 program = for_sizes(programs[some[curve]], name, first, last, target.dialect)
                 ranges.append(SelectedSchedule(first, last, some[curve], program))
-            return Selection(choice, target.dialect, tuple(ranges), tuple(some), left_out | found.left_out, found)
+            why_not = left_out | found.left_out
+            return Selection(choice, target.dialect, tuple(ranges), tuple(some), why_not, found, flow_s_per_byte)
         joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
@@ -212,7 +220,8 @@ def select(
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     found = candidates(choice, progress)
     progress("comparing, and writing programs")
-    chosen = select_schedules(choice, found, target, most)
+    flow_s_per_byte = None if found.interrupted else flow_bound(choice)
+    chosen = select_schedules(choice, found, target, most, flow_s_per_byte)
     if folder is not None:
         with new_folder(folder) as made:
             _write_folder(made, folder.absolute(), chosen, proto)

@@ -289,9 +289,9 @@ def interval(size: float, expected_s: float) -> tuple[float, float]:
     return low * expected_s, high * expected_s
 
 
-def study_options(options: Mapping[str, Any]) -> NcclOptions:
+def study_options(options: Mapping[str, Any], source: str = "-O") -> NcclOptions:
     """Validate options of a study of many sizes; symmetric kernels, which have no schedules, are rejected."""
-    with locate_errors(source="-O"):
+    with locate_errors(source=source):
         given = run_validation(lambda: NcclOptions.model_validate(dict(options)), NcclOptions.model_fields)
         if given.symmetric:
             raise InputError("not used here; the method nccl predicts symmetric kernels", place="symmetric")

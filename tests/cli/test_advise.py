@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from cwb.cli.main import run as program
@@ -149,10 +151,74 @@ def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
     assert (status, json.loads(out)["why_ended"]) == (130, "stopped after all runs")
 
 
+@pytest.mark.parametrize("when", ["1 of 6: nccl", "1 of 3: ring", "comparing"])
+def test_the_first_ctrl_c_writes_what_is_there(tmp_path, when):
+    """One SIGINT in the first run, a later one, or while sizes are compared: the advice is whole, with fewer sizes."""
+    from cwb.studies.advice import advise
+
+    def interrupt(message):
+        if message.startswith(when) and not sent:
+            sent.append(message)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sent, page = [], tmp_path / "advice.html"
+    found = advise(
+        "switch(2)",
+        collective="all_gather",
+        sizes="1KiB..64KiB*2",
+        models="ring",
+        chunks="1",
+        links_limit_s=0,
+        output=page,
+        progress=interrupt,
+    ).to_json()
+    assert sent
+    assert found["why_ended"].startswith("stopped")
+    assert [row["size_bytes"] for row in found["rows"]] == [2**10, 2**13, 2**16]
+    assert all(row["nccl_predicted_s"] and row["bound_s"] for row in found["rows"])
+    assert "</html>" in page.read_text()
+
+
+def test_another_version_is_compared_with(cwb):
+    """A version that is not known takes the nearest one, and every row has its choice, its time and the ratio."""
+    words = ("--sizes", "1MiB,3MiB,64MiB", "--models", "ring", "--chunks", "1", "--links-limit", "0", "-q", "--json")
+    status, out, err = cwb("advise", "dgx_h100()", "--collective", "all_gather", "--against", "2.21.99", *words)
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["against"].startswith("2.21.99 (by the numbers of 2.2")
+    assert [row["size_bytes"] for row in found["rows"]] == [2**20, 3 * 2**20, 2**26]
+    for row in found["rows"]:
+        assert row["against"]["algorithm"]
+        assert row["times_against"] == pytest.approx(row["nccl_predicted_s"] / row["against_s"])
+        assert row["nccl_expected_s"] > row["nccl_predicted_s"]
+        assert 0 < row["overhead"] < 1
+    assert found["rows"][0]["overhead"] > found["rows"][2]["overhead"]
+
+
+def test_rates_above_nominal_are_told(cwb, tmp_path):
+    """A machine that is measured faster than its links allow is named with its suspects, with --json too."""
+    path = tmp_path / "fast.txt"
+    lines = [
+        f"{2**k} {2**k // 4} float sum -1 {30 + 2**k / 33.6e3:.3f} 1 1 0 {30 + 2**k / 33.6e3:.3f} 1 1 0"
+        for k in range(10, 27)
+    ]
+    path.write_text("# nThread 1 nGpus 4\n" + "\n".join(lines) + "\n")
+    words = ("--machine", "switch(4)", "--collective", "all_reduce")
+    for extra in ((), ("--json",)):
+        status, _, err = cwb("calibrate", path, *words, *extra)
+        assert status == 0, err
+        assert "is measured 1.02 times as fast as its links are described. A box has" in err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "1KiB"), "expected two sizes"),
+        (
+            ("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "1KiB..1GiB*1"),
+            "expected a factor above 1",
+        ),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", ","), "expected sizes"),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "--against", "2.x"), "--against"),
         (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "2KiB..1KiB"), "expected a range"),
         (("advise", "dgx_a100()", "--collective", "all_reduce", "--measured", "RESULTS"), "16 ranks were measured"),
         (("advise", "dgx_a100()", "--collective", "all_gather", "--measured", "RESULTS"), "not of all_gather"),

@@ -55,6 +55,10 @@ def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
     assert all(one["schedule"] in out for one in found["ranges"])
     ends = [(one["min_bytes"], one["max_bytes"]) for one in found["ranges"]]
     assert (ends[0][0], ends[-1][1]) == (2**10, 2**30)
+    for one in found["ranges"]:
+        for bound, seconds, gap in zip(one["bound_s"], one["seconds"], one["gap"], strict=True):
+            assert 0 < bound <= seconds
+            assert gap == pytest.approx(1 - bound / seconds)
     assert all(after[0] == before[1] + 1 for before, after in pairwise(ends))
     status, out, _ = cwb("check", str(folder / "algorithms"), "--dialect", "msccl", "--topology", "dgx_a100()")
     assert status == 0
@@ -192,6 +196,22 @@ def test_fabrics_are_compared_by_their_links(cwb: Cwb, tmp_path: Path) -> None:
     assert cwb(*asked, "-o", str(folder), "--quiet")[0] == 0
     found = json.loads((folder / "select.json").read_text())
     assert {one["model"] for one in found["ranges"]} == {"themis"}
+
+
+def test_methods_that_cannot_make_it_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method for other machines is left out once, with the reason, before anything is run."""
+
+    def recorded(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
+        ran.append(request.model)
+        return run(instance, request, stop=stop)
+
+    ran: list[str] = []
+    monkeypatch.setattr(runs, "run", recorded)
+    items = runs.items_of("swing, direct")
+    found = runs.candidates(runs.Choice(load("complete(4)"), Collective.ALL_REDUCE, 1024, 1024, items, (1, 4)))
+    assert ran == ["direct", "direct"]
+    assert list(found.left_out) == ["swing"]
+    assert "torus" in found.left_out["swing"]
 
 
 def test_a_method_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ FOUND = {
     ],
     "ranges": [
         {"min_bytes": low, "max_bytes": high, "schedule": name, "seconds": [1e-6, 1e-5], "algbw_GBps": [1.0, 2.5],
-         "steps": 10, "file": f"all_reduce-{number}.xml"}
+         "bound_s": [5e-7, 9e-6], "gap": [0.5, 0.1], "steps": 10, "file": f"all_reduce-{number}.xml"}
         for number, (low, high, name) in enumerate([(1024, 9090, "direct"), (9091, 2**30, LONG)], start=1)
     ],
     "crossovers": [9091],
@@ -67,6 +67,7 @@ def test_tables_have_every_range():
     ]
     lines = selection_markdown(FOUND).splitlines()
     assert len(lines) == 4
-    assert {line.count(" | ") for line in lines} == {7}
+    assert {line.count(" | ") for line in lines} == {9}
+    assert selection_rows(FOUND)[0][5:9] == ("0.5", "9", "50", "10")
     (first, second) = csv.DictReader(io.StringIO(selection_csv(FOUND)))
     assert (first["max_bytes"], second["min_bytes"], second["last_GBps"]) == ("9090", "9091", "2.5")
