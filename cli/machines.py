@@ -84,7 +84,8 @@ def _show_advice(found: Mapping[str, Any]) -> None:
     from ..reports.studies import advice_table, hints
     from .display import new_table
 
-    title = f"{found['collective']} of {found['ranks']:,} ranks, NCCL {found['nccl']}"
+    against = f", against {found['against']}" if found["against"] else ""
+    title = f"{found['collective']} of {found['ranks']:,} ranks, NCCL {found['nccl']}{against}"
     headings, rows = advice_table(found)
     numbers = {name for name in headings if not name.endswith((" takes", "best schedule"))}
     table = new_table(title, *headings, right=numbers, fold=True)

@@ -47,7 +47,7 @@ def advice_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[object]
     rows: list[list[object]] = []
     for one in found["rows"]:
         taken, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
-        name = _choice(taken)
+        name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
         if taken and one["nccl_schedule"] != taken["algorithm"]:
             name += f" (here {one['nccl_schedule']})"
         ratio = measured / predicted if measured and predicted else None
@@ -55,17 +55,12 @@ def advice_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[object]
         times.insert(2, digits(one["overhead"], 100))
         best = [one["best"] or "-", digits(one["best_s"], 1e6), digits(one["times_nccl"])]
         gaps = [digits(one["bound_s"], 1e6), digits(one["gap"], 100), digits(one["nccl_gap"], 100)]
-        against = [_choice(one["against"]), digits(one["against_s"], 1e6), digits(one["times_against"])]
+        against = [one["against"] or "-", digits(one["against_s"], 1e6), digits(one["times_against"])]
         ends = [digits(measured, 1e6), digits(ratio), *against]
         rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, *ends])
     headings = [text.format((found["against"] or "").partition(" ")[0]) for text in ADVICE_HEADINGS]
     kept = [place for place in range(len(headings)) if any(row[place] != "-" for row in rows)]
     return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
-
-
-def _choice(taken: Mapping[str, str] | None) -> str:
-    """Name NCCL's algorithm and protocol."""
-    return f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
 
 
 def hints(found: Mapping[str, Any]) -> list[str]:
@@ -82,12 +77,6 @@ def hints(found: Mapping[str, Any]) -> list[str]:
         told.append(
             f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
             f"{size_text(best['size_bytes'])}{rest}."
-        )
-    changed = sorted((one for one in found["rows"] if one["times_against"]), key=lambda one: -one["times_against"])
-    for one in changed[:1]:
-        told.append(
-            f"NCCL {found['nccl']} is predicted to take at most {one['times_against']:.3g} times as long as "
-            f"{found['against']}, at {size_text(one['size_bytes'])}."
         )
     for one in sorted(found["algorithms"], key=lambda one: -one["times"])[:1]:
         told.append(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,6 @@ class Advice:
     found: Candidates
     among: tuple[Candidate, ...]  #: Candidates with distinct costs at some size.
     predicted: Prediction
-    flow_s_per_byte: Fraction | None  #: Proved lower bound in seconds per byte.
     links: Sensitivity | None  #: Value of more bandwidth at the last size.
     measured: Measurements | None
     why_no_links: str = ""
@@ -88,9 +86,7 @@ class Advice:
             "nccl_predicted_s": None if pick is None else pick.seconds,
             "nccl_expected_s": expected_s,
             "overhead": expected_seconds(self.predicted, pick, 1) / expected_s if pick and expected_s else None,
-            "against": None
-            if other is None
-            else {"algorithm": other.algorithm.value, "protocol": other.protocol.value},
+            "against": None if other is None else f"{other.algorithm.value} {other.protocol.value}",
             "against_s": None if other is None else other.seconds,
             "times_against": None if other is None or pick is None else pick.seconds / other.seconds,
             "nccl_schedule": taken["algorithm"] if taken and drawn is None else drawn and drawn.algorithm.value,
@@ -119,7 +115,7 @@ class Advice:
 
     def bound(self, size: int) -> float:
         """Return the proved lower bound at a size in seconds."""
-        return self.choice.bound(size, self.flow_s_per_byte)
+        return self.choice.bound(size, self.found.flow_s_per_byte)
 
     def measured_s(self, size: int) -> float | None:
         """Return the least measured time at a size; None without one."""
@@ -240,7 +236,7 @@ def advice_of(
     samples = () if measured is None else measured.samples
     at = sorted({*sizes, *(one.size for one in samples if choice.first <= one.size <= choice.last)})
 
-    def make_advice(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
+    def make_advice(found: Candidates, links: Sensitivity | None, why: str) -> Advice:
         progress("comparing")
         among = distinct_candidates(found, choice, at, stop)
         some = tuple(at)
@@ -248,22 +244,22 @@ def advice_of(
             found.why_ended, found.interrupted = found.why_ended or "stopped after all runs", True
             some = tuple(dict.fromkeys((at[0], at[len(at) // 2], at[-1])))
             among = distinct_candidates(found, choice, some)
-        return Advice(choice, some, found, tuple(among), predicted, flow, links, measured, why, other)
+        return Advice(choice, some, found, tuple(among), predicted, links, measured, why, other)
 
     found = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock)
     found.found = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in found.found]
     if found.interrupted:
-        return make_advice(found, None, None, "stopped")
+        return make_advice(found, None, "stopped")
     others = candidates(choice, progress, stop, clock)
     found.found += others.found
     found.records += others.records
     found.left_out |= others.left_out
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
     if found.interrupted:
-        return make_advice(found, None, None, "stopped")
-    flow = flow_bound(choice, stop)
+        return make_advice(found, None, "stopped")
+    found.flow_s_per_byte = flow_bound(choice, stop)
     links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
-    return make_advice(found, flow, links, why)
+    return make_advice(found, links, why)
 
 
 def _seconds_of(one: Candidate, size: int) -> float | None:

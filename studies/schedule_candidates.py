@@ -258,6 +258,7 @@ class Candidates:
     records: list[RunRecord] = field(default_factory=list)
     why_ended: str = ""  #: Reason why not everything was run; empty if it was.
     interrupted: bool = False
+    flow_s_per_byte: Fraction | None = None  #: Proved lower bound in seconds per byte.
 
     def add(self, made: Candidate) -> None:
         """Add a candidate, unless one of the same label has the same sends."""

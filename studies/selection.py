@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,6 @@ class Selection:
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
     found: Candidates
-    flow_s_per_byte: Fraction | None = None  #: Proved lower bound in seconds per byte.
 
     def tuner(self, protocol: str) -> str | None:
         """Return the file for NCCL's tuner with its best algorithms; None without candidates of NCCL."""
@@ -112,7 +110,7 @@ class Selection:
     def _range(self, one: SelectedSchedule) -> dict[str, Any]:
         made, ends = one.candidate, (one.first, one.last)
         seconds = [made.seconds(size) for size in ends]
-        bounds = [self.choice.bound(size, self.flow_s_per_byte) for size in ends]
+        bounds = [self.choice.bound(size, self.found.flow_s_per_byte) for size in ends]
         return {
             "min_bytes": one.first,
             "max_bytes": one.last,
@@ -129,14 +127,11 @@ class Selection:
         }
 
 
-def select_schedules(
-    choice: Choice, found: Candidates, target: Target, most: int | None = None, flow_s_per_byte: Fraction | None = None
-) -> Selection:
+def select_schedules(choice: Choice, found: Candidates, target: Target, most: int | None = None) -> Selection:
     """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
     Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
-    most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime. Bounds have the given seconds per
-    byte.
+    most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
     """
     left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
     some = distinct_candidates(found, choice)
@@ -157,8 +152,7 @@ def select_schedules(
                 name = f"{choice.kind.name}-{number}-{some[curve].item.model}"
                 program = for_sizes(programs[some[curve]], name, first, last, target.dialect)
                 ranges.append(SelectedSchedule(first, last, some[curve], program))
-            why_not = left_out | found.left_out
-            return Selection(choice, target.dialect, tuple(ranges), tuple(some), why_not, found, flow_s_per_byte)
+            return Selection(choice, target.dialect, tuple(ranges), tuple(some), left_out | found.left_out, found)
         joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
@@ -220,8 +214,8 @@ def select(
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     found = candidates(choice, progress)
     progress("comparing, and writing programs")
-    flow_s_per_byte = None if found.interrupted else flow_bound(choice)
-    chosen = select_schedules(choice, found, target, most, flow_s_per_byte)
+    found.flow_s_per_byte = None if found.interrupted else flow_bound(choice)
+    chosen = select_schedules(choice, found, target, most)
     if folder is not None:
         with new_folder(folder) as made:
             _write_folder(made, folder.absolute(), chosen, proto)
