@@ -73,7 +73,7 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
         part = best["overhead"] or 0
-        rest = f", without overheads, {100 * part:.0f} % of the time that is expected there" if part > 0.5 else ""
+        rest = f", where {100 * part:.0f} % of the expected time are overheads, mostly left out" if part > 0.5 else ""
         told.append(
             f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
             f"{size_text(best['size_bytes'])}{rest}."
@@ -153,7 +153,7 @@ _NOTES = (
     "× over NCCL is the time of NCCL's schedule over that of the best one; a gap is (time - bound) / time, of the best "
     "schedule and of NCCL's.",
     "The expected time has the overheads that NCCL's prediction leaves out, as in cwb predict; overheads are its part "
-    "that does not grow with the size, launch and protocol, and hardly in the time of any schedule.",
+    "that does not grow with the size: launch, protocol and latencies. Schedules have the latencies of links alone.",
 )
 _ZERO = "A bandwidth of 0: NCCL does not take it here."
 

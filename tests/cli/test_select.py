@@ -201,12 +201,12 @@ def test_fabrics_are_compared_by_their_links(cwb: Cwb, tmp_path: Path) -> None:
 def test_methods_that_cannot_make_it_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method for other machines is left out once, with the reason, before anything is run."""
 
-    def recorded(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
+    def record_and_run(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
         ran.append(request.model)
         return run(instance, request, stop=stop)
 
     ran: list[str] = []
-    monkeypatch.setattr(runs, "run", recorded)
+    monkeypatch.setattr(runs, "run", record_and_run)
     items = runs.items_of("swing, direct")
     found = runs.candidates(runs.Choice(load("complete(4)"), Collective.ALL_REDUCE, 1024, 1024, items, (1, 4)))
     assert ran == ["direct", "direct"]
