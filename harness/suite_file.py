@@ -123,9 +123,7 @@ def _size_text(size: Fraction) -> str:
 
 
 _Values = Annotated[
-    list[Annotated[int, Field(strict=True)]],
-    BeforeValidator(_values),
-    Field(min_length=1, max_length=MAX_VALUES),
+    list[Annotated[int, Field(strict=True)]], BeforeValidator(_values), Field(min_length=1, max_length=MAX_VALUES)
 ]
 _Sizes = Annotated[list[_Size], BeforeValidator(_sizes)]
 

@@ -285,8 +285,7 @@ def build_layer(file: LayerFile) -> Layer:
 
 def _build_phase(file: PhaseFile) -> Phase:
     return Phase(
-        file.compute,
-        tuple(Communication(collective_named(c.collective), c.size, c.group) for c in file.communication),
+        file.compute, tuple(Communication(collective_named(c.collective), c.size, c.group) for c in file.communication)
     )
 
 

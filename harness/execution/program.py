@@ -92,12 +92,7 @@ class _Kind(NamedTuple):
 
 
 def lower(
-    instance: Instance,
-    answer: Whole,
-    itemsize: int,
-    pieces: int = 1,
-    *,
-    hop_by_hop: bool = False,
+    instance: Instance, answer: Whole, itemsize: int, pieces: int = 1, *, hop_by_hop: bool = False
 ) -> list[Program]:
     """Lower a schedule to one program for every process: the ranks, then the switches that store data.
 

@@ -201,13 +201,7 @@ def define(
         return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
     return heuristic(
-        name=name,
-        summary=summary,
-        paper=paper,
-        answer_type=StepSchedule,
-        options=options,
-        solve=run,
-        supports=supports,
+        name=name, summary=summary, paper=paper, answer_type=StepSchedule, options=options, solve=run, supports=supports
     )
 
 

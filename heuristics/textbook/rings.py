@@ -116,8 +116,7 @@ class RingOptions(Strict):
     """Options of ``ring``."""
 
     ways: Literal["auto", "one-way", "two-way"] = Field(
-        "auto",
-        description="two-way sends half of the data each way; auto does if each link of the cycle has one back.",
+        "auto", description="two-way sends half of the data each way; auto does if each link of the cycle has one back."
     )
     order: list[int] | None = Field(
         None, description="Ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found."

@@ -201,10 +201,7 @@ _integers = _reader(
     lambda values: tuple(_read(_integer, entry, f"[{index}]") for index, entry in enumerate(values)),
 )
 _quantities = _reader(
-    tuple,
-    "list",
-    "a list of quantities, such as ['50 GB/s', '25 GB/s']",
-    lambda values: tuple(map(_quantity, values)),
+    tuple, "list", "a list of quantities, such as ['50 GB/s', '25 GB/s']", lambda values: tuple(map(_quantity, values))
 )
 
 #: How a value is read for a parameter of each annotation that a generator may have.

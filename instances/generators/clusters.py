@@ -55,14 +55,7 @@ def rail(
     """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box."""
     check_ranges(boxes=(boxes, 2), per_box=(per_box, 2), missing_nics=(missing_nics, 0, boxes - 1))
     return rail_cluster(
-        boxes,
-        per_box,
-        per_box,
-        nvlink=nvlink,
-        nic=nic,
-        latency=latency,
-        multicast=multicast,
-        missing_nics=missing_nics,
+        boxes, per_box, per_box, nvlink=nvlink, nic=nic, latency=latency, multicast=multicast, missing_nics=missing_nics
     )
 
 

@@ -10,17 +10,7 @@ from random import Random
 from ...core.budget import check_time, iterate_in_time
 from ...core.errors import InputError
 from ...core.topology import Topology
-from .building import (
-    BANDWIDTH,
-    LATENCY,
-    Rate,
-    Time,
-    both_ways,
-    check_range,
-    check_ranges,
-    check_size,
-    make_graph,
-)
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_range, check_ranges, check_size, make_graph
 
 
 def complete(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:

@@ -207,8 +207,7 @@ def pcie(
     check_ranges(boxes=(boxes, 1), switches=(switches, 1), per_switch=(per_switch, 1))
     per_box, more = 2 * switches * per_switch, boxes > 1
     check_size(
-        nodes=boxes * (per_box + 2 * switches + 2) + more,
-        links=2 * boxes * (per_box + (2 + 2 * more) * switches + 1),
+        nodes=boxes * (per_box + 2 * switches + 2) + more, links=2 * boxes * (per_box + (2 + 2 * more) * switches + 1)
     )
     bus, between = read_wire(bandwidth, latency), read_wire(upi, latency, place="upi")
     card = read_wire(nic, latency, place="nic")

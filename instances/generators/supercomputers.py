@@ -24,11 +24,7 @@ from .switch_networks import between_groups
 
 #: The eight GPUs (two in each MI250X) of a node of Frontier: pairs by number of Infinity Fabric links.
 FRONTIER_NODE = wiring(
-    {
-        4: ((0, 1), (2, 3), (4, 5), (6, 7)),
-        2: ((0, 6), (2, 4)),
-        1: ((0, 2), (1, 3), (1, 5), (3, 7), (4, 6), (5, 7)),
-    }
+    {4: ((0, 1), (2, 3), (4, 5), (6, 7)), 2: ((0, 6), (2, 4)), 1: ((0, 2), (1, 3), (1, 5), (3, 7), (4, 6), (5, 7))}
 )
 #: The four GPUs of a node of Leonardo, a bundle of NVLinks between every two.
 LEONARDO_NODE = wiring({1: [(a, b) for b in range(4) for a in range(b)]})
