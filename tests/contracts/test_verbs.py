@@ -30,6 +30,7 @@ OF_NO_VERB = {
     "--json": "the result has to_json()",
     "--quiet": "progress is shown only if a callable is given",
     "--plugin": "cwb.register",
+    "--force": "a verb overwrites the file that output names",
 }
 
 #: Changes of the network: options of cwb.load.
