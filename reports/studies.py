@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..core.paper_results import Finding, PublishedFile, parse_printed
@@ -204,44 +205,36 @@ def reproduction_table(paper: PublishedFile, findings: Sequence[Finding]) -> Tab
     reasons = list(dict.fromkeys(f.reason for f in findings if f.reason))
     notes = [paper.note] if paper.note else []
     notes += [f"({number}) {reason}" for number, reason in enumerate(reasons, 1)]
-    columns = (
-        Column("paper", "Paper", lambda record: None, _OURS),
-        Column("ours", "Ours", lambda record: None, _OURS),
-        Column("difference", "Difference", lambda record: None, NumberFormat("fixed", 2, 0.01), "%"),
+    keys = tuple(Key(name.lower(), name) for name in ("Where", "Section", "Row", "Quantity", "Verdict"))
+    spec = TableSpec(
+        name="reproduce",
+        title=f"{paper.title}: printed numbers and ours",
+        expects="published numbers",
+        entries=lambda records: [],
+        keys=keys,
+        groups=ALONE,
+        columns=(
+            Column("paper", "Paper", lambda record: None, _OURS),
+            Column("ours", "Ours", lambda record: None, _OURS),
+            Column("difference", "Difference", lambda record: None, NumberFormat("fixed", 2, 0.01), "%"),
+        ),
     )
-    title, keys = f"{paper.title}: printed numbers and ours", ("Where", "Section", "Row", "Quantity", "Verdict")
-    return _finished_table(title, keys, columns, [_finding_row(f, reasons) for f in findings], notes)
+    return Table(spec, tuple(range(len(keys))), tuple(_finding_row(f, reasons) for f in findings), (), tuple(notes))
 
 
 def emulation_table(paper: PublishedFile, rows: Sequence[Mapping[str, Any]], note: str) -> Table:
     """Tabulate methods that were measured on an emulated network, with predicted times beside measured ones."""
     names = ("predicted_s", "predicted_with_headers_s", "median_s", "low_s", "high_s", "ratio_with_headers", "load")
-    columns = [Column(name, name, lambda record: None, _OURS) for name in names]
-    made = [
-        Row(
-            (row["instance"], row["method"], str(row["pieces"] or ""), str(row["messages"])),
-            (tuple(_number_cell(row[name], NumberFormat("general", 4).show) for name in names),),
-            ("right" if row["right"] else "wrong",),
-        )
-        for row in rows
-    ]
-    title, keys = f"{paper.title}: methods on an emulated network", ("Network", "Method", "Pieces", "Messages")
-    return _finished_table(title, keys, columns, made, [note])
-
-
-def _finished_table(
-    title: str, keys: Sequence[str], columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[str]
-) -> Table:
-    spec = TableSpec(
-        name="reproduce",
-        title=title,
-        expects="published numbers",
-        entries=lambda records: [],
-        keys=tuple(Key(name.lower(), name) for name in keys),
-        groups=ALONE,
-        columns=tuple(columns),
-    )
-    return Table(spec, tuple(range(len(keys))), tuple(rows), (), tuple(notes))
+    keys = tuple(Key(name, name.capitalize()) for name in ("instance", "method", "pieces", "messages"))
+    columns = tuple(Column(name, name, lambda record: None, _OURS) for name in names)
+    title = f"{paper.title}: methods on an emulated network"
+    spec = replace(reproduction_table(paper, ()).spec, title=title, keys=keys, columns=columns)
+    made = []
+    for row in rows:
+        labels = row["instance"], row["method"], str(row["pieces"] or ""), str(row["messages"])
+        cells = tuple(_number_cell(row[name], NumberFormat("general", 4).show) for name in names)
+        made.append(Row(labels, (cells,), ("right" if row["right"] else "wrong",)))
+    return Table(spec, tuple(range(len(keys))), tuple(made), (), (note,))
 
 
 def _finding_row(finding: Finding, reasons: Sequence[str]) -> Row:
