@@ -120,6 +120,8 @@ class Processes:
     def _wait_for_all(self) -> None:
         silent = set(range(len(self._ends)))
         while silent:
+            if self._forker.poll() is not None:  # it ends after its children, unless it is killed
+                self._fail()
             for key, _ in self._selector.select(_TICK_S):
                 if key.data not in silent or not self._receive(key.data, 1):  # nobody says anything twice
                     self._fail()
@@ -152,7 +154,7 @@ class Processes:
         for mine in self._ends:
             mine.close()
         with suppress(subprocess.TimeoutExpired):
-            self._forker.wait(_END_S)
-            return
+            if self._forker.wait(_END_S) == 0:  # otherwise it was killed, and its children may go on
+                return
         kill_group(self._forker.pid)
         self._forker.wait()

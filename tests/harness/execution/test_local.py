@@ -151,17 +151,18 @@ def test_the_time_limit_ends_all():
     assert not children()
 
 
-def test_a_killed_process_is_one_line(tmp_path):
-    """If the system kills a process, one line says so, the status is 1, and neither processes nor files are left."""
+@pytest.mark.parametrize(("which", "why"), [(max, b"killed by SIGKILL"), (min, b"without a message")])
+def test_a_killed_process_is_one_line(which, why, tmp_path):
+    """If the system kills a process, or the one that forked them, one line says so, and nothing is left."""
     path, folder = tmp_path / "s.json", tmp_path / "tmp"
     folder.mkdir()
     done = solve_and_write("all_gather")
     write_schedule(path, done.problem, done.schedule)
     process = start(path, folder)
     started = children()
-    max(started, key=lambda each: each.pid).kill()
+    which(started, key=lambda each: each.pid).kill()
     _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (1, b"cwb: error: a process ended early: killed by SIGKILL\n")
+    assert (process.returncode, told) == (1, b"cwb: error: a process ended early: " + why + b"\n")
     wait_for_the_end(started)
     assert list(folder.iterdir()) == []
 
