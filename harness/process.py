@@ -27,6 +27,7 @@ from typing import IO, Any
 from .environment import memory_bytes
 from .task import Task
 
+KILLED = -int(getattr(signal, "SIGKILL", signal.SIGTERM))  #: Status of a killed process; Windows has no SIGKILL.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -276,7 +277,7 @@ class Child:
                 self._reader.join(END_S)
             if self._status is None:
                 self._status = self._process.wait(END_S if has_closed or self._pid is not None else 0.0)
-        return -signal.SIGKILL if self._status is None else self._status
+        return KILLED if self._status is None else self._status
 
     def last_words(self) -> str:
         """Return the last line of its stderr."""

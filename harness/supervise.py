@@ -20,7 +20,7 @@ from typing import Any
 from ..core.errors import ExitStatus
 from ..core.record import RunRecord
 from .environment import time_stamp
-from .process import END_S, Child
+from .process import END_S, KILLED, Child
 from .task import Task
 
 _TICK_S = 0.05 if sys.platform == "linux" else 0.5  #: How often a run is looked at.
@@ -119,7 +119,7 @@ class _RunWatch:
         how = f"ended with status {status}"
         if status < 0:
             how = f"was killed by {signal.Signals(-status).name}"
-            how += " (is the machine out of memory?)" if -status == signal.SIGKILL else ""
+            how += " (is the machine out of memory?)" if status == KILLED else ""
         words = child.last_words()
         message = f"the run's process {how}{': ' if words else ''}{words}"
         return replace(self.task.failure(message, self.started_at), **self._stopped_fields(child, "crash"))

@@ -296,7 +296,7 @@ class PyomoSession(Session):
             is_late = monotonic() - began > _PATIENCE_S
             for child in _children(str(executable)):
                 with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL if is_late else first)
+                    os.kill(child, getattr(signal, "SIGKILL", first) if is_late else first)
 
     def close(self) -> None:
         """Release the model."""
