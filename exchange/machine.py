@@ -56,6 +56,10 @@ def checked_instance(network: dict[str, Any] | str, *, name: str, description: s
 
 def network_of(box: Box, layout: Layout) -> dict[str, Any]:
     """Return nodes and links of all boxes in the form of an instance file."""
+    for name in layout.nics:
+        if name not in box.ports:
+            expected = f"expected some of {', '.join(box.ports)}" if box.ports else "the file names none"
+            raise InputError(f"no NIC is named {show_value(name)}; {expected[:200]}", source="--nics")
     ports: dict[str, Fraction] = {}
     ways: set[tuple[str, str]] = set()
     if layout.boxes > 1:
@@ -135,10 +139,6 @@ _WithNics = tuple[Box, dict[str, Fraction], set[tuple[str, str]]]
 
 def _with_nics(box: Box, layout: Layout) -> _WithNics:
     """Return the box, the rates of the NICs in use, and the links on paths to them."""
-    for name in layout.nics:
-        if name not in box.ports:
-            expected = f"expected some of {', '.join(box.ports)}" if box.ports else "the file names none"
-            raise InputError(f"no NIC is named {show_value(name)}; {expected[:200]}", source="--nics")
     names = [n for n in box.ports if not layout.nics or n in layout.nics]
     if not names:
         return _add_nics(box, layout.nic)

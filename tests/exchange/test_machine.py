@@ -92,6 +92,7 @@ def test_nics_that_are_in_no_file_are_shared_evenly():
     ("layout", "message"),
     [
         (Layout(boxes=2, nics=("mlx9",)), r"no NIC is named 'mlx9'; expected some of nic0, nic1, eth0"),
+        (Layout(nics=("mlx9",)), r"no NIC is named 'mlx9'; expected some of nic0, nic1, eth0"),
         (Layout(boxes=2, nic=Times.read("8 x 100 Gb/s")), r"nearest to 2 NICs \(nic0, nic1\), not to 8"),
         (Layout(boxes=100_000), "expected at most"),
         (Layout(boxes=2, latency="1"), "--latency: '1' has no unit"),
