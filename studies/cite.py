@@ -36,4 +36,5 @@ def cite(*methods: str) -> str:
         cited |= {name.partition("/")[0], registry.formulation(name).agrees_with}
     text = files("cwb.studies").joinpath("papers/references.bib").read_text("utf-8")
     entries = ((match[0], set(re.split(r",\s*", match[1]))) for match in _ENTRY.finditer(text))
-    return "\n".join(entry for entry, keywords in entries if keywords == {""} or keywords & cited)
+    found = "\n".join(entry for entry, keywords in entries if keywords == {""} or keywords & cited)
+    return found.replace(",\n  keywords = {}", "")
