@@ -148,4 +148,4 @@ def _end_all(communicator: Any, error: BaseException) -> NoReturn:
     # A library that was interrupted may wait for itself; mpirun ends all when this process ends.
     threading.Timer(_ABORT_S, os._exit, (status,)).start()
     communicator.Abort(status)
-    raise error
+    os._exit(status)  # the library may return before mpirun ends this process, which has said why
