@@ -83,7 +83,7 @@ def machine_at(instance: Instance, rates: str) -> Topology:
         expression = parse_expression(instance.name)
         if generate(expression) == instance.network:
             return generate(replace(expression, keywords={**expression.keywords, "rates": rates}))
-    raise InputError(f"{show_value(instance.name)} is made by no generator; expected such as dgx_h100(2)")
+    raise InputError(f"{show_value(instance.name)} is no machine of a generator; expected one such as dgx_h100(2)")
 
 
 def _ranks(text: str, count: int) -> list[int]:

@@ -82,10 +82,10 @@ def test_machines_are_made_at_other_rates():
 @pytest.mark.parametrize("text", ["gscale", "a100x2", "RI(4)_FC(4)"])
 def test_only_generators_have_rates(text):
     """The network of a file, and building blocks, have the rates that they state."""
-    with pytest.raises(InputError, match=r"--rates: .* is made by no generator; expected such as dgx_h100\(2\)"):
+    with pytest.raises(InputError, match=r"--rates: .* is no machine of a generator; expected one such as dgx_h100\(2\)"):
         make_edited(text, ("--rates", "effective"))
     named = Instance("a100(2)", instances.load("ring(4)").network)
-    with pytest.raises(InputError, match="is made by no generator"):
+    with pytest.raises(InputError, match="is no machine of a generator"):
         edit_instance(named, [Edit("--rates", "effective")])
 
 
