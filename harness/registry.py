@@ -120,6 +120,7 @@ FORMULATIONS = _by_name(
     ("models.mtree.method", "mtree/selection mtree/patterns mtree/rates mtree/restricted-master mtree/pricing"),
     ("models.mtree.method", "mtree/repair mtree/repair-patterns"),
     ("heuristics.wan.method", "wan/blink-units"),
+    ("heuristics.wan.method", "wan/selection"),
 )
 
 Entry: TypeAlias = Method | Formulation | Adapter | Collective  #: What can come from outside.

@@ -15,11 +15,12 @@ from ...algorithms.trees.gbst import GbstTrees, GbstVariant, random_state, run_g
 from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, heights_from
 from ...core.budget import Budget
+from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ...models.mtree.answer import EXACT_ARITHMETIC, SearchResult, outcome, select
-from ...models.mtree.problem import CandidateTrees, TreeProblem, tree_problem
+from ...models.mtree.problem import CandidateTrees, PosedPool, TreeProblem, pose_trees, tree_problem
 from .method import GostOptions
 
 
@@ -48,6 +49,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
     done = outcome(problem, found, budget, options, roots=roots, message=warning)
     # Trees above the requested height cannot be an optimum of the request.
     return replace(done, status=Status.FEASIBLE) if warning else done
+
+
+def grown_pool(instance: Instance, options: GostOptions) -> PosedPool:
+    """Grow trees by algorithms 1 to 3 with seed 0, for MILP (1) (``Formulation.index``)."""
+    problem = pose_trees(instance, options.height, options.min_rate)
+    trees = np.sort(run_ith(problem, options, Budget())[0].trees, axis=1)
+    if not len(trees):
+        raise Unsupported("algorithm 1 found no tree within the height from its random start")
+    return PosedPool(problem.wan, trees, options.trees, problem.floor, problem=problem, complete=False)
 
 
 def run_ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[GbstTrees, int, int]:

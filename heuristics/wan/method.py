@@ -218,3 +218,21 @@ BLINK_UNITS = Formulation(
     bounds=False,
     agrees_with="blink-wan",
 )
+
+SELECTION = Formulation(
+    "wan/selection",
+    summary="at most K trees of those that GOST grows (algorithms 1 to 3), and their rates",
+    paper=PAPER,
+    equations="MILP (1), on the pool of trees of GOST",
+    index=f"{__package__}.gost:grown_pool",
+    build="cwb.models.mtree.formulations.selection:build",
+    extract="cwb.models.mtree.answer:trees_of_pool",
+    needs=("integers",),
+    options=select_options(
+        GostOptions, "trees", "height", "min_rate", "rate", "height_test", "grth", "ties", "improve", "rho"
+    ),
+    supports=supports,
+    bounds=False,
+    agrees_with="gost",
+    rel_gap=1e-9,
+)

@@ -46,9 +46,29 @@ def optimum(problem: ForestProblem) -> Optimum:
     cut = worst_cut(problem.graph, problem.roots, problem.sinks)
     if cut.side is None:
         raise AssertionError("at least two ranks, so there is a cut")
-    ratio = cut.ratio
+    return with_whole_shares(problem, cut.ratio, cut.side, cut.steps)
+
+
+def with_whole_shares(problem: ForestProblem, ratio: Fraction, side: Bools, steps: int) -> Optimum:
+    """Return a bottleneck with the fewest trees whose copies ``U b_e`` are whole on every link (proposition 3)."""
     copies = Fraction(ratio.numerator, gcd(ratio.denominator, *problem.bandwidths))
-    return Optimum(ratio, cut.side, int(copies / ratio), copies, cut.steps)
+    return Optimum(ratio, side, int(copies / ratio), copies, steps)
+
+
+def nearest_optimum(problem: ForestProblem, ratio: float) -> Optimum | None:
+    """Return the fraction near a solver's ``1 / x*`` at which flows exist to every rank; None if there is none.
+
+    The ratio is that of a cut, ranks over bandwidth, so that its denominator is at most the sum of all bandwidths.
+    """
+    most, nobody = sum(problem.bandwidths), np.zeros(problem.nodes, dtype=np.bool_)
+    for largest in (min(10**digits, most) for digits in range(1, len(str(most)) + 1)):
+        near = Fraction(ratio).limit_denominator(largest)
+        if near > 0 and abs(near - Fraction(ratio)) <= _SAME * ratio:
+            best = with_whole_shares(problem, near, nobody, 0)
+            flow = RootedFlow(problem.wires(best.copies).graph(), problem.roots * best.k, problem.sinks)
+            if flow.violation() is None:
+                return best
+    return None
 
 
 def smallest_k(problem: ForestProblem, best: Optimum) -> int:
@@ -158,7 +178,7 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
     for start in starts:
         joined = join(network, start)
         for parts in (start, joined):
-            found.append(partition_bound(instance, [part for part in parts if part & set(network.rank_nodes)]))
+            found.append(partition_bound(instance, [part for part in parts if part & set(network.topology.rank_nodes)]))
     # Of equal ones a cut: it does not depend on what switches can do.
     return max(found, key=lambda one: (one[0], isinstance(one[1], CutCertificate)))
 

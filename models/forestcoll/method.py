@@ -126,13 +126,11 @@ def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
 
 
 def supports_program(instance: Instance) -> Refusal | None:
-    """Refuse all but an all-reduce among all ranks, for linear program (6); return the reason or None."""
+    """Refuse all but an all-reduce, for linear program (6); return the reason or None."""
     if (reason := supports(instance)) is not None:
         return reason
     if (kind := instance.demands[0].collective) is not Collective.ALL_REDUCE:
         return Refusal("collective", f"linear program (6) does not support {kind.name}, but all_reduce")
-    if instance.demands[0].ranks is not None:
-        return Refusal("ranks", "linear program (6) is for all ranks, not a process group")
     return None
 
 
@@ -241,11 +239,12 @@ FORESTCOLL_LP = Method(
 
 OPTIMUM = Formulation(
     "forestcoll/optimum",
-    summary="maximum flows from all ranks to each of them at one rate, which no forest exceeds",
+    summary="maximum flows from all ranks to each of them at one rate, which no forest exceeds; trees are packed at it",
     paper=PAPER,
     equations="section 4, optimality (*), as one program",
     index=f"{__package__}.problem:gather_problem",
     build=f"{__package__}.formulations.max_flow:build_concurrent",
+    extract=f"{__package__}.solve_lp:forest_of",
     value=f"{__package__}.solve_lp:seconds",
     supports=supports_gather,
     agrees_with="forestcoll",
@@ -274,6 +273,8 @@ ALL_REDUCE = Formulation(
     extract=f"{__package__}.solve_allreduce:trees_of",
     value=f"{__package__}.solve_allreduce:seconds",
     supports=supports_program,
-    restricted_to=lambda options: "trees that reduce to a root and broadcast from it, all over the same switches",
+    restricted_to=lambda options: (
+        "trees of the collective's ranks that reduce to a root and broadcast from it, all over the same switches"
+    ),
     agrees_with="forestcoll-allreduce",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -138,9 +138,9 @@ def pose(instance: Instance) -> tuple[ForestProblem | None, ForestProblem | None
     check_balance(topology, demand)
     outward = inward = None
     if demand.collective not in (Collective.REDUCE_SCATTER, Collective.REDUCE):
-        outward = _problem(topology, demand)
+        outward = group_problem(topology, demand)
     if demand.collective not in (Collective.ALL_GATHER, Collective.BROADCAST):
-        inward = _problem(transpose(topology), demand)
+        inward = group_problem(transpose(topology), demand)
     return inward, outward
 
 
@@ -176,7 +176,8 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fractio
     return entering, leaving
 
 
-def _problem(topology: Topology, demand: Demand) -> ForestProblem:
+def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
+    """Return the problem of trees from the ranks of a group, or its first, to all of them; other nodes forward."""
     ranks = group_ranks(topology, demand)
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     if demand.collective in SPREADS:
@@ -284,9 +285,18 @@ class PairNetwork:
         return all(total.get((b, a)) == c for (a, b), c in total.items())
 
 
-def gather_problem(instance: Instance, options: Any) -> ForestProblem:
+@dataclass(frozen=True, eq=False)
+class GatherProblem(ForestProblem):
+    """Out-trees of an all_gather, or of a reduce_scatter in the transposed network."""
+
+    instance: Instance = field(kw_only=True)
+    backwards: bool = field(kw_only=True)  #: True for a reduce_scatter.
+
+
+def gather_problem(instance: Instance, options: Any) -> GatherProblem:
     """Return the problem of an all_gather or reduce_scatter (``Formulation.index``)."""
     reductions, copies = pose(instance)
     problem = reductions if copies is None else copies
     assert problem is not None  # noqa: S101 (one of the two is asked for)
-    return problem
+    posed = problem.topology, problem.ranks, problem.roots, problem.part_bytes
+    return GatherProblem(*posed, instance=instance, backwards=copies is None)

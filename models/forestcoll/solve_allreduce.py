@@ -27,7 +27,7 @@ from .bounds import best_certificate
 from .extract import AllReducePlan, Path, graph_of, lengths, make_plan
 from .formulations.lp6_allreduce import build, unit
 from .method import AllReduceOptions, ForestOptions
-from .problem import Pair, PairNetwork, from_all_ranks, hubs_of, sets_of_hubs
+from .problem import Pair, PairNetwork, group_problem, hubs_of, sets_of_hubs
 from .solve import MOST_COPIES, busiest_s
 from .solve import run as run_in_halves
 
@@ -60,7 +60,7 @@ class AllReducePairs(PairNetwork):
     """Pairs of tree nodes of an all_reduce."""
 
     def __init__(self, instance: Instance, hubs: Sequence[int]) -> None:
-        super().__init__(from_all_ranks(instance.topology), hubs)
+        super().__init__(group_problem(instance.topology, instance.demands[0]), hubs)
         self.instance = instance
 
 

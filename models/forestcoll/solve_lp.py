@@ -20,6 +20,7 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import Bound, cut_bound, partition_bound
 from ...algorithms.graphs.maxflow import RootedFlow
 from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.schedules.compose import reverse_trees
 from ...core.answers import BoundOnly
 from ...core.budget import Budget
 from ...core.collective import Collective
@@ -27,10 +28,12 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
-from .bounds import smallest_room
+from ...core.trees import TreePacking
+from .bounds import nearest_optimum, smallest_room
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
-from .method import BoundOptions, SinkOptions
-from .problem import ForestProblem, from_all_ranks, gather_problem
+from .method import BoundOptions, ForestOptions, SinkOptions
+from .problem import ForestProblem, GatherProblem, from_all_ranks, gather_problem
+from .solve import MOST_COPIES, solve_forest
 
 _SAME = 1e-7  #: Dual values that differ by less are the same one.
 
@@ -244,6 +247,17 @@ def seconds(problem: ForestProblem, objective: float) -> float:
         return float("inf")
     rate_Bps = Fraction(objective) * max(problem.bandwidths) * problem.unit_Bps
     return float(problem.part_bytes / rate_Bps)
+
+
+def forest_of(model: Any, problem: GatherProblem) -> TreePacking | None:
+    """Pack trees at the rate of a solved model, by algorithms 2 to 5 (``Formulation.extract``); None if none fit."""
+    rate = (model.rate.value or 0.0) * max(problem.bandwidths)
+    best = nearest_optimum(problem, 1 / rate) if rate > 0 else None
+    if best is None or best.k >= MOST_COPIES:
+        return None
+    forest = solve_forest(problem, best, best.k, problem.instance.sha256, Budget(), ForestOptions())
+    assert forest is not None  # noqa: S101 (without a limit)
+    return reverse_trees(forest.packing) if problem.backwards else forest.packing
 
 
 def sink_flow(instance: Instance, options: SinkOptions) -> SinkFlow:

@@ -72,7 +72,7 @@ def test_a_pool_ends_where_there_are_no_more_answers(solver: str, require_solver
 @pytest.mark.parametrize(
     ("formulation", "solver", "reason"),
     [
-        ("forestcoll/optimum", "highs", "gives only a bound"),
+        ("forestcoll/max-flow", "highs", "gives only a bound"),
         ("bfb/lp", "highs", "no integer variables"),
         ("ten/ilp", "nobody", "does not find more than one solution"),
     ],

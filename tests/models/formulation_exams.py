@@ -156,6 +156,10 @@ INSTANCES = {
         Exam("ring(4)", "all_reduce", method={"cut": "unit"}),
         Exam("complete(4)", "all_reduce", {"root": "centre"}, method={"root": "centre", "cut": "unit"}),
     ],
+    "wan/selection": [
+        Exam("ring(4)", "all_reduce", method={}),
+        Exam("gscale(0.5, 0)", "all_reduce", {"trees": 3}, method={"trees": 3}),
+    ],
 }
 
 
