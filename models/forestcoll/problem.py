@@ -177,7 +177,10 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fractio
 
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
-    """Return the problem of trees from the ranks of a group, or its first, to all of them; other nodes forward."""
+    """Return the problem of trees from the ranks of a group, or its first, to all of them.
+
+    Other nodes forward.
+    """
     ranks = group_ranks(topology, demand)
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     if demand.collective in SPREADS:
