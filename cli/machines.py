@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
 @options_of("the method nccl, such as version")
 @click.option("--graphs", type=PATH, metavar="XML", help="NCCL's graph file, whose channels are used unchanged.")
-@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("time-limit", "Time limit of all but the start.", "5 min")
 @duration_option("run-limit", "Time limit of one run.", "10")
 @click.option(
     "--links-limit", metavar="DURATION", default="60", help="Time limit for the value of more bandwidth; 0 skips it."
@@ -113,7 +113,7 @@ def _show_advice(found: Mapping[str, Any]) -> None:
     "--instances", type=click.IntRange(1, 128), default=1, help="Parallel copies, each with its own channels."
 )
 @click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
-@duration_option("time-limit", "Time limit of all runs together.", "5 min")
+@duration_option("time-limit", "Time limit of all but the start.", "5 min")
 @duration_option("run-limit", "Time limit of one run.", "10")
 @json_flag("what was chosen as one JSON object on stdout")
 @quiet_flag

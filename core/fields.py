@@ -20,7 +20,9 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 class Strict(BaseModel):
     """Model that accepts only the fields it names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any]) -> type[ModelT]:

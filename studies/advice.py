@@ -20,7 +20,6 @@ from ..core.option_names import verb
 from ..core.sensitivity import Sensitivity
 from ..core.solver import relative_gap
 from ..exchange.nccl import Measurements, read_measured, ring_channels
-from ..harness.clock import WallClock
 from ..harness.interrupt import stop_on_interrupt
 from ..harness.request import Request
 from ..heuristics.nccl.constants import Algorithm
@@ -76,20 +75,25 @@ class Advice:
         taken = None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value}
         if not self.predicted.has_costs:
             played, taken = self.least(size, "nccl"), {"algorithm": SENDS, "protocol": ""}
+        kernel = self.predicted.symmetric_pick(size)
+        if kernel is not None:
+            taken = {"algorithm": kernel.kernel, "protocol": f"{kernel.sms} SM"}
         ring, best = self.least(size, "ring"), self.least(size)
         bound, measured_s = self.bound(size), self.measured_s(size)
-        expected_s = None if pick is None else expected_seconds(self.predicted, pick, size)
+        # NCCL may count on more bandwidth than the network has; no time is below a proved bound.
+        expected_s = None if pick is None or kernel else max(expected_seconds(self.predicted, pick, size), bound)
+        predicted_s = max(kernel.seconds, bound) if kernel else None if pick is None else pick.seconds
         other = None if self.against is None else self.against.pick(size)
         return {
             "size_bytes": size,
             "nccl": taken,
-            "nccl_predicted_s": None if pick is None else pick.seconds,
+            "nccl_predicted_s": predicted_s,
             "nccl_expected_s": expected_s,
             "overhead": expected_seconds(self.predicted, pick, 1) / expected_s if pick and expected_s else None,
             "against": None if other is None else f"{other.algorithm.value} {other.protocol.value}",
             "against_s": None if other is None else other.seconds,
-            "times_against": None if other is None or pick is None else pick.seconds / other.seconds,
-            "nccl_schedule": taken["algorithm"] if taken and drawn is None else drawn and drawn.algorithm.value,
+            "times_against": None if other is None or predicted_s is None else predicted_s / other.seconds,
+            "nccl_schedule": drawn.algorithm.value if drawn else taken and taken["algorithm"],
             "nccl_s": None if played is None else played[0],
             "ring_s": None if ring is None else ring[0],
             "best": None if best is None else best[1].label,
@@ -216,7 +220,7 @@ def advice_of(
     sensitivities in seconds, 0 for none. ``against`` is another version of NCCL. Once ``stop`` is set, the advice has
     what was found by then.
     """
-    stop, clock = stop or threading.Event(), WallClock(choice.time_limit_s)
+    stop, clock = stop or threading.Event(), choice.clock(1.0)
     if choice.kind not in (*COLLECTIVES, *EXCHANGES):
         expected = ", ".join(kind.name for kind in (*COLLECTIVES, *EXCHANGES))
         raise InputError(f"NCCL has no algorithms for {choice.kind.name}; expected one of {expected}")
@@ -246,19 +250,21 @@ def advice_of(
             among = distinct_candidates(found, choice, some)
         return Advice(choice, some, found, tuple(among), predicted, links, measured, why, other)
 
-    found = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock)
+    flow_s_per_byte = flow_bound(choice, stop, clock)
+    found = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock, at)
+    found.flow_s_per_byte = flow_s_per_byte
     found.found = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in found.found]
     if found.interrupted:
         return make_advice(found, None, "stopped")
-    others = candidates(choice, progress, stop, clock)
+    others = candidates(choice, progress, stop, clock, at)
     found.found += others.found
     found.records += others.records
     found.left_out |= others.left_out
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
     if found.interrupted:
         return make_advice(found, None, "stopped")
-    found.flow_s_per_byte = flow_bound(choice, stop)
-    links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
+    limits = [limit for limit in (links_s, clock.remaining_s()) if limit is not None]
+    links, why = (None, "stopped") if stop.is_set() else _links(choice, min(limits, default=None), progress, stop)
     return make_advice(found, links, why)
 
 
@@ -290,7 +296,7 @@ def _links(
 ) -> tuple[Sensitivity | None, str]:
     """Return the sensitivities at the last size, or the reason for their absence."""
     if limit_s == 0:
-        return None, "not asked for"
+        return None, "not asked for, or no time was left"
     try:
         request = Request(bounding_method(choice.kind), time_limit_s=limit_s)
         return sensitivity(choice.with_size(choice.last, 1), request, progress, stop), ""
@@ -332,7 +338,7 @@ def advise(
     graphs : str or Path, optional
         NCCL's graph file, whose channels are used unchanged.
     time_limit_s, run_limit_s, links_limit_s : float or None
-        Seconds for all runs, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
+        Seconds for everything, for each run, and for the value of more bandwidth (0 omits it); None is no limit.
     """
     rows, stop = _sizes(sizes), threading.Event()
     links_s = seconds_or_none(links_limit_s, "links_limit_s")

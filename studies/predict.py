@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..algorithms.bounds.schedule_bounds import best_bound
-from ..core.collective import Demand
+from ..algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
+from ..core.collective import Collective, Demand
 from ..core.display import DisplayMixin
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
@@ -113,10 +113,25 @@ def _on_machine(
         names = ", ".join(each.name for each in COLLECTIVES)
         raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
     given = study_options(options)
+    if given.symmetric:
+        why = "no measured time of symmetric kernels is known; the method nccl and cwb advise have NCCL's estimates"
+        raise InputError(why, source="-O", place="symmetric")
     ranks = None if posed.demand is None else posed.demand.ranks
     large, tiny = (posed.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
     if refusal := supports(large):
         raise InputError(str(refusal))
-    per_byte, _ = best_bound(large, flow=True)
-    least, _ = best_bound(tiny)
-    return prediction(large, given), least, per_byte / 2**60
+    found = prediction(large, given)
+    per_byte = max(best_bound(large, flow=True)[0], _bound_of_boxes(large, found.boxes.of_node, kind))
+    return found, best_bound(tiny)[0], per_byte / 2**60
+
+
+def _bound_of_boxes(posed: Instance, box_of_node: Sequence[str], kind: Collective) -> Fraction:
+    """Bound the time by the data that must cross the NICs of whole boxes; 0 for a single box."""
+    names = dict.fromkeys(box_of_node[node] for node in posed.topology.rank_nodes)
+    parts = [{node for node, name in enumerate(box_of_node) if name == box} for box in names]
+    if len(parts) < 2:
+        return Fraction(0)
+    if kind is Collective.ALL_REDUCE:
+        return partition_bound(posed, parts)[0]
+    sides = [side for part in parts for side in (part, {*range(len(box_of_node))} - part)]
+    return max(cut_bound(posed, side)[0] for side in sides)

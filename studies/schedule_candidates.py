@@ -98,6 +98,17 @@ class Choice:
         """Sizes that schedules are made for: the geometric mean, the first, the last."""
         return tuple(dict.fromkeys((isqrt(self.first * self.last), self.first, self.last)))
 
+    def clock(self, reserved_s: float = 0.0) -> WallClock:
+        """Return a clock with the time limit, of which some seconds are for comparing and writing, at most 60 %."""
+        clock = WallClock(self.time_limit_s)
+        clock.reserve_seconds(min(reserved_s, 0.6 * (self.time_limit_s or 0)))
+        return clock
+
+    def limit_s(self, clock: WallClock | None) -> float | None:
+        """Return the time limit of a run: that of each, or less where less of the clock is left."""
+        limits = (self.each_s, None if clock is None else clock.remaining_s())
+        return min((limit for limit in limits if limit is not None), default=None)
+
     def bound(self, size: int, flow_s_per_byte: Fraction | None) -> float:
         """Return a proved lower bound at a size in seconds, with one for each byte that :func:`flow_bound` proved."""
         least, _ = best_bound(self.with_size(size, 1))
@@ -277,14 +288,15 @@ def candidates(
     progress: Progress = ignore,
     stop: threading.Event | None = None,
     clock: WallClock | None = None,
+    compared: Sequence[int] = (),
 ) -> Candidates:
     """Run every method for all numbers of chunks and the sizes of the choice, until the time limit.
 
     Methods that do not support the collective or the machine are left out before the first run. Packings of trees
     depend neither on the size nor on the chunks, so a method that answers with one is run once. The limit is that of
-    ``clock``, if it is given.
+    ``clock``, if it is given, and includes the costs of schedules at the sizes ``compared``.
     """
-    clock, stop, result = clock or WallClock(choice.time_limit_s), stop or threading.Event(), Candidates()
+    clock, stop, result = clock or choice.clock(), stop or threading.Event(), Candidates()
     able = [item for item in choice.items if _supports(choice, item, result)]
     plan = [(size, chunks, item) for size in choice.sizes for chunks in choice.chunks for item in able]
     trees: set[str] = set()
@@ -298,8 +310,7 @@ def candidates(
             break
         label = f"{item}, {chunks} chunks" if chunks > 1 else str(item)
         progress(f"{number + 1} of {len(plan)}: {label}, {size:,} B")
-        limit_s = min((limit for limit in (left_s, choice.each_s) if limit is not None), default=None)
-        request = Request(item.model, options=item.options, time_limit_s=limit_s)
+        request = Request(item.model, options=item.options, time_limit_s=choice.limit_s(clock))
         try:
             done = run(choice.with_size(size, chunks), request, stop=stop)
         except CwbError as error:
@@ -314,7 +325,10 @@ def candidates(
             continue
         if isinstance(made[1], TreePacking):
             trees.add(label := str(item))
-        result.add(Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record))
+        one = Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record)
+        result.add(one)
+        with suppress(InputError):  # of one without a time, distinct_candidates tells why
+            all(map(one.seconds, compared if result.found[-1] is one else ()))
     if stop.is_set() and not result.interrupted:
         result.why_ended, result.interrupted = "stopped in the last run", True
     return result
@@ -335,11 +349,15 @@ def bounding_method(kind: Collective) -> str:
     return "all-to-all-mcf" if kind is Collective.ALL_TO_ALL else "forestcoll"
 
 
-def flow_bound(choice: Choice, stop: threading.Event | None = None) -> Fraction | None:
+def flow_bound(choice: Choice, stop: threading.Event | None = None, clock: WallClock | None = None) -> Fraction | None:
     """Return a verified lower bound in seconds per byte, without latency; None if there is none in time."""
-    request = Request(bounding_method(choice.kind), time_limit_s=choice.each_s)
+    method, posed = registry.get(bounding_method(choice.kind)), choice.with_size(choice.last, 1)
     try:
-        record = run(choice.with_size(choice.last, 1), request, stop=stop).record
+        if supported_view(method, posed)[1] is None:
+            exact = method.proved_bound(posed, method.options())
+            if exact is not None:
+                return exact / choice.last
+        record = run(posed, Request(method.name, time_limit_s=choice.limit_s(clock)), stop=stop).record
     except CwbError:
         return None
     return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last

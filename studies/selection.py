@@ -212,9 +212,11 @@ def select(
     target = Target(dialect_of(dialect), "cwb", proto, copies, placement, first, last)
     most = None if files is None else whole(files, "files", 1, 1024)
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
-    found = candidates(choice, progress)
+    clock = choice.clock(5.0 if folder else 2.0)  # writing includes a plot and a check of all programs
+    flow_s_per_byte = flow_bound(choice, clock=clock)
+    found = candidates(choice, progress, clock=clock, compared=sizes_between(first, last))
     progress("comparing, and writing programs")
-    found.flow_s_per_byte = None if found.interrupted else flow_bound(choice)
+    found.flow_s_per_byte = flow_s_per_byte
     chosen = select_schedules(choice, found, target, most)
     if folder is not None:
         with new_folder(folder) as made:

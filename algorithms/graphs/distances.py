@@ -23,6 +23,7 @@ from ...core.schedule import Ints, offsets, ranges
 from ...core.topology import Topology
 from .network import edges_by, mask_of
 
+_RELAXED, _FEW_NODES = 2**16, 512  #: most starts times links, and nodes, whose distances need no scipy
 _TABLE = 2**22  #: entries of the table (targets x nodes) that one search fills
 
 
@@ -35,15 +36,30 @@ def distances(
     below 2^53, infinite where there is no path. Raise InputError if the lengths add up to 2^53 or more, from which on
     floats skip integers.
     """
-    from scipy.sparse.csgraph import dijkstra
-
     values: NDArray[Any] = np.asarray(length)
     if sum(values.tolist()) >= 2**53:
         raise InputError("lengths of links have no common unit in which their sum is below 2^53", place="network.links")
     ends = (head, tail) if backwards else (tail, head)
+    starts = np.arange(nodes) if sources is None else np.atleast_1d(np.asarray(sources))
+    if len(starts) * len(values) <= _RELAXED and nodes <= _FEW_NODES:
+        return _relax(nodes, *ends, values.astype(np.float64), starts)
+    from scipy.sparse.csgraph import dijkstra
+
     graph = least_lengths(nodes, *ends, values)
     found: NDArray[np.float64] = dijkstra(graph, indices=None if sources is None else np.asarray(sources))
     return found
+
+
+def _relax(nodes: int, tail: Ints, head: Ints, length: NDArray[np.float64], starts: Ints) -> NDArray[np.float64]:
+    """Compute the distances of a small network without scipy, whose import takes longer."""
+    found = np.full((nodes, len(starts)), np.inf)
+    found[starts, np.arange(len(starts))] = 0
+    while True:
+        shorter = found.copy()
+        np.minimum.at(shorter, head, found[tail] + length[:, None])
+        if np.array_equal(shorter, found):
+            return found.T.copy()
+        found = shorter
 
 
 def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[Ints, Ints]:

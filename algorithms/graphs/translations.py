@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 
@@ -283,7 +283,20 @@ class Symmetry:
 
 
 def find_symmetry(network: ColouredNetwork) -> Symmetry | None:
-    """Return the symmetry found by :func:`find_translations`; None if there is none."""
+    """Return the symmetry found by :func:`find_translations`; None if there is none.
+
+    A study of rates asks for networks with the same classes of links again and again.
+    """
+    search = _search_symmetry if len(network.tail) <= _KEPT_LINKS else _search_symmetry.__wrapped__
+    return search(*(np.asarray(getattr(network, each.name), np.int64).tobytes() for each in fields(network)))
+
+
+_KEPT_LINKS = 5000  #: most links of a network whose symmetry is kept
+
+
+@lru_cache(maxsize=64)
+def _search_symmetry(*arrays: bytes) -> Symmetry | None:
+    network = ColouredNetwork(*(np.frombuffer(each, np.int64) for each in arrays))
     translations = find_translations(network)
     if not translations:
         return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import cwb
 import pytest
 from cwb.core.errors import InputError
@@ -61,10 +64,35 @@ def test_what_nccl_does_not_predict_is_refused():
         cwb.predict("4d", collective="all_reduce")
 
 
-@pytest.mark.parametrize("study", [cwb.predict, cwb.advise], ids=["predict", "advise"])
-def test_symmetric_kernels_are_predicted_by_the_method_alone(study):
-    """``nccl`` names the symmetric kernel and its SMs; studies of many sizes reject the option in one line."""
+def test_symmetric_kernels_are_estimates_that_no_bound_contradicts():
+    """``nccl`` and ``advise`` name the symmetric kernel and its SMs, and ``predict`` rejects it; none beats a bound."""
     run = cwb.solve("dgx_h100", "nccl", collective="all_reduce", size="1 MiB", symmetric=True)
     assert (run.metrics["kernel"], run.metrics["sms"]) == ("AllReduce_RSxLDMC_AGxSTMC", 1)
-    with pytest.raises(InputError, match="options: symmetric: not used here; the method nccl"):
-        study("dgx_h100", collective="all_reduce", options={"symmetric": True})
+    with pytest.raises(InputError, match="options: symmetric: no measured time of symmetric kernels is known"):
+        cwb.predict("dgx_h100", collective="all_reduce", options={"symmetric": True})
+    for machine in ("dgx1", "dgx_a100"):
+        run = cwb.solve(machine, "nccl", collective="all_reduce", size="1 GiB", symmetric=True)
+        assert run.metrics["predicted_s"] == run.bound
+        assert "it counts on faster links than these: no schedule takes less than" in run.message
+    options = {"symmetric": True}
+    found = cwb.advise("dgx1", collective="all_reduce", sizes="64KiB,1GiB", models="ring", options=options)
+    small, large = found.to_json()["rows"]
+    assert small["nccl"] == {"algorithm": "AllReduce_RSxLD_AGxST", "protocol": "2 SM"}
+    assert small["nccl_predicted_s"] > small["bound_s"]
+    assert large["nccl_predicted_s"] == large["bound_s"]
+    assert (small["nccl_expected_s"], small["nccl_schedule"]) == (None, "ring")
+
+
+def test_a_bound_counts_the_nics_of_whole_boxes():
+    """An all-reduce of two boxes, whose switches add, still crosses the NICs of 400 GB/s twice."""
+    found = cwb.predict("dgx_h100(boxes=2)", collective="all_reduce", size="256 MiB")
+    assert found.bound_s == pytest.approx(2 * 2**28 / 800e9)
+    found = cwb.predict("dgx_a100(boxes=2)", collective="broadcast", size="256 MiB")
+    assert found.bound_s == pytest.approx(2**28 / 200e9)
+
+
+def test_a_prediction_imports_no_scipy():
+    """The command answers in a second: the distances of a small machine need no library of sparse matrices."""
+    code = "import sys, cwb; cwb.predict('dgx_h100(boxes=2)', collective='all_reduce'); print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
