@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.budget import Budget, ignore
 from ..core.errors import InputError
-from ..core.option_names import RETRIES, check_name, verb
+from ..core.option_names import BOUND_LEVELS, RETRIES, check_name, verb
 from ..core.record import RunRecord
 from ..core.solver import Capability, Termination
 from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
@@ -181,6 +181,7 @@ def solve(
     append: str | Path | None = None,
     write_model: str | Path | None = None,
     pool: int = 1,
+    bounds: str = "cheap",
     start: Run | ScheduleFile | str | Path | None = None,
     explain: bool = False,
     sensitivity: bool = False,
@@ -207,6 +208,9 @@ def solve(
         Files for the answer, for the record (JSONL), and for the last model passed to the solver (.mps or .lp).
     pool : int
         Number of best different answers of a formulation, in files with their ranks in the names.
+    bounds : str
+        Bounds of other methods for the answer: ``cheap``, within seconds, ``all`` or ``none``. The record's
+        ``bound_of`` names the method whose bound is the best.
     start : Run, ScheduleFile, str or Path, optional
         Schedule, also as a file, from which a formulation starts; the metric ``start`` says if it fits. Of a method
         with an option of this name, the option.
@@ -241,11 +245,12 @@ def solve(
     seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
     time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
     own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
+    check_name(bounds, BOUND_LEVELS, "--bounds")
     if isinstance(start, Run):
         begin: Start | None = Start(start.problem, start.schedule)
     else:
         begin = None if start is None else start_of(start)
-    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin, bounds)
     kept = None if write_model is None else LastModel(Path(write_model))
     shown = progress or ignore
     solved: list[tuple[Any, MatrixModel]] = []

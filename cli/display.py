@@ -152,6 +152,7 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
         table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None or record.bound is not None:
         heading = "bound (attested)" if record.proof == ATTESTED else "proved bound"
+        heading += f" of {record.bound_of}" if record.bound_of not in (None, record.model) else ""
         table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None:
         gap = record.gap

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, locate_errors
+from ..core.option_names import BOUND_LEVELS
 from . import completion
 from .options import (
     OUTPUT_FILE,
@@ -93,6 +94,13 @@ if TYPE_CHECKING:
     metavar="K",
     help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
 )
+@click.option(
+    "--bounds",
+    type=click.Choice(BOUND_LEVELS),
+    default=BOUND_LEVELS[0],
+    show_default=True,
+    help="Bounds of other methods for the answer: those within seconds, all, or none.",
+)
 @click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
 @click.option("--append", type=OutputFile(appended=True), help="Append the record to this JSONL file.")
 @json_flag("the record as one JSON object on stdout")
@@ -124,6 +132,7 @@ def solve(
     log_file: str | None,
     write_model: Path | None,
     pool: int | None,
+    bounds: str,
     start: Path | None,
     as_json: bool,
     quiet: bool,
@@ -157,7 +166,7 @@ def solve(
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
     own = parse_solver_options(solver_options)
     begin = None if start is None else start_of(start)
-    request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1, begin)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1, begin, bounds)
     with (
         locate_errors(source=instance),
         libraries_on_stderr(),

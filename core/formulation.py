@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, one_of
+from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, one_of, show_value
 from .fabric import Fabric
 from .fields import Strict, run_validation
 from .instance import Instance
 from .network_views import NetworkView, links_of, supported_view, with_refusals
-from .outcome import Alternative, Outcome, Status
+from .outcome import NO_ANSWER, Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ class Formulation:
         start: Callable[[Any, Any, Answer], str] | str | None = None,
     ) -> None:
         self._declaration = {key: value for key, value in locals().items() if key not in ("self", "name", "explains")}
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{show_value(name)} is no name of a formulation; expected one such as 'mine/model'")
         self.name = name
         self.needs = frozenset(needs) | {"linear"}
         if unknown := self.needs - NEEDS.keys():
@@ -232,7 +234,10 @@ class Formulation:
             Known by its name at the top level of a plug-in file, or after :func:`cwb.register`.
         """
         added = (add,) if callable(add) else tuple(add)
-        dropped, replaced = (drop,) if isinstance(drop, str) else tuple(drop), replace or {}
+        dropped, replaced = (drop,) if isinstance(drop, str) else tuple(drop), dict(replace or {})
+        for function in (*added, *replaced.values(), *([objective] if objective is not None else [])):
+            if not callable(function):
+                raise InputError(f"{show_value(function)} is no function of model and index", source=name)
         new = [*(getattr(function, "__name__", "an addition") for function in added), *replaced]
         parts = {"without ": dropped, "with ": new, "with the objective ": [objective.__name__] if objective else ()}
         changes = ", ".join(f"{word}{' and '.join(names)}" for word, names in parts.items() if names)
@@ -441,7 +446,8 @@ class Formulation:
         if status is Status.INFEASIBLE and not proves:
             status, message = Status.LIMIT, "the model has no solution, which proves nothing of the instance"
         if result.has_solution:
-            message = "the model is solved, and its solution is no answer to the instance"
+            optimum = result.termination is Termination.OPTIMAL
+            message = NO_ANSWER if optimum else f"{message}; the model's best solution is no answer to the instance"
         return Outcome(
             status,
             answer,

@@ -45,6 +45,7 @@ FAILURES = ("link", "rank", "switch")  #: Parts of a network that may fail.
 SIMULATION_MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
 
 PLOT_KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")  #: Plots of a schedule.
+BOUND_LEVELS = ("cheap", "all", "none")  #: Bounds of other methods that an answer is compared with.
 RETRIES = ("failed", "limit", "all")  #: Recorded runs that a comparison makes again.
 
 #: Whether errors speak of options of the command line.

@@ -25,6 +25,10 @@ class Status(Enum):
     ERROR = "error"
 
 
+#: Message of a model that is solved, where no answer follows from its solution: the limit was not reached.
+NO_ANSWER = "the model is solved, and its solution is no answer to the instance"
+
+
 @dataclass(frozen=True)
 class Alternative:
     """One of several solutions of a declared model."""

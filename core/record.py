@@ -87,6 +87,7 @@ class RunRecord(DisplayMixin):
     size_bytes: float | None = None
     #: Constraints whose rule was called row by row and not once for all rows, and why.
     row_by_row: Mapping[str, str] = field(default_factory=dict)
+    bound_of: str | None = None  #: Method whose ``bound`` it is; None without one, and in older records.
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

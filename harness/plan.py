@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from math import prod
@@ -82,7 +82,8 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
             for ((solver, own), seed), (collective, size) in product(product(chosen, grid.seeds), asked):
                 for values in product(*grid.options.values()):
                     options = dict(zip(grid.options, values, strict=True))
-                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap, solver_options=own)
+                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap, None, own)
+                    request = replace(request, bounds="cheap")
                     yield Cell(name, request, collective, size, grid.chunks, memory_bytes)
 
 

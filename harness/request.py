@@ -43,6 +43,7 @@ class Request:
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     pool: int = 1  #: Number of different solutions of a declared model, the best first.
     start: Start | None = None  #: Answer from which the search of a declared model starts.
+    bounds: str = "none"  #: Bounds of other methods that an answer is compared with: ``none``, ``cheap`` or ``all``.
 
     @property
     def verifier_limit_s(self) -> float | None:

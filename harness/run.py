@@ -33,6 +33,7 @@ from ..core.solver import relative_gap
 from ..schedules import verdict_of
 from ..schedules.metrics import ATTESTED_TOLERANCE
 from . import registry
+from .bounds import improve_bound
 from .clock import WallClock, time_compiling_apart
 from .environment import cwb_version, environment, peak_rss_bytes, time_stamp
 from .interrupt import RunInterrupted, time_limited
@@ -124,11 +125,14 @@ def run(
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
         outcome, verdict = _verify_outcome(posed, outcome, _limits_after_stop(limits, clock))
+        outcome, verdict, whose = improve_bound(posed, outcome, verdict, request.bounds, limits, clock)
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     outcome = _add_restriction(outcome, method, options)
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
+    if record.bound is not None:
+        record = replace(record, bound_of=whose or method.name)
     if request.pool > 1:
         rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
         record = replace(record, pool=rows)
@@ -148,6 +152,8 @@ def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, 
         every = map(registry.formulation, registry.formulation_names())
         known = ", ".join(each.name for each in every if each.takes_start)
         raise InputError(f"{method.name} takes no start; expected a formulation of {known}", source="--start")
+    if request.start is not None and request.pool > 1:
+        raise InputError("a search for several answers takes no start; expected one of the two", source="--start")
     if request.solver_options and not method.needs_solver:
         raise InputError(f"{method.name} uses no solver; expected no solver options", source="-S")
     solver = RecordingSolver(registry.solver(request.solver), request.solver_options) if method.needs_solver else None

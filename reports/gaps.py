@@ -19,7 +19,7 @@ Problem: TypeAlias = tuple[str, str, float]  #: A problem: name of the instance,
 
 
 class GapCell(NamedTuple):
-    """A run and its relative gap to the best proved bound, if there is one."""
+    """A run and its relative gap in completion time to the best proved bound, if there is one."""
 
     run: LedgerRun
     gap: float | None
@@ -81,7 +81,7 @@ def _problem(run: LedgerRun) -> Problem:
 
 
 def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
-    gap = bounds.gap(run)
+    gap = bounds.time_gap(run)
     return None if gap is None or not isfinite(gap) else gap
 
 

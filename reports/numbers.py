@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
+from ..core.outcome import NO_ANSWER
 from ..core.record import RunRecord
 from ..core.units import UnitKind, show
 
@@ -87,6 +88,7 @@ class Mark:
 MISSING = Mark("--", "no value")
 INVALID = Mark("inv.", "the answer failed verification")
 FAILED = Mark("err.", "the run failed")
+UNANSWERED = Mark("no ans.", "the model was solved, and its solution is no answer")
 
 #: Marks of the statuses that leave no number; an answer's statuses have none.
 MARKS: Mapping[str, Mark | None] = {
@@ -106,4 +108,6 @@ def mark_of(record: RunRecord | None) -> Mark | None:
         return MISSING
     if record.verified is False:
         return INVALID
+    if record.message == NO_ANSWER:
+        return UNANSWERED
     return MARKS.get(record.status, FAILED)

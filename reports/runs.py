@@ -28,8 +28,8 @@ _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 _LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")  #: LIBRA's options all state the problem but these.
 
-#: Phases that are not the method's: those of the verifier, compilation that happens once, and the sum of everything.
-_NOT_OWN = ("verify", "simulate", "write", "total", "compile")
+#: Phases that are not the method's: verification, bounds of others, compilation that happens once, and the total.
+_NOT_OWN = ("verify", "simulate", "bounds", "write", "total", "compile")
 
 _LARGEST = 1e18  #: Bytes and seconds beyond this are no measurement.
 

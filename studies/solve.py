@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.answers import Answer, ChunkOrders, Placement
 from ..core.budget import Progress, Start, ignore
 from ..core.equal_steps import StreamedSteps, TranslatedTrees
-from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported
+from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported, show_value
 from ..core.files import write_whole
 from ..core.record import RunRecord, append_record
 from ..core.schedule import Schedule, StepSchedule
@@ -146,6 +146,8 @@ class Findings:
 def start_of(given: ScheduleFile | str | Path) -> Start:
     """Return the answer of a schedule file as the start of a search."""
     file = read_schedule(Path(given)) if isinstance(given, str | Path) else given
+    if not isinstance(file, ScheduleFile):
+        raise InputError(f"{show_value(file)} is no schedule; expected a run or a schedule file", source="--start")
     return Start(file.instance, file.answer)
 
 

@@ -81,6 +81,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
 
 
+def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] | None:
+    """Return the best bound of blocks of levels and its certificate; None without levels."""
+    return max(_of_blocks(instance), key=itemgetter(0), default=None)
+
+
 def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
     """Yield bounds on the data that must leave, enter or join blocks of levels.
 

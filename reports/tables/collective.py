@@ -106,6 +106,16 @@ GAP = Column(
     "percent",
     note="Gap is of the objective, to the best proved bound of all records of the problem that holds for its question.",
 )
+TIME_GAP = Column(
+    "time_gap",
+    "Time gap",
+    fact("time_gap"),
+    NumberFormat("fixed", 2, 0.01),
+    "percent",
+    "smallest",
+    block=ACROSS,
+    note="Time gap is of the completion time, to one bound for all methods on an instance and size.",
+)
 OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
 RUNS = Column(
     "runs",
@@ -152,6 +162,7 @@ def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> l
 def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:
     """Place one run."""
     known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
+    known["time_gap"] = None if run.completion_s is None else bounds.time_gap(run)
     known |= attestation_fact(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.

@@ -28,6 +28,7 @@ from .collective import (
     SIZE,
     SOLVER,
     TIME,
+    TIME_GAP,
     bound_remarks,
     collective_table,
     entries_of,
@@ -157,7 +158,7 @@ TEXTBOOK = TableSpec(
     entries=_textbook_entries,
     keys=_TEXTBOOK_KEYS,
     groups=tuple(ColumnGroup(name, heading) for name, heading in _TEXTBOOK.items()),
-    columns=(replace(ALGBW, best="largest"), GAP),
+    columns=(replace(ALGBW, best="largest"), replace(TIME_GAP, heading="Gap", best=None)),
     notes=("algbw is the full buffer over the completion time.",),
     remarks=bound_remarks,
 )
@@ -172,7 +173,7 @@ SIZES = TableSpec(
     entries=entries_of((), _SIZES_KEYS),
     keys=_SIZES_KEYS,
     groups=ALONE,
-    columns=(TIME, interval(TIME), ALGBW, BUSBW, OBJECTIVE, GAP),
+    columns=(TIME, interval(TIME), TIME_GAP, ALGBW, BUSBW, OBJECTIVE, GAP),
     notes=(
         "algbw is the full buffer over the time, busbw that times the factor of nccl-tests; "
         "sizes are binary, rates decimal.",

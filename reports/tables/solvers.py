@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...core.record import ATTESTED, RunRecord
-from ..numbers import NumberFormat, number
+from ..numbers import FAILED, INVALID, UNANSWERED, NumberFormat, mark_of, number
 from ..runs import (
     OWN_SECONDS,
     LedgerRun,
@@ -51,7 +51,7 @@ def _solver_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
         longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
         for runs in shared:
-            times = {solver: own_seconds(record) if is_solved(record) else None for solver, record in runs.items()}
+            times = {solver: own_seconds(record) if has_ended(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
     return entries
@@ -82,11 +82,16 @@ def is_solved(record: RunRecord) -> bool:
     return record.status == "optimal" or (record.status == "feasible" and record.kind != "exact")
 
 
-def seconds_or_limit(record: RunRecord, longest: float) -> float:
-    """Return the own time of a solved run, else its limit, or the longest time without one."""
+def has_ended(record: RunRecord) -> bool:
+    """Return whether the solver has solved the model, also where its solution is no answer."""
+    return is_solved(record) or (mark_of(record) is UNANSWERED and own_seconds(record) is not None)
+
+
+def seconds_or_limit(record: RunRecord, longest: float, seconds: float | None = None) -> float:
+    """Return the own time of a run that has ended, or a part of it; else its limit, or the longest."""
     mine, limit = own_seconds(record), number(record.limits.get("time_limit_s"))
-    if mine is not None and is_solved(record):
-        return mine
+    if mine is not None and has_ended(record):
+        return mine if seconds is None else seconds
     return longest if limit is None else limit
 
 
@@ -95,9 +100,12 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
     others = [seconds for other, seconds in times.items() if other != solver and seconds is not None]
     facts: dict[str, float | None] = {
         "time": seconds_or_limit(record, longest),
+        "solve": seconds_or_limit(record, longest, number(record.seconds.get("solve")) or 0.0),
         "tasks": 1.0,
-        "solved": float(mine is not None),
-        "attested": float(mine is not None and record.proof == ATTESTED),
+        "solved": float(is_solved(record)),
+        "unanswered": float(mark_of(record) is UNANSWERED),
+        "failed": float(mark_of(record) in (FAILED, INVALID)),
+        "attested": float(is_solved(record) and record.proof == ATTESTED),
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
     }
     if len(times) > 1:  # otherwise all others reject the model
@@ -110,7 +118,7 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
     return RecordPlace(record, (model, solver), facts=facts)
 
 
-FAILURES = "A task that was not solved counts with its time limit, or without one with the longest time of the model."
+FAILURES = "A task that failed or reached a limit counts with its limit, or without one with the longest time of all."
 
 SECONDS = NumberFormat("fixed", 3)
 COUNT = NumberFormat("fixed", 0)
@@ -125,10 +133,13 @@ SOLVERS = TableSpec(
     columns=(
         Column("tasks", "Tasks", fact("tasks"), COUNT, over=total, every=True),
         Column("solved", "Solved", fact("solved"), COUNT, best="largest", over=total, every=True),
+        Column("unanswered", "No answer", fact("unanswered"), COUNT, over=total, every=True),
+        Column("failed", "Failed", fact("failed"), COUNT, over=total, every=True),
         Column("attested", "Attested", fact("attested"), COUNT, over=total, every=True),
         Column("time_s", "Time (SGM)", fact("time"), SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True),
         Column("time_low_s", "from", fact("time"), SECONDS, "s", over=sgm_low, every=True, optional=True),
         Column("time_high_s", "to", fact("time"), SECONDS, "s", over=sgm_high, every=True, optional=True),
+        Column("solve_s", "Solve (SGM)", fact("solve"), SECONDS, "s", over=shifted_geometric_mean, every=True),
         Column("win", "Win", fact("win"), COUNT, over=total, every=True),
         Column("tie", "Tie", fact("tie"), COUNT, over=total, every=True),
         Column("loss", "Loss", fact("loss"), COUNT, over=total, every=True),
@@ -147,7 +158,8 @@ SOLVERS = TableSpec(
         f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took "
         f"on; {BOOTSTRAP}. {FAILURES}",
         "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the "
-        "solver's word.",
+        "solver's word. No answer: the model was solved, and its solution is no answer. Failed: an error, or an answer "
+        "that is wrong. All other tasks reached a limit. Solve is the time in the solver alone, without building.",
         f"Win, Tie, Loss: own time against the fastest "
         f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),
         OWN_SECONDS,

@@ -138,3 +138,19 @@ def test_a_variant_is_used_like_any_model(tmp_path, monkeypatch, capsys):
     call("table summary made -o made.tex")
     assert "teccl/no-buffers" in Path("made.tex").read_text()
     assert sys.modules.pop("cwb_plugin_teccl_variants")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("mine/a", {"add": "text"}, "no function"),
+        ("mine/a", {"replace": {"capacity": 3}}, "no function"),
+        ("mine/a", {"objective": 3}, "no function"),
+        ("", {}, "no name"),
+        (3, {}, "no name"),
+    ],
+)
+def test_a_derivation_from_no_functions_or_without_a_name_is_told(name, changes, said):
+    """One line says so when the variant is made, before any model is built."""
+    with pytest.raises(InputError, match=said):
+        registry.formulation("teccl/milp").derive(name, **changes)

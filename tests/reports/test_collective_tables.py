@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cwb.core.errors import InputError
+from cwb.core.outcome import NO_ANSWER
 from cwb.core.record import RunRecord
 from cwb.reports.formats import FORMATS
 from cwb.reports.statistics import shifted_geometric_mean
@@ -374,3 +375,21 @@ def test_summary_has_every_run(wide: list[RunRecord]) -> None:
     assert len(table.rows) == len(runs_of(wide))
     marks = {cell(table, row, "objective").text for row in table.rows}
     assert {"t.o.", "n/a", "inf.", "err.", "inv.", "unb."} <= marks
+
+
+def test_what_was_not_solved_is_told_apart(make_run: Make) -> None:
+    """A solution that is no answer is no time-out and has its own time; an error counts with the limit, and is told."""
+    made: dict[str, Any] = {"kind": "exact", "seconds": {"build": 3.0, "solve": 1.0}}
+    records = [make_run("sccl", 1e-5, solver=name, status="optimal", **made) for name in ("gurobi", "highs", "scip")]
+    records += [
+        make_run("sccl", None, solver="gurobi", seed=1, status="limit", message=NO_ANSWER, **made),
+        make_run("sccl", None, solver="highs", seed=1, status="error", **made),
+        make_run("sccl", None, solver="scip", seed=1, status="limit", **made),
+    ]
+    table = build(get("solvers"), records)
+    texts = [[cell(table, row, name).text for name in ("solved", "unanswered", "failed")] for row in table.rows]
+    assert texts == [["1", "1", "0"], ["1", "0", "1"], ["1", "0", "0"]]
+    times, solves = ([cell(table, row, name).value for row in table.rows] for name in ("time_s", "solve_s"))
+    at_limit = [shifted_geometric_mean([own, 60.0]) for own in (4.0, 1.0)]
+    assert times == pytest.approx([4.0, at_limit[0], at_limit[0]])
+    assert solves == pytest.approx([1.0, at_limit[1], at_limit[1]])

@@ -198,3 +198,18 @@ def test_what_is_maximized_has_its_bound_above(make_run: Make) -> None:
 def test_size_text(size: float, text: str) -> None:
     """Sizes are written in the largest unit that divides them, binary before decimal."""
     assert size_text(size) == text
+
+
+def test_the_gaps_of_equal_times_are_equal(make_run: Make) -> None:
+    """Two methods of one time have one time gap, whatever their own objectives and proofs; it ranks by time."""
+    grid = {"clock": "circuit", "certificate": {"certificate": "epoch-cut"}}
+    tacos = make_run("tacos", 2e-5, bound=2e-5, status="optimal", **grid)
+    pccl = make_run("pccl", 2e-5, bound=1.5e-5)
+    flow = make_run("forestcoll", 2.4e-5, clock="flow", bound=1.6e-5)
+    other = make_run("dbt", 4e-5, bytes_=2.0**30, bound=1e-5)
+    runs = {run.record.model: run for run in runs_of([tacos, pccl, flow, other])}
+    bounds = Bounds(list(runs.values()))
+    assert bounds.gap(runs["tacos"]) == 0
+    assert bounds.time_gap(runs["tacos"]) == bounds.time_gap(runs["pccl"]) == pytest.approx(0.2)
+    assert bounds.time_gap(runs["forestcoll"]) == pytest.approx(1 - 1.6 / 3)
+    assert bounds.time_gap(runs["dbt"]) == pytest.approx(0.75)

@@ -88,3 +88,11 @@ def test_a_method_takes_no_start(tmp_path):
     Path(tmp_path / "none.json").write_text("{}")
     with pytest.raises(InputError, match="none"):
         cwb.solve("ring(4)", "teccl/milp", collective="all_gather", start=tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(("more", "said"), [({"start": 3}, "no schedule"), ({"pool": 2}, "takes no start")])
+def test_a_start_that_cannot_be_used_is_told_before_the_search(more, said):
+    """A number is no start, and a search for several answers does not begin with one."""
+    begin = cwb.solve("ring(4)", "pccl", collective="all_gather")
+    with pytest.raises(InputError, match=said):
+        cwb.solve("ring(4)", "teccl/milp", collective="all_gather", **{"start": begin, **more})
