@@ -89,7 +89,8 @@ def export_msccl(
     _write(output, xml_text(found))
     blocks = max(len(gpu.blocks) for gpu in found.gpus)
     size = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
-    return ExportedFile(found, f"{size}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU")
+    told = f"{found.nchannels} channels, at most {blocks} thread blocks of a GPU{flow.left_out}"
+    return ExportedFile(found, f"{size}, {told}")
 
 
 @verb
@@ -132,6 +133,7 @@ def export_mscclpp(
     size = f"{found.collective} of {found.ngpus} GPUs, {found.steps:,} operations"
     kinds = " and ".join(sorted({one.type for gpu in found.gpus for one in gpu.channels})) or "no"
     told = "" if box or flow.boxes else "; names of nodes give no boxes: all GPUs are taken to be in one (see --box)"
+    told += flow.left_out
     return ExportedFile(found, f"{size}, at most {blocks} thread blocks of a GPU, {kinds} channels{told}")
 
 
@@ -155,7 +157,7 @@ def export_goal(
     _write(output, text)
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
     left = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
-    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{left}")
+    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{left}{flow.left_out}")
 
 
 @verb
@@ -294,7 +296,8 @@ def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
 def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> ExportedFile:
     sends, moved = messages_and_bytes(trace)
     rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
-    return ExportedFile(text or trace, f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", rounded)
+    size = f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B"
+    return ExportedFile(text or trace, size + flow.left_out, rounded)
 
 
 def messages_and_bytes(trace: Trace) -> tuple[int, int]:

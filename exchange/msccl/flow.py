@@ -80,7 +80,14 @@ class Flow:
     chunks: tuple[Piece, ...]
     transfers: tuple[Transfer, ...]
     costs: RankCosts | None = None  #: Costs of the ranks of its instance, for formats that have some of them.
+    routing: Routing = Routing.FIXED  #: Routing of its instance, which no format has.
     boxes: tuple[str, ...] | None = None  #: Box of every rank; None if the names of the network's nodes have none.
+
+    @property
+    def left_out(self) -> str:
+        """Return the remark on the routing that a file leaves out; empty if it is that of the schedule."""
+        named = f"routing {self.routing.value}"
+        return "" if self.routing is Routing.FIXED else f"; {named} is left out: the format has no routing"
 
 
 def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:
@@ -108,7 +115,8 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
         one: (tuple(numbers[r] for r in one[0]), tuple(numbers[r] for r in one[1]), one[2]) for one in set(conditions)
     }
     flow = _lay_out_chunks(instance, kind, len(members), [local[one] for one in conditions], units, unit, transfers)
-    return replace(flow, costs=instance.rank_costs, boxes=topology.box_names(members))
+    boxes = topology.box_names(members)
+    return replace(flow, costs=instance.rank_costs, routing=instance.routing, boxes=boxes)
 
 
 def members_ranks(instance: Instance) -> tuple[int, ...]:

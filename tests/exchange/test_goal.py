@@ -144,6 +144,19 @@ def test_exports_have_the_paths_of_the_schedule(tmp_path):
     assert len(texts) == 1
 
 
+@pytest.mark.parametrize("routing", Routing)
+@pytest.mark.parametrize("name", ["msccl", "mscclpp", "goal", "htsim", "chakra", "astra"])
+def test_exports_say_that_they_have_no_routing(name, routing, tmp_path):
+    """Every format leaves the routing of an instance out and says so, unless it is that of the schedule."""
+    asked, answer, _ = flow_for("direct", "torus(3,3)", "all_to_all")
+    here = asked.with_changes(routing=routing)
+    write_schedule(tmp_path / "s.json", here, replace(answer, instance_sha256=here.sha256))
+    about = getattr(cwb, f"export_{name}")(tmp_path / "s.json", output=tmp_path / "made").about
+    told = f"; routing {routing.value} is left out: the format has no routing"
+    assert about.endswith(told) == (routing is not Routing.FIXED)
+    assert about.count("left out") == (routing is not Routing.FIXED)
+
+
 def test_the_text_grows_with_the_schedule():
     """Sums of many parts that go to many ranks are joined once, not for every send."""
     _, _, flow = flow_for("direct", "star(12)", "all_reduce")
