@@ -114,11 +114,11 @@ def experts_line(experts: Experts) -> str:
 
 def transformer_line(transformer: Transformer) -> str:
     """Describe the parameters of a transformer in one line."""
-    t = transformer
+    t, m = transformer, transformer.model
     return (
-        f"{t.name}: transformer of {t.layers:,} layers, hidden size {t.hidden:,}, sequences of {t.sequence:,}, "
-        f"batch {t.batch:,}, HP-({t.tensor_parallel:,}, {t.data_parallel:,}), ZeRO stage {t.zero_stage}, "
-        f"{t.precision_bytes} bytes per value, {show(t.speed_flops, 'TFLOPS')}"
+        f"{t.name}: transformer of {m.layers:,} layers, hidden size {m.hidden:,}, sequences of {m.sequence:,}, "
+        f"batch {m.batch:,}, HP-({t.tensor_parallel:,}, {t.data_parallel:,}), ZeRO stage {m.zero_stage}, "
+        f"values in {m.precision}, {show(m.speed, 'TFLOPS')}"
     )
 
 

@@ -49,7 +49,7 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
     "-m",
     multiple=True,
     metavar="[KEY=]METHOD",
-    help="Source of collectives' times: a method, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a "
+    help="Source of collectives' times: a method, auto, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a "
     "group, or GROUP/COLLECTIVE.  [default: analytical on dimensions]",
 )
 @click.option(

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import groupby, islice
 from typing import Any
 
+from pydantic import BaseModel
+
 from .budget import ITEMS_PER_CHECK, iterate_in_time
 from .collective import Collective, Demand
 from .design import Design
@@ -215,6 +217,8 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+    if isinstance(value, BaseModel):
+        return plain(dict(value))
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):

@@ -1,41 +1,95 @@
 """Transformers described by a few numbers, and the training workloads derived from them.
 
-Derivation, for a layer of hidden size h, sequence length s, b sequences per data-parallel replica (global batch
-over DP degree), TP degree t, p bytes per value (Megatron-LM's layer, two blocks with one weight-gradient collective
-each):
-
-=================  ==========  ============================  =======================
-block              parameters  forward operations            TP all-reduce, forward
-=================  ==========  ============================  =======================
-attention          4 h^2 / t   (8 b s h^2 + 4 b s^2 h) / t   b s h p
-MLP (ratio 4)      8 h^2 / t   16 b s h^2 / t                b s h p
-=================  ==========  ============================  =======================
-
-The input gradient repeats the forward operations of the weights and twice those of the attention scores (both
-factors of ``Q K^T`` and of its product with V are activations), and the forward TP all-reduce. The weight gradient
-repeats the operations of the weights. A vocabulary of V adds an output layer of ``V h / t`` parameters,
-``2 b s h V / t`` operations and one TP all-reduce in the forward pass (of the embedding) and one in the backward
-pass (of the logits' input).
-
-Data parallelism moves the G bytes of a block's parameters (or gradients) once per collective. ZeRO stage 0
-all-reduces the gradient; stages 1 and 2 reduce-scatter it and all-gather the updated parameters, both in the
-weight-gradient phase; stage 3 all-gathers the parameters in the forward pass and again for the input gradient, and
-reduce-scatters the gradient.
+Docs/instances/workloads.md has the formulas. A layer is attention and an MLP, as in Megatron-LM, or attention, a router
+with what all tokens use, and experts. Every block has one collective of gradients; a vocabulary adds an output layer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool
 
 from .collective import Collective
 from .errors import InputError
 from .fabric import Fabric
+from .fields import Speed, Strict
+from .units import show
 from .workload import Communication, Layer, Phase, TrainingLoop, Workload, map_groups
 
+MAX_LAYERS = 100_000
 DEFAULT_SPEED_FLOPS = Fraction(234 * 10**12)  #: 75 % of an A100, as measured for the dissertation (section 4.5.2).
 
-TP, DP = "tp", "dp"
+TP, DP, EP, EDP, PP = "tp", "dp", "ep", "edp", "pp"
+
+PositiveInt = Annotated[int, Field(ge=1, le=10**12, strict=True)]
+Count = Annotated[int, Field(ge=0, le=10**12, strict=True)]
+
+_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+
+
+class Model(Strict):
+    """A transformer from which computation and communication follow (see the page on workloads)."""
+
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS, strict=True)]
+    hidden: PositiveInt
+    sequence: PositiveInt
+    batch: PositiveInt = Field(description="Sequences per iteration over all replicas.")
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "int8"] = "fp16"
+    zero_stage: Annotated[int, Field(ge=0, le=3, strict=True)] = 2
+    vocabulary: Count = Field(0, description="0 leaves embedding and output layer out.")
+    heads: PositiveInt = Field(1, description="Heads of attention.")
+    kv_heads: Count = Field(0, description="Those of keys and values (grouped-query attention); 0 is as many.")
+    head_size: Count = Field(0, description="Mean size of a head's key and value; 0 is hidden / heads.")
+    attention_parameters: Count = Field(0, description="Weights of attention; 0 is those of its four matrices.")
+    mlp_hidden: Count = Field(0, description="Inner size of an MLP; 0 is 4 hidden.")
+    gated: StrictBool = Field(False, description="Three matrices in an MLP (SwiGLU), not two.")
+    experts: Count = Field(0, description="Experts of a layer; 0 is a dense model.")
+    expert_hidden: Count = Field(0, description="Inner size of an expert; 0 is 4 hidden.")
+    active_experts: PositiveInt = Field(1, description="Experts that a token is sent to.")
+    shared_experts: Count = Field(0, description="Further experts, which all tokens use.")
+    dense_layers: Count = Field(0, description="First layers, without experts.")
+    speed: Speed = Field(
+        DEFAULT_SPEED_FLOPS,
+        description="Operations per second that an NPU attains.",
+        json_schema_extra={"default": show(DEFAULT_SPEED_FLOPS, "TFLOPS")},
+    )
+
+    def derive_layers(self, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+        """Derive the layers for groups of these sizes; one that is missing has a single NPU."""
+        if self.batch % (replicas := sizes.get(DP, 1)):
+            raise InputError(f"a batch of {self.batch} does not split over {replicas} replicas", place="batch")
+        if self.experts % (split := sizes.get(EP, 1)):
+            raise InputError(f"{self.experts} experts do not split over {split} NPUs", place="experts")
+        tokens, h = Fraction(self.batch, replicas) * self.sequence, self.hidden
+        block = _Blocks(self, sizes, tokens)
+        width = self.heads * (self.head_size or h // self.heads)
+        attention = (
+            self.attention_parameters or 2 * h * width * (self.heads + (self.kv_heads or self.heads)) // self.heads
+        )
+        scores = 4 * tokens * self.sequence * width
+        matrices = (3 if self.gated else 2) * h
+        dense = min(self.dense_layers, self.layers) if self.experts else self.layers
+        layers = [
+            block.make("attention", attention, dense, scores=scores),
+            block.make("mlp", matrices * (self.mlp_hidden or 4 * h), dense),
+        ]
+        if sparse := self.layers - dense:
+            used, routed = self.active_experts, block.talk(Collective.ALL_TO_ALL, tokens * self.active_experts * h, EP)
+            expert = matrices * (self.expert_hidden or 4 * h)
+            always = h * self.experts + self.shared_experts * expert
+            layers += [
+                block.make("attention of experts", attention, sparse, scores=scores),
+                block.make("router", always, sparse, forward=routed),
+                block.make("experts", expert * self.experts, sparse, used=expert * used, forward=routed, back=routed),
+                Layer("combined", input_gradient=Phase(communication=routed), repeat=sparse),
+            ]
+        if self.vocabulary:
+            layers.append(block.make("output", self.vocabulary * h, 1))
+        return tuple(layer for layer in layers if layer.repeat)
 
 
 @dataclass(frozen=True)
@@ -43,18 +97,10 @@ class Transformer:
     """Transformer with its training setup."""
 
     name: str
-    #: ``layers``, ``hidden`` and ``sequence``: number of layers, hidden size, sequence length in tokens.
-    layers: int
-    hidden: int
-    sequence: int
-    batch: int  #: Sequences per iteration over all replicas.
-    precision_bytes: int = 2
+    model: Model
     #: ``tensor_parallel`` and ``data_parallel``: degrees of TP and DP; their product is the number of NPUs.
     tensor_parallel: int = 1
     data_parallel: int = 1
-    zero_stage: int = 2  #: Stage of ZeRO, from 0 (plain data parallelism) to 3.
-    vocabulary: int = 0  #: Size of the vocabulary; 0 leaves embedding and output layer out.
-    speed_flops: Fraction = DEFAULT_SPEED_FLOPS  #: Operations per second that an NPU attains.
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
     weight: Fraction = Fraction(1)  #: Importance in a group of workloads.
 
@@ -63,66 +109,59 @@ class Transformer:
         return replace(self, tensor_parallel=tensor_parallel, data_parallel=data_parallel)
 
     def workload(self, fabric: Fabric) -> Workload:
-        """Derive the workload on a fabric, by the formulas of the module's docstring."""
-        spans = map_groups(fabric, {TP: self.tensor_parallel, DP: self.data_parallel})
-        if self.batch % self.data_parallel:
-            raise InputError(
-                f"a batch of {self.batch} does not split over {self.data_parallel} replicas", place="batch"
-            )
-        tokens = Fraction(self.batch, self.data_parallel) * self.sequence
-        h, s = self.hidden, self.sequence
-        attention = self._layer(
-            "attention",
-            4 * h * h,
-            weight_ops=8 * tokens * h * h,
-            score_ops=4 * tokens * s * h,
-            tokens=tokens,
-            repeat=self.layers,
-        )
-        mlp = self._layer(
-            "mlp", 8 * h * h, weight_ops=16 * tokens * h * h, score_ops=Fraction(0), tokens=tokens, repeat=self.layers
-        )
-        layers = [attention, mlp]
-        if self.vocabulary:
-            ops = 2 * tokens * h * self.vocabulary
-            layers.append(
-                self._layer(
-                    "output", self.vocabulary * h, weight_ops=ops, score_ops=Fraction(0), tokens=tokens, repeat=1
-                )
-            )
-        return Workload(self.name, tuple(layers), spans, self.loop, self.weight)
+        """Derive the workload on a fabric."""
+        degrees = {TP: self.tensor_parallel, DP: self.data_parallel}
+        spans = map_groups(fabric, degrees)
+        return Workload(self.name, self.model.derive_layers(degrees), spans, self.loop, self.weight)
 
-    def _layer(
-        self, name: str, parameters: int, *, weight_ops: Fraction, score_ops: Fraction, tokens: Fraction, repeat: int
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks of a transformer in groups of some sizes, for the tokens of a replica."""
+
+    model: Model
+    sizes: Mapping[str, int]
+    tokens: Fraction
+
+    def talk(self, kind: Collective, values: Fraction, group: str) -> tuple[Communication, ...]:
+        """Return the collective, or nothing in a group of one."""
+        size = Fraction(values) * _BYTES[self.model.precision]
+        return (Communication(kind, size, group),) if self.sizes.get(group, 1) > 1 else ()
+
+    def make(
+        self,
+        name: str,
+        parameters: int,
+        repeat: int,
+        *,
+        used: int | None = None,
+        scores: Fraction = Fraction(0),
+        forward: tuple[Communication, ...] = (),
+        back: tuple[Communication, ...] = (),
     ) -> Layer:
         """Derive one block.
 
-        Numbers are of all TP ranks together. ``score_ops``: forward operations whose factors are both activations.
+        Numbers are of all TP ranks together. ``used``: of experts, the parameters that a token uses; ``scores``:
+        forward operations whose factors are both activations.
         """
-
-        def seconds(operations: Fraction) -> Fraction:
-            return operations / (self.tensor_parallel * self.speed_flops)
-
-        activations = self._collective(Collective.ALL_REDUCE, tokens * self.hidden * self.precision_bytes, TP)
-        held = Fraction(parameters * self.precision_bytes, self.tensor_parallel)
-        reduce_scatter = self._collective(Collective.REDUCE_SCATTER, held, DP)
-        all_gather = self._collective(Collective.ALL_GATHER, held, DP)
-        if self.zero_stage == 0:
-            synchronize = self._collective(Collective.ALL_REDUCE, held, DP)
-        elif self.zero_stage < 3:
-            synchronize = reduce_scatter + all_gather
+        shared, kind, zero = self.sizes.get(TP, 1), Collective, self.model.zero_stage
+        operations = 2 * self.tokens * (parameters if used is None else used)
+        split, group = (1, DP) if used is None or self.sizes.get(EP, 1) == 1 else (self.sizes[EP], EDP)
+        outputs = self.tokens * self.model.hidden * (1 if used is None else self.model.active_experts)
+        activations = self.talk(kind.ALL_REDUCE, outputs, TP)
+        message = self.talk(kind.POINT_TO_POINT, self.tokens * self.model.hidden, PP)
+        held = Fraction(parameters, shared * split)
+        reduce_scatter, all_gather = (self.talk(one, held, group) for one in (kind.REDUCE_SCATTER, kind.ALL_GATHER))
+        if zero == 0:
+            synchronize = self.talk(kind.ALL_REDUCE, held, group)
         else:
-            synchronize = reduce_scatter
-        fetch = all_gather if self.zero_stage == 3 else ()
+            synchronize = reduce_scatter + (all_gather if zero < 3 else ())
+        fetch = all_gather if zero == 3 else ()
+        speed = shared * self.model.speed
         return Layer(
             name,
-            forward=Phase(seconds(weight_ops + score_ops), fetch + activations),
-            input_gradient=Phase(seconds(weight_ops + 2 * score_ops), fetch + activations),
-            weight_gradient=Phase(seconds(weight_ops), synchronize),
+            forward=Phase((operations + scores) / speed, fetch + activations + forward + message),
+            input_gradient=Phase((operations + 2 * scores) / speed, fetch + activations + back + message),
+            weight_gradient=Phase(operations / speed, synchronize),
             repeat=repeat,
         )
-
-    def _collective(self, kind: Collective, size_bytes: Fraction, group: str) -> tuple[Communication, ...]:
-        """Return the collective, or nothing in a group of one."""
-        degree = self.tensor_parallel if group == TP else self.data_parallel
-        return (Communication(kind, Fraction(size_bytes), group),) if degree > 1 else ()

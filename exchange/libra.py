@@ -21,10 +21,10 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fabric import CostModel, Fabric, parse_fabric
 from ..core.files import read_text
+from ..core.transformer import MAX_LAYERS
 from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span
 from ..instances.loader import from_data
-from ..instances.schema import MAX_LAYERS
 from .plain_data import read_yaml
 
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
+from glob import escape, glob
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, SolverUnavailable, locate_errors, one_of
@@ -155,14 +157,18 @@ def _needs_solver(model: str) -> bool:
 
 
 def _instances(suite: Suite, grid: GridFile) -> list[str]:
-    """List instances: names, files and expressions as given, shipped matches of patterns, expanded ranges."""
+    """List instances: names, files and expressions as given, matches of patterns, expanded ranges."""
     found: dict[str, None] = {}
-    unused = set(grid.over)
+    unused, folder = set(grid.over), suite.folder or Path()
     for index, name in enumerate(grid.instances):
         if "(" not in name and ("*" in name or "?" in name):
             matching = [candidate for candidate in shipped_instances() if fnmatchcase(candidate, name)]
+            # Path.glob takes no absolute pattern.
+            files = [] if matching else glob(str(Path(escape(str(folder)), name)), recursive=True)  # noqa: PTH207
+            matching += sorted(file for file in files if is_file(Path(file)))
             if not matching:
-                text = f"{name!r} matches no shipped instance; expected one of {', '.join(shipped_instances())}"
+                known = ", ".join(shipped_instances())
+                text = f"{name!r} matches no file and no shipped instance; expected one of {known}"
                 raise InputError(text, place=f"instances[{index}]")
             found |= dict.fromkeys(matching)
             continue

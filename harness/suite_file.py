@@ -133,7 +133,7 @@ class GridFile(Strict):
 
     instances: list[_Name] = Field(
         min_length=1,
-        description="Shipped names, files and expressions, as in 'cwb solve'; or patterns of shipped names (gpt-3-*).",
+        description="Shipped names, files and expressions, as in 'cwb solve'; or patterns (gpt-3-*, nets/*.json).",
     )
     over: dict[_Name, _Values] = Field(
         {}, description="Values of {name} in instances: numbers, { from, to, step } or { from, to, factor }."

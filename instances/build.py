@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -55,8 +55,6 @@ COST_MODELS = {
         "inter-pod": {"link": "7.8 USD/(GiB/s)", "switch": "18 USD/(GiB/s)", "nic": "31.6 USD/(GiB/s)"},
     }
 }
-
-_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 
 
 def build_instance(
@@ -200,12 +198,10 @@ def _build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCos
 
 
 def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
+    used = None
     if file.use is not None:
         with locate_errors("use"):
             used = find(file.use)
-        name, layer_files = used.name, used.layers
-    else:
-        used, name, layer_files = None, "workload", file.layers or []
     if file.groups is not None:
         with locate_errors("groups"):
             groups = _build_groups(file.groups, fabric)
@@ -214,7 +210,10 @@ def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> W
             groups = _default_groups(used, fabric)
     else:
         raise InputError("missing, but the layers name groups", place="groups")
-    layers = tuple(build_layer(layer) for layer in layer_files)
+    if used is not None:
+        layers = layers_of(used, {each: prod(span) for each, span in groups.items()})
+    else:
+        layers = tuple(map(_build_layer, file.layers or ()))
     for index, layer in enumerate(layers):
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
             for communication in phase.communication:
@@ -223,7 +222,7 @@ def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> W
                         f"layer {layer.name!r} names group {communication.group!r}; the groups are {', '.join(groups)}",
                         place=f"layers[{index}]",
                     )
-    return Workload(file.name or name, layers, groups, file.loop, Fraction(file.weight))
+    return Workload(file.name or (used.name if used else "workload"), layers, groups, file.loop, Fraction(file.weight))
 
 
 def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:
@@ -272,8 +271,15 @@ def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict
     return {"tp": tp, "ep": ep, "edp": dp // ep, **outer}, {"dp": ("ep", "edp")}
 
 
-def build_layer(file: LayerFile) -> Layer:
-    """Make a layer."""
+def layers_of(file: WorkloadFile, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
+    """Make the layers of a workload, those of a transformer for groups of some sizes."""
+    if file.transformer is None:
+        return tuple(map(_build_layer, file.layers))
+    with locate_errors("transformer"):
+        return file.transformer.derive_layers(sizes)
+
+
+def _build_layer(file: LayerFile) -> Layer:
     return Layer(
         file.name,
         _build_phase(file.forward),
@@ -300,21 +306,8 @@ def _build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fa
                     f"TP-{file.tensor_parallel} does not divide the {fabric.npus:,} NPUs", place="tensor_parallel"
                 )
             data_parallel = fabric.npus // file.tensor_parallel
-        transformer = Transformer(
-            name=training.name or "transformer",
-            layers=file.layers,
-            hidden=file.hidden,
-            sequence=file.sequence,
-            batch=file.batch,
-            precision_bytes=_BYTES[file.precision],
-            tensor_parallel=file.tensor_parallel,
-            data_parallel=data_parallel,
-            zero_stage=file.zero_stage,
-            vocabulary=file.vocabulary,
-            speed_flops=file.speed,
-            loop=training.loop,
-            weight=Fraction(training.weight),
-        )
+        name, weight = training.name or "transformer", Fraction(training.weight)
+        transformer = Transformer(name, file, file.tensor_parallel, data_parallel, training.loop, weight)
         transformer.workload(fabric)  # rejects degrees that do not fit
     return transformer
 

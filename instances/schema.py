@@ -31,19 +31,15 @@ from ..core.design import Objective, PartialUse
 from ..core.errors import InputError, show_value
 from ..core.experts import MAX_SLOTS
 from ..core.fabric import MAX_DIMENSIONS
-from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
+from ..core.fields import Duration, Money, Price, Rate, Size, Strict
 from ..core.topology import NodeKind
 from ..core.trace import Routing
-from ..core.transformer import DEFAULT_SPEED_FLOPS
-from ..core.units import show
+from ..core.transformer import MAX_LAYERS, Count, Model, PositiveInt
 from ..core.workload import TrainingLoop
 
 MAX_NODES = 1_000_000
 MAX_LINKS = 20_000_000
-MAX_LAYERS = 100_000
 
-PositiveInt = Annotated[int, Field(ge=1, le=10**12, strict=True)]
-Count = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 Weight = Annotated[float, Field(ge=1e-12, le=1e12, strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -200,27 +196,15 @@ class LayerFile(Strict):
     repeat: PositiveInt = Field(1, description="Number of such layers.")
 
 
-class TransformerFile(Strict):
-    """A transformer from which computation and communication follow (see the page on workloads)."""
+class TransformerFile(Model):
+    """A transformer with its degrees."""
 
-    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS, strict=True)]
-    hidden: PositiveInt
-    sequence: PositiveInt
-    batch: PositiveInt = Field(description="Sequences per iteration over all replicas.")
-    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "int8"] = "fp16"
     tensor_parallel: PositiveInt = 1
     data_parallel: PositiveInt | None = Field(None, description="By default the NPUs over the TP degree.")
-    zero_stage: Annotated[int, Field(ge=0, le=3, strict=True)] = 2
-    vocabulary: Count = Field(0, description="0 leaves embedding and output layer out.")
-    speed: Speed = Field(
-        DEFAULT_SPEED_FLOPS,
-        description="Operations per second that an NPU attains.",
-        json_schema_extra={"default": show(DEFAULT_SPEED_FLOPS, "TFLOPS")},
-    )
 
 
 class WorkloadFile(Strict):
-    """A workload that instances can use by name: layers, and the TP degree that it is trained with."""
+    """A workload that instances can use by name: layers or a transformer, and the degrees that it is trained with."""
 
     editor_schema: str | None = Field(None, alias="$schema", description="For editors; not read.")
     format: Literal["cwb-workload/1"] = Field("cwb-workload/1", alias="schema")
@@ -236,7 +220,14 @@ class WorkloadFile(Strict):
         Discriminator(_word_or_number),
     ] = Field(1, description="EP degree within DP: the group ep; edp takes the rest of dp. 'all': ep is dp.")
     pipeline_parallel: PositiveInt = Field(1, description="Stages of a pipeline: the group pp, outermost.")
-    layers: list[LayerFile] = Field(fail_fast=True, min_length=1, max_length=MAX_LAYERS)
+    layers: list[LayerFile] = Field([], fail_fast=True, max_length=MAX_LAYERS)
+    transformer: Model | None = Field(None, description="Instead of layers.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if bool(self.layers) == bool(self.transformer):
+            raise ValueError("expected either layers or a transformer")
+        return self
 
 
 #: The degree of a group, or the NPUs that it spans in each dimension.

@@ -39,6 +39,7 @@ class Task:
     stream: str | None
     seconds: Fraction
     after: tuple[int, ...] = ()  #: Positions of its predecessors, all earlier in the list.
+    collective: Communication | None = None  #: What it communicates.
 
     @property
     def line(self) -> Stream | None:
@@ -66,24 +67,29 @@ class _Line:
         return heapq.heappop(self.waiting)[1]
 
 
-def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
-    """Return the start of every task in seconds: when its predecessors have ended and its stream is free.
+#: Factors by which the times of collectives grow that run at once.
+Slowdowns = Callable[[Sequence[Communication]], Sequence[Fraction]]
+
+
+def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[tuple[Fraction, Fraction]]:
+    """Return start and end of every task in seconds: it starts when its predecessors have ended and its stream is free.
 
     The computations of a stream are in program order. Of tasks that become ready for a communication stream
-    simultaneously, the first in the list starts first.
+    simultaneously, the first in the list starts first. ``slowdowns`` are those of a stage's collectives.
     """
     followers, missing = _followers(tasks), [len(task.after) for task in tasks]
     lines: dict[Stream, _Line] = defaultdict(_Line)
     for index, task in enumerate(tasks):
         if task.line is not None:
             lines[task.line].program.append(index)
-    starts: list[Fraction] = [Fraction(0)] * len(tasks)
+    spans = [(Fraction(0), Fraction(0))] * len(tasks)
     running: list[tuple[Fraction, int]] = []
+    factors: dict[int, Fraction] = {}
     now, arrivals = Fraction(0), 0
     arrived, freed = [index for index, count in enumerate(missing) if not count], set[Stream]()
 
     def begin(index: int) -> None:
-        starts[index] = now
+        spans[index] = now, now
         heapq.heappush(running, (now + tasks[index].seconds, index))
 
     while True:
@@ -99,10 +105,12 @@ def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
             if (chosen := lines[line].next(in_order=line[1] == COMPUTE)) is not None:
                 begin(chosen)
         if not running:
-            return tuple(starts)
+            return spans
+        _stretch(tasks, running, factors, slowdowns, now)
         now, arrived, freed = running[0][0], [], set()
         while running and running[0][0] == now:
             _, index = heapq.heappop(running)
+            spans[index] = spans[index][0], now
             if (line := tasks[index].line) is not None:
                 lines[line].idle = True
                 freed.add(line)
@@ -111,6 +119,28 @@ def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
                 if not missing[follower]:
                     arrived.append(follower)
         arrived.sort()
+
+
+def _stretch(
+    tasks: Sequence[Task],
+    running: list[tuple[Fraction, int]],
+    factors: dict[int, Fraction],
+    slowdowns: Slowdowns | None,
+    now: Fraction,
+) -> None:
+    """Change the ends of collectives when others begin or end, and keep the factors by which they are slowed down."""
+    if slowdowns is None:
+        return
+    before = dict(factors)
+    factors.clear()
+    for stage in {tasks[index].stage for _, index in running}:
+        here = {i: c for _, i in running if tasks[i].stage == stage and (c := tasks[i].collective) is not None}
+        factors |= zip(here, slowdowns(list(here.values())), strict=True)
+    for place, (end, index) in enumerate(running):
+        ratio = factors.get(index, Fraction(1)) / before.get(index, Fraction(1))
+        if ratio != 1:  # rounded, since fractions of fractions grow
+            running[place] = now + Fraction(float((end - now) * ratio)), index
+    heapq.heapify(running)
 
 
 def _followers(tasks: Sequence[Task]) -> list[list[int]]:
@@ -386,7 +416,7 @@ class _Builder:
             if seconds := self._cost(c):
                 names = {Streams.ONE: "communication", Streams.GROUP: c.group, Streams.UNLIMITED: None}
                 what, stream = f"{c.group} {c.collective.name}", names[self._plan.streams]
-                after = self._add(Task(layer.name, what, stage, stream, seconds, after))
+                after = self._add(Task(layer.name, what, stage, stream, seconds, after, c))
         return after
 
     def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
@@ -413,17 +443,14 @@ class Iteration:
     plan: Plan
     tasks: tuple[Task, ...]
     starts_s: tuple[Fraction, ...]
+    #: Critical path and busiest stream of the tasks as if each ran alone: lower bounds for any order.
+    bounds_s: tuple[Fraction, Fraction]
 
     @cached_property
     def seconds(self) -> Fraction:
         """End of the last task in seconds."""
         ends = (start + task.seconds for task, start in zip(self.tasks, self.starts_s, strict=True))
         return max(ends, default=Fraction(0))
-
-    @cached_property
-    def bounds_s(self) -> tuple[Fraction, Fraction]:
-        """Critical path and busiest stream, both lower bounds for any order of these tasks."""
-        return lower_bound(self.tasks)
 
     @cached_property
     def stages(self) -> int:
@@ -460,7 +487,9 @@ class Iteration:
         return dict(found)
 
 
-def simulate_iteration(workload: Workload, plan: Plan, cost: Cost) -> Iteration:
-    """Simulate an iteration."""
-    tasks = tuple(tasks_of(workload, plan, cost))
-    return Iteration(plan, tasks, simulate(tasks))
+def simulate_iteration(workload: Workload, plan: Plan, cost: Cost, slowdowns: Slowdowns | None = None) -> Iteration:
+    """Simulate an iteration; its tasks take the time that they took."""
+    tasks = tasks_of(workload, plan, cost)
+    spans = simulate(tasks, slowdowns)
+    took = tuple(replace(task, seconds=end - start) for task, (start, end) in zip(tasks, spans, strict=True))
+    return Iteration(plan, took, tuple(start for start, _ in spans), lower_bound(tasks))

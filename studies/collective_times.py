@@ -10,6 +10,8 @@ from itertools import product
 from math import inf, prod
 from typing import Any
 
+import numpy as np
+
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, ignore
 from ..core.collective import Collective, Demand, collective_names
@@ -17,18 +19,24 @@ from ..core.design import PartialUse
 from ..core.errors import InputError, Unsupported, did_you_mean, locate_errors
 from ..core.fabric import Block, Fabric, WiredFabric, coordinates
 from ..core.instance import Instance
-from ..core.network_views import links_of
+from ..core.network_views import links_of, supported_view
+from ..core.record import RunRecord
+from ..core.schedule import Floats
+from ..core.topology import Topology
 from ..core.units import SIZES, UnitKind, amount, parse
 from ..core.workload import Communication, Span
 from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
+from ..schedules.completion import completion_of
 from ..schedules.training import communication_time
 
 ANALYTICAL = "analytical"  #: The closed form of multi-rail collectives (:mod:`cwb.schedules.training`).
 IDEAL = "ideal"  #: The largest lower bound that needs no search.
+AUTO = "auto"  #: The fastest of :data:`TRIED` for each collective.
+TRIED = ("ring", "direct", "rhd", "dbt", "nccl", "forestcoll", "hierarchical", "pccl")
 EVERYTHING = "all"  #: The key of what is said of all collectives.
-WORDS = (ANALYTICAL, IDEAL)  #: Words that are no names of methods.
+WORDS = (ANALYTICAL, IDEAL, AUTO)  #: Words that are no names of methods.
 MAX_GROUPS = 4_096  #: Groups of one name that are scheduled together.
 
 
@@ -42,6 +50,8 @@ class TimedCollective:
     seconds: Fraction
     verified: bool | None = None  #: True if a schedule was verified and simulated; None without a schedule.
     bound_s: float | None = None  #: Lower bound on the time; None if the method has none.
+    #: Seconds for which all groups use every link; None without a schedule.
+    busy_s: Floats | None = field(default=None, compare=False)
 
 
 @dataclass
@@ -83,7 +93,29 @@ class CollectiveTimes:
             network = posed.network
             posed = posed.with_changes(network=links_of(network)) if isinstance(network, Fabric) else posed
             return TimedCollective(communication, ranks, spec, best_bound(posed)[0])
-        return self._schedule_collective(communication, ranks, spec, posed)
+        if spec != AUTO:
+            return self._schedule_collective(communication, ranks, spec, posed)
+        made: list[TimedCollective] = []
+        for name in TRIED:
+            try:
+                made.append(self._schedule_collective(communication, ranks, name, posed))
+            except Unsupported as error:
+                self.progress(str(error))
+        if not made:
+            raise Unsupported(f"none of {', '.join(TRIED)} schedules {communication.collective.name} of {ranks} ranks")
+        return min(made, key=lambda each: each.seconds)
+
+    def slowdowns(self, together: Sequence[Communication]) -> list[Fraction]:
+        """Return for every collective the largest load of a link that it uses, at least 1, if all run at once.
+
+        A collective's load of a link is the part of its time for which it transmits there. If all take their time
+        times this, no link has more than it can carry.
+        """
+        timed = [self.made[each] for each in together]
+        loads = [0 if each.busy_s is None else each.busy_s / float(each.seconds) for each in timed]
+        total: Any = sum(loads)
+        most = [1.0 if each.busy_s is None else float(max(1, *total[each.busy_s > 0])) for each in timed]
+        return [Fraction(factor).limit_denominator(1000) for factor in most]
 
     def _method(self, communication: Communication) -> str:
         """Return the method of a collective, from its most specific key."""
@@ -144,18 +176,35 @@ class CollectiveTimes:
     def _schedule_collective(
         self, communication: Communication, ranks: int, name: str, posed: Instance
     ) -> TimedCollective:
+        """Schedule all groups together, or each alone if the method has one collective: then links add their times."""
+        apart = bool(posed.also) and supported_view(registry.get(name), posed)[1] is not None
+        problems = [posed.with_changes(demand=each, also=()) for each in posed.demands] if apart else [posed]
+        what = f"{name}: {communication.collective.name} of {amount(communication.size_bytes, SIZES)}, {ranks} ranks"
+        done = [self._verified_run(each, name, what) for each in problems]
+        seconds = max(Fraction(record.objective or 0) for record, _ in done)
+        busy: Floats | None = None
+        if isinstance(posed.network, Topology) and all(len(each) == len(posed.network.links) for _, each in done):
+            busy = np.sum([each for _, each in done], axis=0)
+            seconds = max(seconds, Fraction(float(busy.max())))
+        self.progress(f"{what}: {float(seconds) * 1e6:,.6g} us")
+        return TimedCollective(
+            communication, ranks, name, seconds, True, max((r.bound for r, _ in done if r.bound), default=None), busy
+        )
+
+    def _verified_run(self, posed: Instance, name: str, what: str) -> tuple[RunRecord, Floats]:
+        """Run a method, and return its record and the seconds of every link."""
         request = Request(name, options=self.options.get(name, {}), seed=self.seed, time_limit_s=self.time_limit_s)
         stop = threading.Event()
-        record = run(posed, request, stop=stop).record
+        done = run(posed, request, stop=stop)
+        record = done.record
         if stop.is_set():  # Ctrl-C ends the whole training, not one of its runs
             raise KeyboardInterrupt
-        what = f"{name}: {communication.collective.name} of {amount(communication.size_bytes, SIZES)}, {ranks} ranks"
         if record.verified is not True or record.objective is None or record.objective_unit != "s":
             reason = record.message or "; ".join(record.violations) or f"its objective is no time but {record.status}"
             raise Unsupported(f"{what}: {reason}")
-        self.progress(f"{what}: {record.objective * 1e6:,.6g} us in {record.seconds.get('total', 0.0):.2f} s")
-        seconds = Fraction(record.objective)
-        return TimedCollective(communication, ranks, name, seconds, True, record.bound)
+        if not isinstance(posed.network, Topology) or done.instance is None or done.answer is None:
+            return record, np.zeros(0)
+        return record, completion_of(done.instance, done.answer).busy_s
 
 
 def line_of(spec: str) -> tuple[Fraction, Fraction] | None:

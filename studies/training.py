@@ -25,7 +25,7 @@ from ..harness.clock import WallClock
 from ..harness.environment import cwb_version, time_stamp
 from ..harness.request import Request
 from ..harness.run import run
-from ..instances.build import build_layer, default_degrees
+from ..instances.build import default_degrees, layers_of
 from ..instances.loader import find_workload, load
 from ..instances.schema import WorkloadFile
 from ..schedules.iteration import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
@@ -82,7 +82,8 @@ def train(
     used: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
     for size in asked.bucket or (plan.bucket_bytes,):
         needed: dict[TimedCollective, None] = {}
-        iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), _recording_cost(times, needed))
+        cost, slowdowns = _recording_cost(times, needed), None if asked.streams == "one" else times.slowdowns
+        iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), cost, slowdowns)
         used.append((iteration, tuple(needed)))
     best, collectives = min(used, key=lambda each: each[0].seconds)
     tried = {each.plan.bucket_bytes: each.seconds for each, _ in used}
@@ -111,7 +112,8 @@ def _workload(instance: Instance, asked: TrainingOptions) -> tuple[Fabric, Workl
     with locate_errors(source="--workload"):
         file = find_workload(name)
     shape, groups = _groups(instance.network, asked.group, file)
-    layers = tuple(build_layer(layer) for layer in file.layers)
+    with locate_errors(source="--workload"):
+        layers = layers_of(file, {group: prod(span) for group, span in groups.items()})
     for layer in layers:
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
             for c in phase.communication:
@@ -136,6 +138,8 @@ def _groups(network: Fabric | Topology, given: Mapping[str, str], file: Workload
                 spans[name] = [_count(part) for part in text.split("x")]
             else:
                 nested[name] = _count(text)
+    if {"ep", "edp"} & nested.keys() and "dp" not in given:
+        over["dp"] = tuple(name for name in ("ep", "edp") if name in nested)
     with locate_errors(source="--group"):
         if not isinstance(network, Fabric):
             if spans:

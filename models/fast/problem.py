@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Literal
 
 from ...core.bounds import CutCertificate
 from ...core.collective import Collective, conditions
 from ...core.errors import NO_COLLECTIVE, Refusal
 from ...core.instance import Instance
-from ...core.topology import NodeKind, Topology
+from ...core.topology import Topology
 
 Pieces = dict[tuple[int, int, int], Fraction]  #: Bytes of a message on every rail that it takes.
 
@@ -43,56 +43,67 @@ class Servers:
         return found
 
     @cached_property
-    def beside(self) -> dict[int, set[int]]:
-        """Switches other than those of servers that each node sends to and receives from."""
-        switches = _switches(self.topology) - set(self.hubs)
-        found: dict[int, set[int]] = {node: set() for node in self.topology.rank_nodes}
-        for a, b in self.link:
-            if a in found and b in switches and (b, a) in self.link:
-                found[a].add(b)
-        return found
+    def ways(self) -> dict[int, dict[int, tuple[int, ...]]]:
+        """Nodes on the way from every rank to each of its switches."""
+        return _ways(self.topology)
 
-    def path(self, source: int, target: int) -> tuple[int, int]:
+    def rail(self, a: int, b: int) -> int:
+        """Return the first switch other than those of servers that two nodes share."""
+        return min((self.ways[a].keys() & self.ways[b].keys()) - set(self.hubs))
+
+    def path(self, source: int, target: int) -> tuple[int, ...]:
         """Return the links from rank to rank: over the switch of their server, or over that of their rail."""
         a, b = self.topology.rank_nodes[source], self.topology.rank_nodes[target]
         (i, _), (j, _) = self.place[source], self.place[target]
-        hub = self.hubs[i] if i == j else min(self.beside[a] & self.beside[b])
-        return self.link[a, hub], self.link[hub, b]
+        hub = self.hubs[i] if i == j else self.rail(a, b)
+        return tuple(map(self.link.__getitem__, pairwise((*self.ways[a][hub], *self.ways[b][hub][-2::-1]))))
 
     def rate(self, link: str, rank: int) -> Fraction:
         """Return the bandwidth of a link of :attr:`Exchange.passing`."""
         node, hub = self.topology.rank_nodes[rank], self.hubs[self.place[rank][0]]
         if link.startswith("rail"):
             other = self.members[self.place[rank][0] - 1][self.place[rank][1]]
-            hub = min(self.beside[node] & self.beside[self.topology.rank_nodes[other]])
-        return self.topology.links[self.link[(node, hub) if link.endswith("out") else (hub, node)]].bandwidth_Bps
+            hub = self.rail(node, self.topology.rank_nodes[other])
+        way = self.ways[node][hub] if link.endswith("out") else self.ways[node][hub][::-1]
+        return min(self.topology.links[self.link[ends]].bandwidth_Bps for ends in pairwise(way))
 
 
-def _switches(topology: Topology) -> set[int]:
-    return {index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH}
+def _ways(topology: Topology) -> dict[int, dict[int, tuple[int, ...]]]:
+    """Find the nodes from every rank to the switches at it, or behind a NIC that serves no other rank."""
+    ranks, ends = set(topology.rank_nodes), set(topology.link_ends)
+    near: dict[int, set[int]] = defaultdict(set)
+    for a, b in ends:
+        if (b, a) in ends:
+            near[a].add(b)
+    ways: dict[int, dict[int, tuple[int, ...]]] = {a: {b: (a, b) for b in near[a] - ranks} for a in topology.rank_nodes}
+    for a, direct in ways.items():
+        for nic in [b for b in direct if len(near[b]) == 2 and near[b] & ranks == {a}]:
+            (far,) = near[nic] - {a}
+            direct.setdefault(far, (a, nic, far))
+    return ways
 
 
 def servers_of(topology: Topology) -> Servers | None:
     """Find the fastest switches that divide all ranks into equal servers joined by rails; else None."""
-    rank_at = {node: rank for rank, node in enumerate(topology.rank_nodes)}
-    switches, both = _switches(topology), set(topology.link_ends)
-    at: dict[int, set[int]] = {hub: set() for hub in switches}
-    speed: dict[int, Fraction] = dict.fromkeys(switches, Fraction(0))
-    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
-        if a in rank_at and b in switches and (b, a) in both:
-            at[b].add(rank_at[a])
-            speed[b] = max(speed[b], link.bandwidth_Bps)
+    ways, rates = _ways(topology), dict[tuple[int, int], Fraction]()
+    for link, ends in zip(topology.links, topology.link_ends, strict=True):
+        rates[ends] = max(link.bandwidth_Bps, rates.get(ends, link.bandwidth_Bps))
+    at: dict[int, set[int]] = defaultdict(set)
+    speed: dict[int, Fraction] = defaultdict(Fraction)
+    for rank, node in enumerate(topology.rank_nodes):
+        for hub, way in ways[node].items():
+            at[hub].add(rank)
+            speed[hub] = max(speed[hub], min(rates[ends] for ends in pairwise(way)))
     for rate in sorted(set(speed.values()), reverse=True):
-        hubs = sorted((hub for hub in switches if speed[hub] == rate and at[hub]), key=lambda hub: min(at[hub]))
+        hubs = sorted((hub for hub in at if speed[hub] == rate), key=lambda hub: min(at[hub]))
         members = tuple(tuple(sorted(at[hub])) for hub in hubs)
         if len(hubs) < 2 or len({len(ranks) for ranks in members}) != 1:
             continue
         if sorted(rank for ranks in members for rank in ranks) != list(range(len(topology.ranks))):
             continue
-        found = Servers(topology, members, tuple(hubs))
-        others = {rank: {hub for hub in switches - set(hubs) if rank in at[hub]} for rank in rank_at.values()}
+        others = [ways[node].keys() - set(hubs) for node in topology.rank_nodes]
         if all(set.intersection(*(others[ranks[g]] for ranks in members)) for g in range(len(members[0]))):
-            return found
+            return Servers(topology, members, tuple(hubs))
     return None
 
 
@@ -200,8 +211,8 @@ def supports(instance: Instance) -> Refusal | None:
     if servers_of(instance.network) is None:
         return Refusal(
             "network",
-            "the network has no servers of equal size whose ranks are joined by rails; expected one such as "
-            "switch2d(8,4)",
+            "the network has no servers of equal size whose ranks are joined by rails, each over a NIC of its own "
+            "or none; expected one such as switch2d(8,4)",
         )
     return None
 

@@ -5,23 +5,38 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
-from cwb.core.transformer import Transformer
+from cwb.core.transformer import Model, Transformer
 from cwb.core.workload import Workload
 
 FABRIC = parse_fabric("RI(4)_FC(8)_RI(4)_SW(32)")
 
+
+def trained(
+    name: str, layers: int, hidden: int, sequence: int, batch: int, tp: int, dp: int, **more: Any
+) -> Transformer:
+    """Make a transformer without ZeRO, trained as HP-(tp, dp)."""
+    shape = {"layers": layers, "hidden": hidden, "sequence": sequence, "batch": batch, "zero_stage": 0}
+    return Transformer(name, Model.model_validate({**shape, **more}), tp, dp)
+
+
+def changed(transformer: Transformer, **more: Any) -> Transformer:
+    """Change fields of the model."""
+    return replace(transformer, model=transformer.model.model_copy(update=more))
+
+
 #: Two layers, as LIBRA's published workloads have them.
-GPT_3 = Transformer("gpt-3", 2, 12288, 2048, 16 * 256, tensor_parallel=16, data_parallel=256, zero_stage=0)
-MSFT_1T = Transformer("msft-1t", 2, 24576, 2048, 8 * 32, tensor_parallel=128, data_parallel=32, zero_stage=0)
-TURING_NLG = Transformer("turing-nlg", 2, 4256, 1024, 8 * 4096, tensor_parallel=1, data_parallel=4096, zero_stage=0)
+GPT_3 = trained("gpt-3", 2, 12288, 2048, 16 * 256, 16, 256)
+MSFT_1T = trained("msft-1t", 2, 24576, 2048, 8 * 32, 128, 32)
+TURING_NLG = trained("turing-nlg", 2, 4256, 1024, 8 * 4096, 1, 4096)
 
 #: Small enough for a pocket calculator: t = 4, b = 3 sequences per replica, s = 8, h = 32, p = 2.
-SMALL = Transformer("small", 5, 32, 8, 6, tensor_parallel=4, data_parallel=2, zero_stage=0, speed_flops=Fraction(1000))
+SMALL = trained("small", 5, 32, 8, 6, 4, 2, speed=Fraction(1000))
 SMALL_FABRIC = parse_fabric("RI(4)_SW(2)")
 
 
@@ -55,8 +70,7 @@ def test_gradients_of_turing_nlg_are_the_published_ones() -> None:
 
 
 def test_computation_agrees_with_the_closed_forms() -> None:
-    """Forward, input gradient and weight gradient take the operations of the table in the module's text, over TP and
-    speed."""
+    """Forward, input gradient and weight gradient take the operations of the page on workloads, over TP and speed."""
     attention, mlp = SMALL.workload(SMALL_FABRIC).layers
     b, s, h, t, speed = 3, 8, 32, 4, 1000
     weights, scores = 8 * b * s * h * h, 4 * b * s * s * h
@@ -75,7 +89,7 @@ def test_the_whole_model_does_six_operations_per_parameter_and_token() -> None:
         getattr(layer, phase).compute_s * layer.repeat
         for layer in workload.layers
         for phase in ("forward", "input_gradient", "weight_gradient")
-    ) * (16 * GPT_3.speed_flops)
+    ) * (16 * GPT_3.model.speed)
     h, s, tokens = 12288, 2048, 16 * 2048
     parameters = 2 * 12 * h * h
     scores = 2 * 3 * 4 * tokens * s * h
@@ -115,7 +129,7 @@ def test_zero_stages_move_the_parameters_as_documented(
 ) -> None:
     """Every DP collective of a stage moves all 12 h^2 p / t bytes of a layer once."""
     held = 5 * 12 * 32 * 32 * 2 // 4
-    found = moved_bytes(replace(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
+    found = moved_bytes(changed(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
     data_parallel = {key: size for key, size in found.items() if key[1] == "dp"}
     assert data_parallel == {key: held * times for key, times in expected.items()}
 
@@ -129,7 +143,7 @@ def test_both_passes_reduce_activations_twice_a_layer() -> None:
 
 def test_a_vocabulary_adds_an_output_layer() -> None:
     """A vocabulary of 100 adds V h parameters, 2 b s h V operations and one all-reduce in each pass, once."""
-    output = replace(SMALL, vocabulary=100).workload(SMALL_FABRIC).layers[-1]
+    output = changed(SMALL, vocabulary=100).workload(SMALL_FABRIC).layers[-1]
     assert (output.name, output.repeat) == ("output", 1)
     assert output.forward.compute_s == Fraction(2 * 3 * 8 * 32 * 100, 4 * 1000)
     assert [c.size_bytes for c in output.forward.communication] == [3 * 8 * 32 * 2]
@@ -140,14 +154,14 @@ def test_a_group_of_one_communicates_nothing() -> None:
     """TP-8 x DP-1 has no gradients to synchronize, TP-1 x DP-8 no activations."""
     alone = moved_bytes(SMALL.with_parallelism(8, 1).workload(SMALL_FABRIC))
     assert {group for _, group, _ in alone} == {"tp"}
-    spread = moved_bytes(replace(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
+    spread = moved_bytes(changed(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
     assert {group for _, group, _ in spread} == {"dp"}
 
 
 @pytest.mark.parametrize(
     ("transformer", "reason"),
     [
-        (replace(SMALL, batch=7), "batch: a batch of 7 does not split over 2 replicas"),
+        (changed(SMALL, batch=7), "batch: a batch of 7 does not split over 2 replicas"),
         (SMALL.with_parallelism(4, 4), "tp=4 x dp=4 is 16 NPUs"),
     ],
 )

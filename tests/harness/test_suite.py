@@ -183,6 +183,19 @@ def test_ranges(write: Write) -> None:
     assert [cell.size for cell in plan[:2]] == ["1 KiB", "1 MiB"]
 
 
+def test_patterns_of_files(write: Write, tmp_path: Path) -> None:
+    """A pattern that no shipped name matches means the files beside the suite, in order; none is an error."""
+    for name in ("b", "a", "deep/c"):
+        path = tmp_path / "nets[1]" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    for pattern, names in (("nets?1?/*.json", "ab"), ("nets?1?/**/*.json", "abc"), (f"{tmp_path}/*/a.js?n", "a")):
+        plan = cells(load_suite(write(GRID.replace("gpt-3-3d", pattern))))
+        assert [Path(cell.instance).stem for cell in plan] == list(names)
+    with pytest.raises(InputError, match="matches no file"):
+        cells(load_suite(write(GRID.replace("gpt-3-3d", "nots/*.json"))))
+
+
 def test_patterns_of_models_and_solvers(write: Write) -> None:
     """Patterns, kinds and exclusions choose models; a pattern of solvers means those that are installed."""
     from cwb import solvers
@@ -244,7 +257,7 @@ def test_instances_beside_the_suite(write: Write, tmp_path: Path) -> None:
         (GRID.replace('"libra-equal"', '"ring", "!ri*"'), r"grid\[0\].models: every model is excluded"),
         (GRID + 'solvers = ["cplex"]', r"grid\[0\].solvers\[0\]: unknown 'cplex'; expected one of highs"),
         (GRID.replace("libra-equal", "lira"), r"grid\[0\].models\[0\]: unknown 'lira'; expected one of libra"),
-        (GRID.replace("gpt-3-3d", "gpt-9-*"), r"grid\[0\].instances\[0\]: 'gpt-9-\*' matches no shipped instance"),
+        (GRID.replace("gpt-3-3d", "gpt-9-*"), r"grid\[0\].instances\[0\]: 'gpt-9-\*' matches no file and no"),
         (GRID + "options.loop = []", r"grid\[0\].options.loop: an empty list"),
         (GRID + "options.loop = 1979-05-27", r"grid\[0\].options.loop: .* is no value of an option"),
         (GRID + "options.loop = [inf]", r"grid\[0\].options.loop: inf is no value of an option"),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import runpy
+from fractions import Fraction
 from pathlib import Path
 
 import cwb
 import pytest
+from cwb.core.errors import InputError
 from cwb.core.workload import Workload
+from cwb.instances.build import layers_of
 from cwb.instances.loader import find_workload
 
 ROOT = Path(__file__).parents[2]
@@ -53,3 +56,66 @@ def test_experts_and_stages_are_mapped(workload, dims, spans):
     (found,) = cwb.load(f'libra(workload={workload}, dims="{dims}")').training()
     assert isinstance(found, Workload)
     assert found.groups == spans
+
+
+#: Billions of parameters as the papers name the models; the input embedding is not in the workload.
+LARGE = {
+    "llama-3-70b": (70.6, 8192 * 128256),
+    "llama-3-405b": (405.9, 16384 * 128256),
+    "deepseek-v3": (671, 7168 * 129280),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_models_have_their_parameters(name):
+    """Twice the parameters of all gradients on one NPU, and the input embedding, are those of the paper, within 0.5 %,
+    and a token takes two operations for each one that it uses."""
+    billions, embedding = LARGE[name]
+    file = find_workload(name)
+    layers = layers_of(file, {"dp": 2})
+    gradients = [
+        c for layer in layers for c in layer.weight_gradient.communication if c.collective.name != "all_gather"
+    ]
+    assert len(gradients) == len([layer for layer in layers if layer.name != "combined"])
+    total = sum(layer.repeat * c.size_bytes for layer in layers for c in layer.weight_gradient.communication) / 4
+    assert float(total + embedding) / 10**9 == pytest.approx(billions, rel=0.005)
+    model = file.transformer
+    seconds = sum(layer.repeat * layer.weight_gradient.compute_s for layer in layers)
+    used = seconds * model.speed / 2 / (Fraction(model.batch, 2) * model.sequence)
+    assert float(used + embedding) / 10**9 == pytest.approx(37 if name == "deepseek-v3" else billions, rel=0.02)
+
+
+def test_groups_of_experts_are_those_that_are_given():
+    """Experts are divided among ``ep``, their gradients reduced in ``edp``, all others in ``dp``; tokens go to their
+    experts and back four times a layer; a group that is not given has one NPU."""
+    layers = {
+        layer.name: layer for layer in layers_of(find_workload("deepseek-v3"), {"dp": 16, "ep": 8, "edp": 2, "pp": 2})
+    }
+    assert [c.group for c in layers["experts"].weight_gradient.communication] == ["edp", "edp"]
+    assert [c.group for c in layers["router"].weight_gradient.communication] == ["dp", "dp"]
+    phases = [getattr(layer, p) for layer in layers.values() for p in ("forward", "input_gradient")]
+    sent = [c for phase in phases for c in phase.communication if c.collective.name == "all_to_all"]
+    assert [c.size_bytes for c in sent] == [15360 // 16 * 4096 * 8 * 7168 * 2] * 4
+    assert any(c.group == "pp" for phase in phases for c in phase.communication)
+    alone = layers_of(find_workload("deepseek-v3"), {})
+    assert not any(p.communication for layer in alone for p in (layer.forward, layer.weight_gradient))
+    with pytest.raises(InputError, match=r"transformer\.experts: 256 experts do not split over 3 NPUs"):
+        layers_of(find_workload("deepseek-v3"), {"ep": 3})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"transformer": None}, "expected either layers or a transformer"),
+        (
+            {"transformer": {"layers": 2, "hidden": 8, "sequence": 4, "batch": 1, "tensor_parallel": 2}},
+            "tensor_parallel",
+        ),
+    ],
+)
+def test_wrong_files(change, reason, tmp_path):
+    """A workload file has layers or a transformer, whose degrees are the file's."""
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"schema": "cwb-workload/1", "name": "mine", **change}))
+    with pytest.raises(InputError, match=reason):
+        find_workload("mine.json", tmp_path)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import cwb
+import numpy as np
 import pytest
 from cwb.core.collective import Collective
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import Block, Dimension, Fabric
 from cwb.core.training import TrainingOptions
 from cwb.core.workload import Communication
-from cwb.studies.collective_times import groups_of
+from cwb.studies.collective_times import TRIED, CollectiveTimes, TimedCollective, groups_of
 from cwb.studies.training import measures, train
 
 
@@ -53,6 +54,52 @@ def test_groups_of_links_run_together():
     made = train(cwb.load("torus(4,4)"), request)
     assert {each.ranks for each in made.collectives} == {4}
     assert all(each.verified for each in made.collectives)
+
+
+@pytest.mark.parametrize("method", ["nccl", "forestcoll", "auto"])
+def test_groups_of_a_method_with_one_collective(method):
+    """Where a method schedules one collective, each group's is scheduled alone; together they take at least what all
+    of them put on a link, here the NICs, and no less than what the ranks must send."""
+    network = cwb.load("dgx_h100(boxes=2)")
+    made = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": method}))
+    ideal = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": "ideal"}))
+    least = {each.communication: each.seconds for each in ideal.collectives}
+    for each in made.collectives:
+        assert each.verified
+        assert each.seconds >= least[each.communication] * Fraction(999, 1000)
+        assert float(each.seconds) >= each.busy_s.max()
+    assert method != "auto" or {each.method for each in made.collectives} <= set(TRIED)
+
+
+def test_the_fastest_of_several_is_taken():
+    """``auto`` takes for each collective a time that none of its methods beats, and says when none has one."""
+    posed = {"workload": "gpt-3", "group": {"tp": "4", "dp": "4"}}
+    best = train(cwb.load("torus(4,4)"), ask(**posed, method={"all": "auto"})).collectives
+    for name in ("ring", "direct"):
+        alone = train(cwb.load("torus(4,4)"), ask(**posed, method={"all": name})).collectives
+        for one, other in zip(best, alone, strict=True):
+            assert one.communication == other.communication
+            assert one.seconds <= other.seconds
+
+
+def test_collectives_of_different_groups_share_links():
+    """Beside another collective each is slowed down by the fuller of its links; alone, or on other links, it is not."""
+    times = CollectiveTimes(cwb.load("ring(4)"), Fabric(()), {}, {})
+    a, b, c = (Communication(Collective.ALL_REDUCE, Fraction(1), group) for group in "abc")
+    for each, busy in ((a, [1, 4, 0]), (b, [0, 2, 0]), (c, [0, 0, 4])):
+        times.made[each] = TimedCollective(each, 2, "ring", Fraction(4), True, busy_s=np.array(busy, dtype=float))
+    assert times.slowdowns([a, b, c]) == [Fraction(3, 2), Fraction(3, 2), 1]
+    assert times.slowdowns([b]) == times.slowdowns([b, c])[:1] == [1]
+
+
+def test_streams_of_groups_take_no_less_than_their_links():
+    """With a stream for each group, gradients beside activations on the same ring take longer than if alone."""
+    asked = {"workload": "turing-nlg", "group": {"tp": "2", "dp": "2"}, "method": {"all": "ring"}, "loop": "ddp"}
+    sizes = [Fraction(10**6)]
+    alone = train(cwb.load("ring(4)"), ask(**asked, bucket=sizes))
+    shared = train(cwb.load("ring(4)"), ask(**asked, bucket=sizes, streams="group"))
+    assert shared.iteration.seconds >= max(shared.iteration.bounds_s)
+    assert sum(t.seconds for t in shared.iteration.tasks) >= sum(t.seconds for t in alone.iteration.tasks)
 
 
 def test_groups_tile_the_ranks():

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cwb.cli.main import cwb
 from cwb.core.collective import Collective, Demand
 from cwb.harness import Request, run
 from cwb.instances import load
@@ -52,6 +53,34 @@ def test_servers_are_the_ranks_at_the_fastest_switches():
     assert servers_of(load("ring(4)").network) is None
     assert "servers" in str(supports(with_demand(load("ring(4)"), "all_to_all", None, None)))
     assert "messages" in str(supports(with_demand(load("switch2d(inner=3,outer=2)"), "all_gather", None, None)))
+
+
+def imported(tmp_path, gpus, nics, boxes=2):
+    """Import boxes with NVSwitches and NICs on rails, from what nvidia-smi prints."""
+    names = [f"GPU{i}" for i in range(gpus)]
+    rows = [" ".join([a, *("X" if a == b else "NV18" for b in names)]) for a in names]
+    text = tmp_path / "topo.txt"
+    text.write_text("\n".join(["     " + " ".join(names), *rows]) + "\n")
+    machine = ["nvidia-smi", str(text), "--generation", "h100", "--boxes", str(boxes)]
+    target = tmp_path / "machine.json"
+    options = ["--nic", f"{nics} x 400 Gb/s", "--rails", "-o", str(target)]
+    cwb.main(["import", *machine, *options], standalone_mode=False)
+    return load(target)
+
+
+def test_rails_over_nics(tmp_path):
+    """An imported machine whose GPUs have a NIC each is one of rails: the cut of a server is attained, but for the
+    moves inside; GPUs that share a NIC are refused."""
+    machine = imported(tmp_path, 4, 4, boxes=3)
+    assert servers_of(machine.network).members == ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11))
+    posed = with_demand(machine, SKEWED, "1 GiB", 8)
+    exchange = exchange_of(posed)
+    assert max(busy_s(exchange, balance_rails(exchange)).values()) == exchange.bound[0]
+    record = run(posed, Request("fast")).record
+    assert record.verified
+    assert record.bound <= record.objective <= 1.3 * record.bound
+    (tmp_path / "machine.json").unlink()
+    assert "a NIC of its own" in str(supports(with_demand(imported(tmp_path, 4, 2), "all_to_all", None, None)))
 
 
 def test_all_rails_carry_the_same():

@@ -6,6 +6,8 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
+from cwb.core.collective import Collective
+from cwb.core.workload import Communication
 from cwb.schedules.iteration import COMPUTE, IDLE, Task, lower_bound, simulate, time_breakdown
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,13 @@ def programs(draw, most=12):
     return tasks
 
 
+def starts_of(tasks):
+    """Simulate tasks that do not slow each other down: each ends as long after its start as it takes."""
+    spans = simulate(tasks)
+    assert all(end - start == task.seconds for task, (start, end) in zip(tasks, spans, strict=True))
+    return [start for start, _ in spans]
+
+
 def ends(tasks, starts):
     return [start + task.seconds for task, start in zip(tasks, starts, strict=True)]
 
@@ -33,7 +42,7 @@ def test_every_task_begins_as_soon_as_it_can(tasks):
     """A task begins when its last predecessor or the task before it on its stream ends, whichever is later: the time is
     the longest path, the order of the streams included; computations are in program order, the others in that of their
     readiness."""
-    starts = simulate(tasks)
+    starts = starts_of(tasks)
     ended = ends(tasks, starts)
     ready = [max((ended[i] for i in task.after), default=Fraction(0)) for task in tasks]
     lines = {task.line for task in tasks if task.line}
@@ -54,12 +63,12 @@ def test_every_task_begins_as_soon_as_it_can(tasks):
 def test_the_bound_is_no_larger_and_what_is_spent_is_the_time(tasks):
     """No time is below the bound, without streams the critical path is the time, and what each stage does sums to
     it."""
-    starts = simulate(tasks)
+    starts = starts_of(tasks)
     total = max(ends(tasks, starts), default=Fraction(0))
     path, busiest = lower_bound(tasks)
     assert max(path, busiest) <= total <= sum((task.seconds for task in tasks), Fraction(0))
     free = [Task(t.name, t.what, t.stage, None, t.seconds, t.after) for t in tasks]
-    assert max(ends(free, simulate(free)), default=Fraction(0)) == path
+    assert max(ends(free, starts_of(free)), default=Fraction(0)) == path
     for stage in (0, 1):
         parts = time_breakdown(tasks, starts, stage)
         assert sum(parts.values()) == total
@@ -90,7 +99,7 @@ def best(tasks):
 @given(programs(most=5))
 def test_no_order_is_faster_than_the_bound(tasks):
     """The bound holds for the best of all orders of the streams, which is no slower than the simulation."""
-    total = max(ends(tasks, simulate(tasks)), default=Fraction(0))
+    total = max(ends(tasks, starts_of(tasks)), default=Fraction(0))
     assert max(lower_bound(tasks)) <= best(tasks) <= total
 
 
@@ -102,8 +111,8 @@ def test_what_is_exposed():
         Task("b", "forward", 0, COMPUTE, Fraction(1), (0,)),
         Task("c", "forward", 1, COMPUTE, Fraction(1), (1,)),
     ]
-    starts = simulate(tasks)
-    assert starts == (0, 2, 2, 5)
+    starts = starts_of(tasks)
+    assert starts == [0, 2, 2, 5]
     assert time_breakdown(tasks, starts, 0) == {"forward": 3, "dp all_reduce": 2, IDLE: 1}
     assert time_breakdown(tasks, starts, 1) == {IDLE: 5, "forward": 1}
     assert lower_bound(tasks) == (6, 6)
@@ -113,3 +122,19 @@ def test_a_task_after_a_later_one_is_refused():
     """A task can only wait for tasks before it in the list."""
     with pytest.raises(ValueError, match="does not come before it"):
         simulate([Task("a", "forward", 0, COMPUTE, Fraction(1), (0,))])
+
+
+def test_collectives_that_run_at_once_slow_each_other_down():
+    """Two collectives of 4 s and 2 s, of which the second begins after 1 s and each takes twice as long beside the
+    other: the second ends at 5, the first has 1 s left then. A computation beside them and another stage are as fast as
+    ever."""
+    said = [Communication(Collective.ALL_REDUCE, Fraction(1), group) for group in ("a", "b", "c")]
+    tasks = [
+        Task("first", "talk", 0, "a", Fraction(4), (), said[0]),
+        Task("before", "work", 0, COMPUTE, Fraction(1)),
+        Task("second", "talk", 0, "b", Fraction(2), (1,), said[1]),
+        Task("beside", "work", 0, COMPUTE, Fraction(7), (1,)),
+        Task("elsewhere", "talk", 1, "c", Fraction(5), (), said[2]),
+    ]
+    spans = simulate(tasks, lambda together: [Fraction(len(together))] * len(together))
+    assert spans == [(0, 6), (0, 1), (1, 5), (1, 8), (0, 5)]
