@@ -49,8 +49,8 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
     "-m",
     multiple=True,
     metavar="[KEY=]METHOD",
-    help="Source of collectives' times: a method, auto, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a "
-    "group, or GROUP/COLLECTIVE.  [default: analytical on dimensions]",
+    help="Source of collectives' times: a method, auto, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, "
+    "a group, or GROUP/COLLECTIVE.  [default: analytical on dimensions]",
 )
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="METHOD.NAME=VALUE", help="An option of one of the methods."

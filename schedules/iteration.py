@@ -72,7 +72,7 @@ Slowdowns = Callable[[Sequence[Communication]], Sequence[Fraction]]
 
 
 def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[tuple[Fraction, Fraction]]:
-    """Return start and end of every task in seconds: it starts when its predecessors have ended and its stream is free.
+    """Return start and end of every task in seconds; it starts when its predecessors and its stream are done.
 
     The computations of a stream are in program order. Of tasks that become ready for a communication stream
     simultaneously, the first in the list starts first. ``slowdowns`` are those of a stage's collectives.
