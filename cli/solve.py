@@ -95,11 +95,7 @@ if TYPE_CHECKING:
     help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
 )
 @click.option(
-    "--bounds",
-    type=click.Choice(BOUND_LEVELS),
-    default=BOUND_LEVELS[0],
-    show_default=True,
-    help="Bounds of other methods for the answer: those within seconds, all, or none.",
+    "--bounds", type=click.Choice(BOUND_LEVELS), default="cheap", help="Bounds of other methods, for the gap."
 )
 @click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
 @click.option("--append", type=OutputFile(appended=True), help="Append the record to this JSONL file.")

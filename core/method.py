@@ -104,18 +104,19 @@ class Method:
 
     def run(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
         """Solve a posed instance."""
-        outcome: Outcome = _resolve_function(self.solve)(instance, solver, budget, options)
+        outcome: Outcome = resolve_function(self.solve)(instance, solver, budget, options)
         return outcome
 
     def proved_bound(self, instance: Instance, options: Any) -> Fraction | None:
         """Return the exact bound of a posed instance, if the method proves it without a run."""
         if self.proved is None:
             return None
-        bound: Fraction | None = _resolve_function(self.proved)(instance, options)
+        bound: Fraction | None = resolve_function(self.proved)(instance, options)
         return bound
 
 
-def _resolve_function(place: Callable[..., Any] | str) -> Callable[..., Any]:
+def resolve_function(place: Callable[..., Any] | str) -> Callable[..., Any]:
+    """Return the function at a place, imported only now; or the function itself."""
     if not isinstance(place, str):
         return place
     module, _, name = place.partition(":")

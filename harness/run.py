@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from ..core.answers import Answer, BoundOnly
@@ -25,15 +25,15 @@ from ..core.errors import (
 )
 from ..core.fields import run_validation
 from ..core.instance import Instance
-from ..core.method import Method
+from ..core.method import Method, resolve_function
 from ..core.network_views import supported_view
 from ..core.outcome import Alternative, Outcome, Status, Verdict
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
+from ..core.topology import Topology
 from ..schedules import verdict_of
 from ..schedules.metrics import ATTESTED_TOLERANCE
 from . import registry
-from .bounds import improve_bound
 from .clock import WallClock, time_compiling_apart
 from .environment import cwb_version, environment, peak_rss_bytes, time_stamp
 from .interrupt import RunInterrupted, time_limited
@@ -42,6 +42,16 @@ from .request import DEFAULT_SOLVER, BestSoFar, Listener, RecordingSolver, Reque
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
 
 CLAIM_TOLERANCE = 1e-9  #: Relative difference at which a method's claim and the verifier's number are not the same.
+#: Methods that bound instances, in the order in which they are asked after the answer: the place of
+#: ``prove(instance, solver, budget)``, whose result has a certificate, and its usual seconds with loading.
+BOUNDING = {
+    "hierarchical": ("cwb.heuristics.hierarchical.method:block_bound", 0.1),
+    "forestcoll": ("cwb.models.forestcoll.solve:cut_bound_of", 1.0),
+    "all-to-all-mcf": ("cwb.models.mcf.solve:bound", 2.0),
+    "forestcoll-allreduce": ("cwb.models.forestcoll.solve_allreduce:solve_allreduce", 2.0),
+}
+CHEAP_SHARE, CHEAP_S = 0.1, 0.1  #: Cheap are bounds that take this share of the seconds until the answer, or so few.
+LEAST_S, LEAST_ALL_S = 2.0, 60.0  #: Cheap bounds end after their share, all after as long as the answer; or so many.
 ANSWER_S = 1.0  #: Seconds for putting together what a method had found that was broken off.
 BOUND_S = 1.0  #: Seconds for recomputing the bound of a run without an answer.
 
@@ -125,7 +135,7 @@ def run(
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
         outcome, verdict = _verify_outcome(posed, outcome, _limits_after_stop(limits, clock))
-        outcome, verdict, whose = improve_bound(posed, outcome, verdict, request.bounds, limits, clock)
+        outcome, verdict, whose = _improve_bound(posed, outcome, verdict, request, limits, clock)
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
@@ -254,6 +264,39 @@ def _verify_outcome(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[
     except RunInterrupted as error:
         message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
+
+
+def _improve_bound(
+    posed: Instance, outcome: Outcome, verdict: Verdict, request: Request, budget: Budget, clock: WallClock
+) -> tuple[Outcome, Verdict, str | None]:
+    """Return the outcome and verdict with the best bound, and the other method whose bound it is, if any.
+
+    Nothing is asked for answers that are proved best, failed verification, or are no schedules in seconds on links.
+    """
+    from ..schedules.collective import compare_with_certificate
+
+    answer, least, whose, answered_s = outcome.answer, verdict.objective, None, clock.elapsed_s()
+    on_links = isinstance(posed.network, Topology) and posed.timing is None and bool(posed.demands)
+    done = outcome.status is Status.OPTIMAL or not verdict.ok or budget.stop.is_set() or not on_links
+    if request.bounds == "none" or done or least is None or answer is None or isinstance(answer, BoundOnly):
+        return outcome, verdict, whose
+    every = request.bounds == "all"
+    usual_s = inf if every else max(CHEAP_S, CHEAP_SHARE * answered_s)
+    limits = WallClock(max(LEAST_ALL_S if every else LEAST_S, answered_s if every else usual_s)).budget()
+    with clock.phase("bounds"), suppress(RunInterrupted), time_limited(limits, 0.0, budget.stop):
+        for name, (place, seconds) in BOUNDING.items():
+            met = verdict.bound == least or not verdict.ok or limits.is_exhausted
+            if met or seconds > usual_s or supported_view(registry.get(name), posed)[1]:
+                continue
+            with suppress(CwbError):
+                found = resolve_function(place)(posed, registry.solver(DEFAULT_SOLVER), limits)
+                certificate = found[1] if isinstance(found, tuple) else getattr(found, "certificate", None)
+                proved, wrong = compare_with_certificate(posed, answer, certificate, least)
+                if proved is not None and (verdict.bound is None or float(proved) > verdict.bound):
+                    metrics = {**verdict.metrics, "lower_bound_s": float(proved)}
+                    verdict = Verdict(tuple(wrong), least, float(proved), metrics)
+                    outcome, whose = replace(outcome, bound=float(proved), certificate=certificate), name
+    return outcome, verdict, whose
 
 
 def _recompute_bound(posed: Instance, outcome: Outcome, budget: Budget) -> float | None:

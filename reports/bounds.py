@@ -89,27 +89,21 @@ class Bounds:
             ]
         return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
-    def gap(self, run: LedgerRun) -> float | None:
-        """Return the relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
-        return _gap(run.objective, self.best(run), run.record.sense)
+    def gap(self, run: LedgerRun, *, timed: bool = False) -> float | None:
+        """Return the relative gap of a run's answer to the best bound; negative where one of the two is wrong.
 
-    def time_gap(self, run: LedgerRun) -> float | None:
-        """Return the relative gap of the completion time to the one bound of all methods on the instance and size.
-
-        It is :meth:`gap` for answers without a completion time, and where no bound on completion times is known.
+        ``timed`` is that of the completion time, to the best bound of the network on it, where there are both.
         """
-        bounds = [self._of_network.get((run.network, needs)) for needs in set(_RESTS_ON.values())]
-        values = [bound.value for bound in bounds if bound is not None]
-        return _gap(run.completion_s, max(values), "minimize") if values and run.completion_s else self.gap(run)
-
-
-def _gap(value: float | None, bound: float | None, sense: str) -> float | None:
-    if value is None or bound is None:
-        return None
-    difference = bound - value if sense == "maximize" else value - bound
-    if value == 0:
-        return 0.0 if difference == 0 else None
-    return difference / abs(value)
+        objective, bound = run.objective, self.best(run)
+        known = [self._of_network.get((run.network, needs)) for needs in set(_RESTS_ON.values())] if timed else []
+        if run.completion_s and (values := [one.value for one in known if one is not None]):
+            objective, bound = run.completion_s, max(values)
+        if objective is None or bound is None:
+            return None
+        difference = bound - objective if run.record.sense == "maximize" else objective - bound
+        if objective == 0:
+            return 0.0 if difference == 0 else None
+        return difference / abs(objective)
 
 
 def _scope(run: LedgerRun) -> Hashable:

@@ -81,7 +81,7 @@ def _problem(run: LedgerRun) -> Problem:
 
 
 def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
-    gap = bounds.time_gap(run)
+    gap = bounds.gap(run, timed=True)
     return None if gap is None or not isfinite(gap) else gap
 
 

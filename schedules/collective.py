@@ -149,39 +149,14 @@ def _epochs_verdict(
         "timing": timing.semantics.value,
     }
     verdict = _verdict_with_metrics(instance, answer, time, certificate, completion, metrics)
-    return replace(verdict, metrics={**verdict.metrics, **_bound_in_epochs(instance, certificate, verdict.bound)})
-
-
-def _bound_in_epochs(instance: Instance, certificate: Certificate | None, bound: float | None) -> Metrics:
-    """Return the metrics of a bound on a grid; none without one, where the method's own stand."""
-    if bound is None or instance.timing is None:
-        return {}
-    more: Metrics = {"lower_bound_epochs": round(bound / float(instance.timing.epoch_s))}
+    if verdict.bound is None:  # the method's own claim stands, as one of its metrics
+        return verdict
+    more: Metrics = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
     # Bounds of epochs count whole chunks; others hold off the grid as well.
     everywhere = ends_on_whole_ticks(instance) and not isinstance(certificate, EpochBound)
     if everywhere and (unrounded := exact_bound(instance, certificate)) is not None:
         more["network_bound_s"] = float(unrounded)
-    return more
-
-
-def replace_certificate(
-    instance: Instance, answer: Answer, verdict: Verdict, certificate: Certificate | None
-) -> Verdict:
-    """Return the verdict on a valid answer with another certificate if that proves more; otherwise the same object."""
-    if verdict.objective is None:  # such as trees on links that vary over time
-        return verdict
-    proved, violations = compare_with_certificate(instance, answer, certificate, verdict.objective)
-    if proved is None or (verdict.bound is not None and float(proved) <= verdict.bound):
-        return verdict
-    bound, more = float(proved), Metrics()
-    if has_epochs(answer):
-        more = _bound_in_epochs(instance, certificate, bound)
-    return replace(
-        verdict,
-        violations=tuple(violations),
-        bound=bound,
-        metrics={**verdict.metrics, "lower_bound_s": bound, **more},
-    )
+    return replace(verdict, metrics={**verdict.metrics, **more})
 
 
 @verdict.register

@@ -63,19 +63,6 @@ def cheap_bound(instance: Instance, topology: Topology) -> Bound:
     return max(found, key=itemgetter(0))
 
 
-def flow_bound(
-    instance: Instance, solver: Solver, budget: Budget, bound: Bound
-) -> tuple[Bound, tuple[SolverResult, ...]]:
-    """Return the larger of a bound and the maximum concurrent flow's, and the solve."""
-    from ...models.mcf.solve import bound as of_flow
-
-    with budget.clock.phase("flow"):
-        found = of_flow(instance, solver, budget)
-    if isinstance(found.certificate, LengthCertificate) and found.seconds is not None and found.seconds > bound[0]:
-        bound = Fraction(found.seconds), found.certificate
-    return bound, (found.report,)
-
-
 def whole_steps(instance: Instance, bound: Bound) -> Bound:
     """Round a bound that is recomputed up to whole steps, where there are any: the verifier does so too."""
     seconds, certificate = bound
@@ -185,8 +172,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         answer = _earlier(topology, own, other)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.is_exhausted:
-        bound, reports = flow_bound(instance, solver, budget, bound)
-        bound = whole_steps(instance, bound)
+        from ...models.mcf.solve import bound as of_flow
+
+        with budget.clock.phase("flow"):
+            found = of_flow(instance, solver, budget)
+        reports = (found.report,)
+        if isinstance(found.certificate, LengthCertificate) and found.seconds is not None and found.seconds > bound[0]:
+            bound = whole_steps(instance, (found.seconds, found.certificate))
     return _outcome(instance, answer, bound, reports)
 
 

@@ -287,7 +287,7 @@ def draw_time(records: Sequence[RunRecord]) -> Figure:
 
 
 def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
-    gap, seconds = bounds.time_gap(run), run.own_s
+    gap, seconds = bounds.gap(run, timed=True), run.own_s
     if gap is None or abs(gap) > _WIDEST or seconds is None or not drawable(seconds):
         return None
     return None if run.clock in (None, "bound") else (seconds, gap)

@@ -98,34 +98,17 @@ TIME = metric_column("completion_time_s", "Time", _US, unit="us", best="smallest
 OBJECTIVE = Column("objective_s", "Objective", fact("objective"), _US, "us", best="smallest")
 ALGBW = metric_column("algbw_GBps", "algbw", unit="GB/s")
 BUSBW = metric_column("busbw_GBps", "busbw", unit="GB/s", best="largest", block=ACROSS)
-GAP = Column(
-    "gap",
-    "Gap",
-    fact("gap"),
-    NumberFormat("fixed", 2, 0.01),
-    "percent",
-    note="Gap is of the objective, to the best proved bound of all records of the problem that holds for its question.",
-)
-TIME_GAP = Column(
-    "time_gap",
-    "Time gap",
-    fact("time_gap"),
-    NumberFormat("fixed", 2, 0.01),
-    "percent",
-    "smallest",
-    block=ACROSS,
-    note="Time gap is of the completion time, to one bound for all methods on an instance and size.",
-)
+_GAP = "Gap is of the objective, to the best proved bound of all records of the problem that holds for its question."
+GAP = Column("gap", "Gap", fact("gap"), NumberFormat("fixed", 2, 0.01), "percent", note=_GAP)
+_TIME_GAP = "Time gap is of the completion time, to one bound for all methods on an instance and size."
+_TIMED = replace(GAP, name="time_gap", heading="Time gap", value=fact("time_gap"), best="smallest")
+TIME_GAP = replace(_TIMED, block=ACROSS, note=_TIME_GAP)
 OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
-RUNS = Column(
-    "runs",
-    "Runs",
-    lambda entry: float(entry.record.verified is True),
-    NumberFormat("fixed", 0),
-    over=count,
-    every=True,
-    note="Runs counts all, also those that failed; numbers are over those that have one.",
+_VALID = Column(
+    "runs", "Runs", lambda entry: float(entry.record.verified is True), NumberFormat("fixed", 0), over=count
 )
+_RUNS = "Runs counts all, also those that failed; numbers are over those that have one."
+RUNS = replace(_VALID, every=True, note=_RUNS)
 
 
 def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[RecordPlace]]:
@@ -162,7 +145,7 @@ def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> l
 def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:
     """Place one run."""
     known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
-    known["time_gap"] = None if run.completion_s is None else bounds.time_gap(run)
+    known["time_gap"] = None if run.completion_s is None else bounds.gap(run, timed=True)
     known |= attestation_fact(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.

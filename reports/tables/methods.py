@@ -185,7 +185,10 @@ SIZES = TableSpec(
 _UNIT = Key("objective_unit", "Unit", optional=True)
 _PLAIN_OBJECTIVE = Column("objective", "Objective", fact("objective"), NumberFormat("general", 6))
 _BEST_BOUND = Column("bound", "Best bound", fact("bound"), NumberFormat("general", 6), every=True)
-_PLAIN_GAP = replace(GAP, note="")
+_PLAIN_GAP, _PLAIN_OWN = replace(GAP, note=""), replace(OWN, every=True, note="")
+_TOTAL = replace(_PLAIN_OWN, name="total_s", heading="Total", value=lambda e: number(e.record.seconds.get("total")))
+_RATIO = Column("time_ratio", "Time ratio", fact("time_ratio"), NumberFormat("general", 3))
+_LEAST = replace(_PLAIN_OBJECTIVE, best="smallest")
 
 _EXACT_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, QUESTION, PROOF, _UNIT)
 
@@ -222,16 +225,7 @@ EXACT_HEURISTIC = TableSpec(
     entries=_exact_entries,
     keys=_EXACT_KEYS,
     groups=ALONE,
-    columns=(
-        TIME,
-        replace(_PLAIN_OBJECTIVE, best="smallest"),
-        _BEST_BOUND,
-        _PLAIN_GAP,
-        OWN,
-        interval(OWN),
-        Column("time_ratio", "Time ratio", fact("time_ratio"), NumberFormat("general", 3)),
-        RUNS,
-    ),
+    columns=(TIME, _LEAST, _BEST_BOUND, _PLAIN_GAP, OWN, interval(OWN), _RATIO, RUNS),
     notes=(
         "Gap is to the best proved bound of all records of the problem that holds for its question. Time ratio is "
         "over the own time of the fastest exact method that proved its answer to the same question optimal.",
@@ -257,20 +251,7 @@ SUMMARY = TableSpec(
     entries=_summary_entries,
     keys=_SUMMARY_KEYS,
     groups=ALONE,
-    columns=(
-        _PLAIN_OBJECTIVE,
-        _BEST_BOUND,
-        _PLAIN_GAP,
-        replace(OWN, every=True, note=""),
-        replace(
-            OWN,
-            name="total_s",
-            heading="Total",
-            value=lambda e: number(e.record.seconds.get("total")),
-            every=True,
-            note="",
-        ),
-    ),
+    columns=(_PLAIN_OBJECTIVE, _BEST_BOUND, _PLAIN_GAP, _PLAIN_OWN, _TOTAL),
     notes=(
         "Best bound is the best that any record of the problem proved and that holds for its question; Gap is to it.",
         OWN_SECONDS,

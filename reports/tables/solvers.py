@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...core.record import ATTESTED, RunRecord
@@ -88,7 +89,7 @@ def has_ended(record: RunRecord) -> bool:
 
 
 def seconds_or_limit(record: RunRecord, longest: float, seconds: float | None = None) -> float:
-    """Return the own time of a run that has ended, or a part of it; else its limit, or the longest."""
+    """Return the own time of a run that has ended, or the given part; else its limit or the longest."""
     mine, limit = own_seconds(record), number(record.limits.get("time_limit_s"))
     if mine is not None and has_ended(record):
         return mine if seconds is None else seconds
@@ -123,6 +124,9 @@ FAILURES = "A task that failed or reached a limit counts with its limit, or with
 SECONDS = NumberFormat("fixed", 3)
 COUNT = NumberFormat("fixed", 0)
 
+_REJECTED = Column("unsupported", "Rejected", fact("unsupported"), COUNT, over=total, every=True)
+_REFUSED = "Rejected are tasks that the method does not support, or not with that solver; they count for none."
+
 SOLVERS = TableSpec(
     name="solvers",
     title="Solver against solver",
@@ -143,16 +147,7 @@ SOLVERS = TableSpec(
         Column("win", "Win", fact("win"), COUNT, over=total, every=True),
         Column("tie", "Tie", fact("tie"), COUNT, over=total, every=True),
         Column("loss", "Loss", fact("loss"), COUNT, over=total, every=True),
-        Column(
-            "unsupported",
-            "Rejected",
-            fact("unsupported"),
-            COUNT,
-            over=total,
-            every=True,
-            optional=True,
-            note="Rejected are tasks that the method does not support, or not with that solver; they count for none.",
-        ),
+        replace(_REJECTED, optional=True, note=_REFUSED),
     ),
     notes=(
         f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took "

@@ -210,6 +210,6 @@ def test_the_gaps_of_equal_times_are_equal(make_run: Make) -> None:
     runs = {run.record.model: run for run in runs_of([tacos, pccl, flow, other])}
     bounds = Bounds(list(runs.values()))
     assert bounds.gap(runs["tacos"]) == 0
-    assert bounds.time_gap(runs["tacos"]) == bounds.time_gap(runs["pccl"]) == pytest.approx(0.2)
-    assert bounds.time_gap(runs["forestcoll"]) == pytest.approx(1 - 1.6 / 3)
-    assert bounds.time_gap(runs["dbt"]) == pytest.approx(0.75)
+    assert bounds.gap(runs["tacos"], timed=True) == bounds.gap(runs["pccl"], timed=True) == pytest.approx(0.2)
+    assert bounds.gap(runs["forestcoll"], timed=True) == pytest.approx(1 - 1.6 / 3)
+    assert bounds.gap(runs["dbt"], timed=True) == pytest.approx(0.75)
