@@ -5,9 +5,4 @@ W share them, so the busiest link into u carries at least ``|{v: f(v) in W}| / |
 links into u from nodes at distance t - 1 from v. By max-flow min-cut the largest of these quotients is attained,
 and by whole pieces of a shard if it is a whole number of them (Zhao et al., "Efficient Direct-Connect Topologies
 for Collective Communications", theorem 19).
-
-=============  ====================================================================================
-``broadcast``  incoming links by node; load of every step, T_L and T_B, and the sender of every piece
-``kernels``    distances, classes of shards, and theorem 19 for every node and step, compiled
-=============  ====================================================================================
 """

@@ -12,19 +12,10 @@ https://github.com/NVIDIA/nccl, at the tag of the version.
 Problem. Given boxes of GPUs and their NICs, find for each algorithm its channels and their speeds; predict the time of
 every algorithm and protocol at a size; and make the schedule of the one that NCCL chooses.
 
-==============  ======
+======  ==========================================================  ======
 n, m    ranks, boxes                                                1
 C       channels of a graph                                         1
 b       speed of a channel, within a box and between boxes          GB/s
 S       size, as NCCL counts it: of the whole data                  B
 ======  ==========================================================  ======
-
-==============  =============================================================
-``constants``   latencies and caps of NCCL's versions
-``model``       latency and bandwidth of every algorithm and protocol; the choice
-``boxes``       boxes of ranks, their NICs and rates; links from rank to rank
-``search``      the channels: rings through all ranks, and what trees have
-``schedules``   rings, PAT and all-to-all in steps; chains, double trees and stars over switches as trees
-``method``      the method and its options
-==============  =============================================================
 """

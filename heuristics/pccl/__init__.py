@@ -15,13 +15,5 @@ d_e            w_e + alpha_e, ticks from start to arrival                       
 D(u, v)        fewest ticks from u to v                                                 tick
 =============  =======================================================================  ======
 
-=========================  ==================================================================
-``method``                 ``pccl``, as the registry knows it; conditions that a user writes down
-``problem``                collectives as conditions; the network in ticks
-``solve``                  bounds; sums backwards, copies after them
-``search``                 orders of conditions, ruin and recreate
-``extract``                from ticks to a schedule
-=========================  ==================================================================
-
 Reservations of links and buffers, and the search for the earliest arrival, are in ``algorithms/paths``.
 """

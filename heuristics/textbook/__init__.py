@@ -14,20 +14,5 @@ c       chunks that each block is cut into (``Demand.chunks``)
 s       step, from 0
 ======  ===========================================================
 
-================  =======================================  ===========================  ====================
-algorithm         all-gather                               broadcast                    all-to-all
-================  =======================================  ===========================  ====================
-``ring``          n - 1 steps                              n - 2 + c steps              n - 1 or n / 2 steps
-``direct``        1 step                                   1 step                       1 step
-``rhd``           log2(n) steps, n a power of two
-``bruck``         ceil(log2(n)) steps                                                   ceil(log2(n)) steps
-``bine``          log2(n) steps, n a power of two          log2(n) steps                log2(n) steps
-``dbt``                                                    about 2 log2(n) + 2 c steps
-``knomial``                                                ceil(log_k(n)) steps
-``torus-rings``   sum of (size - 1) over the dimensions
-``shifted-ring``  n - 1 steps; n / 2 for the BFB variant
-``swing``         log2(n) steps, on tori of powers of two
-================  =======================================  ===========================  ====================
-
 A reduce-scatter is an all-gather backwards, a reduce a broadcast backwards, an all-reduce the one after the other.
 """
