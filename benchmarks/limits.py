@@ -80,6 +80,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "switch-trees": ("dgx_h100(boxes=256,nvls=true)", REDUCE, ("trees=4096",)),
     "hierarchical": ("a100(boxes=32)", REDUCE, ()),
     "nccl": ("dgx_h100(boxes=64)", GATHER, ()),
+    "rccl": ("mi300x(boxes=64)", GATHER, ()),
     "c-cube": ("dgx1()", REDUCE, ()),
     "tto": ("mesh(32,32)", REDUCE, ()),
     "ten-ilp": ("torus(16,16)", GATHER, ()),

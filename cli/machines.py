@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.collective import collective_named
 from ..core.errors import ExitStatus, locate_errors
 from ..core.option_names import DIALECTS, MSCCL_COLLECTIVES, NCCL_COLLECTIVES, PROTOCOLS
 from ..core.units import TIMES, amount
@@ -163,7 +164,7 @@ def _show_selection(folder: Path, chosen: Selection) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("results", type=PATH)
+@click.argument("results", type=PATH, required=False)
 @click.option(
     "--machine", required=True, metavar="INSTANCE", shell_complete=completion.complete("instances", files=True)
 )
@@ -172,15 +173,17 @@ def _show_selection(folder: Path, chosen: Selection) -> None:
 )
 @options_of("the method nccl, such as version")
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the machine to this file.")
+@click.option("--plan", is_flag=True, help="Print the commands of nccl-tests that measure the machine, and end.")
 @json_flag("what was fitted as one JSON object")
 def calibrate(
-    results: Path, machine: str, collective: str | None, options: dict[str, Any], output: Path | None, as_json: bool
+    results: Path | None, machine: str, collective: str | None, plan: bool, as_json: bool, **given: Any
 ) -> int:
     """Fit latency and bandwidth to RESULTS of nccl-tests, and scale the links of a machine to them.
 
     \b
     cwb calibrate nccl-tests.txt --machine my.json -o calibrated.json
     cwb calibrate results.json --machine "dgx_h100(boxes=2)" -O version=2.27.3 --json
+    cwb calibrate --plan --machine my.json
 
     RESULTS is the output of nccl-tests or rccl-tests, or the file of -J. The fit is time = latency + size / bandwidth,
     with intervals of 95 %; outliers are listed and excluded. Rates of links are scaled so that the schedule of NCCL has
@@ -189,10 +192,16 @@ def calibrate(
     from ..instances import load
     from ..reports.studies import faster_than_bound
     from ..studies.calibration import calibrate as fit
+    from ..studies.calibration import measuring_plan
 
     with locate_errors(source=machine):
         posed = load(machine)
-    found = fit(results, posed, collective=collective, options=options, output=output)
+    if plan:
+        echo("\n".join(measuring_plan(posed, collective_named(collective or "all_reduce"))))
+        return int(ExitStatus.OK)
+    if results is None:
+        raise click.UsageError("Missing argument 'RESULTS'; --plan prints the commands that measure them.")
+    found = fit(results, posed, collective=collective, **given)
     if found.below_bound:
         echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
     elif found.rate > 1:

@@ -147,9 +147,10 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
     },
     (
         "Textbook algorithms",
-        "Baselines that libraries ship; `nccl` is what NCCL would take.",
+        "Baselines that libraries ship; `nccl` is what NCCL would take, `rccl` what RCCL would.",
     ): {
         "nccl": About("nccl.md", REFERENCE, "dgx_h100(boxes=64)", 2.8),
+        "rccl": About("rccl.md", REFERENCE, "mi300x(boxes=16)"),
     }
     | {
         name: About(

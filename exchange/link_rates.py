@@ -7,10 +7,12 @@ are of one link in one direction, in GB/s. CPUs have effective rates only, and N
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from pathlib import Path
 
 from ..core.errors import InputError, show_value
 from .box import Times, Wiring
@@ -41,16 +43,10 @@ def _rate(nominal: str, effective: str) -> LinkRate:
     return LinkRate(Fraction(nominal) * GB, Fraction(effective) * GB)
 
 
-#: NVLinks by the lowest compute capability that has them: P100, V100, A100, A40 and A6000, H100, B200.
-_NVLINK = {
-    100: _rate("50", "40.1"),
-    90: _rate("25", "20.6"),
-    87: _rate("25", "20"),
-    86: _rate("14.0625", "12"),
-    80: _rate("25", "20"),
-    70: _rate("25", "20"),
-    60: _rate("20", "18"),
-}
+#: The tables, which say what they are.
+_TABLES = json.loads(Path(__file__).with_name("link_rates.json").read_text())
+
+_NVLINK = {int(lowest): _rate(*rates) for lowest, rates in _TABLES["nvlink"].items()}
 
 
 @dataclass(frozen=True)
@@ -65,22 +61,8 @@ class Generation:
         return Times(self.links, nvlink(self.capability).by(rating))
 
 
-#: GPUs with NVLink, by their product names. The A800 and the H800 have 400 GB/s in both directions together.
-GENERATIONS: Mapping[str, Generation] = {
-    "p100": Generation(4, 60),
-    "v100": Generation(6, 70),
-    "a100": Generation(12, 80),
-    "a800": Generation(8, 80),
-    "h100": Generation(18, 90),
-    "h200": Generation(18, 90),
-    "h20": Generation(18, 90),
-    "h800": Generation(8, 90),
-    "gh200": Generation(18, 90),
-    "b200": Generation(18, 100),
-    "gb200": Generation(18, 100),
-    "b300": Generation(18, 103),
-    "gb300": Generation(18, 103),
-}
+#: GPUs with NVLink, by their product names.
+GENERATIONS: Mapping[str, Generation] = {name: Generation(*row) for name, row in _TABLES["generations"].items()}
 
 
 NVLS_CAPABILITY = 90  #: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
@@ -94,28 +76,10 @@ def nvlink(capability: int) -> LinkRate:
     raise InputError(f"GPUs of compute capability {capability} have no NVLink; expected at least {min(_NVLINK)}")
 
 
-#: xGMI links of 16 lanes: 23 GT/s (MI50, MI60, MI100), 25 GT/s (MI200) and 32 GT/s (MI300).
-XGMI: Mapping[str, LinkRate] = {
-    "gfx906": _rate("46", "24"),
-    "gfx908": _rate("46", "24"),
-    "gfx90a": _rate("50", "36"),
-    "gfx940": _rate("64", "48"),
-    "gfx941": _rate("64", "48"),
-    "gfx942": _rate("64", "48"),
-}
-
-#: What older dumps write for the architecture.
-_OLDER = {"906": "gfx906", "908": "gfx908", "910": "gfx90a", "940": "gfx940", "941": "gfx941", "942": "gfx942"}
-
-#: AMD's GPUs with one xGMI link for a pair, by product name. Pairs of an MI200 have one, two or four.
-AMD_GENERATIONS: Mapping[str, str] = {
-    "mi50": "gfx906",
-    "mi60": "gfx906",
-    "mi100": "gfx908",
-    "mi300a": "gfx942",
-    "mi300x": "gfx942",
-    "mi325x": "gfx942",
-}
+#: xGMI links by architecture, and by product name the architecture of AMD's GPUs with one such link for a pair.
+XGMI: Mapping[str, LinkRate] = {name: _rate(*rates) for name, rates in _TABLES["xgmi"].items()}
+AMD_GENERATIONS: Mapping[str, str] = _TABLES["amd_generations"]
+_OLDER: Mapping[str, str] = _TABLES["older_names"]  #: What older dumps write for the architecture.
 
 
 def xgmi(architecture: str) -> LinkRate:
@@ -144,11 +108,7 @@ def pcie(speed: str, width: int) -> LinkRate:
     return LinkRate(lane.nominal_Bps * (width or 16), lane.effective_Bps * (width or 16))
 
 
-#: Rates between two CPUs in GB/s; those of Intel by generation.
-CPUS: Mapping[str, int] = {
-    "broadwell": 6, "skylake": 10, "sapphire-rapids": 22, "granite-rapids": 40, "amd": 16, "zhaoxin": 6, "kh-40000": 9,
-    "arm": 6, "power": 32,
-}  # fmt: skip
+CPUS: Mapping[str, int] = _TABLES["cpus"]  #: Rates between two CPUs in GB/s; those of Intel by generation.
 
 
 def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fraction:

@@ -83,7 +83,7 @@ METHODS = _by_name(
     ("heuristics.blink", "blink blink-switch"),
     ("heuristics.multitree.method", "multitree"),
     ("heuristics.innetwork", "switch-trees"),
-    ("heuristics.nccl.method", "nccl"),
+    ("heuristics.nccl.method", "nccl rccl"),
     ("heuristics.hierarchical.method", "hierarchical"),
     ("heuristics.ccube", "c-cube"),
     ("heuristics.tto", "tto"),

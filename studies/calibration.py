@@ -26,7 +26,7 @@ from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
 from ..core.schedule import Floats
 from ..core.topology import Topology
 from ..core.units import exact
-from ..exchange.nccl import Measurements, Sample, read_measured
+from ..exchange.nccl import PROGRAMS, Measurements, Sample, read_measured
 from ..harness.request import Request
 from ..harness.run import run
 from ..heuristics.nccl.method import NcclOptions, prediction
@@ -211,6 +211,18 @@ class CalibratedMachine:
             "suspects": list(self.suspects),
             "below_bound": [dict(zip(names, row, strict=True)) for row in self.below_bound],
         }
+
+
+def measuring_plan(machine: Instance, kind: Collective) -> list[str]:
+    """Return the commands of nccl-tests whose results calibrate a machine: of a box, and of all boxes."""
+    program = next(name for name, known in PROGRAMS.items() if known is kind)
+    boxes = machine.topology.box_names()
+    each = machine.npus if boxes is None else boxes.count(boxes[0])
+    sizes = "-b 8 -e 8G -f 2 -w 20 -n 100 -g 1"  # all of NCCL's protocols; the smallest sizes need many repetitions
+    return [
+        f"mpirun -np {ranks} -N {each} build/{program}_perf {sizes} -J {program}-{ranks}.json"
+        for ranks in dict.fromkeys((each, machine.npus))
+    ]
 
 
 def calibrate_machine(

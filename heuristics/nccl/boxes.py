@@ -30,6 +30,7 @@ from ...core.topology import NodeKind, Topology
 
 #: Part of the nominal rate by generation, and of PCIe.
 NVLINK_PART = {"volta": 0.8, "ampere": 0.8, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
+NVLINK_PART |= {"mi200": 36 / 50, "mi300x": 48 / 64, "mi350": 48 / 76.8}  # of xGMI, as RCCL counts
 PCIE_PART = 0.75
 
 #: GB/s of an NVLink as NCCL counts it, most links of a GPU, and the generation; and those of PCIe.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ class Tuning:
     nvls_tree_max: Mapping[str, Triple]
     nvls_efficiency: Mapping[str, float]
     pat: float
+    measured: Mapping[str, Any] | None = None  #: Tables of RCCL, which take the place of NCCL's caps.
 
     @property
     def name(self) -> str:
@@ -112,6 +113,18 @@ def _read_tunings() -> Iterator[Tuning]:
 TUNINGS: Mapping[str, Tuning] = {one.name: one for one in _read_tunings()}
 
 
+def _read_rccl() -> Iterator[tuple[str, Tuning]]:
+    """Read RCCL's tables by GPU; its formulas of latencies are those of NCCL 2.27."""
+    told = json.loads(Path(__file__).with_name("rccl.json").read_text())
+    base = replace(TUNINGS["2.27.3"], base_us=_by_algorithm(told["base_us"]), pat=0.0)
+    for gpu, rows in told["gpus"].items():
+        hops = {Hardware(hardware): _by_algorithm(row) for hardware, row in rows["hop_us"].items()}
+        yield gpu, replace(base, hop_us=hops, measured=rows)
+
+
+RCCL_TUNINGS = dict(_read_rccl())  #: By GPU.
+
+
 def nearest_tuning(version: str) -> Tuning:
     """Return the numbers of a version, or of the nearest one known: of the newer of two as near."""
     major, minor, patch = map(int, version.split("."))
@@ -124,18 +137,11 @@ def nearest_tuning(version: str) -> Tuning:
     return min(TUNINGS.values(), key=distance)
 
 
+#: Numbers that all versions share: ``tree_correction`` and ``speeds``.
+_COMMON = json.loads(Path(__file__).with_name("common.json").read_text())
+
 #: Trees are slower at sizes in between: part of the bandwidth from 64 B on, for each power of two; LL, LL128, Simple.
-TREE_CORRECTION: Mapping[Protocol, tuple[float, ...]] = {
-    Protocol.LL: (
-        *(1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5),
-        *(0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1, 1),
-    ),
-    Protocol.LL128: (
-        *(1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6),
-        *(0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1, 1),
-    ),
-    Protocol.SIMPLE: (
-        *(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5),
-        *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
-    ),
-}
+TREE_CORRECTION = {Protocol(name): tuple(map(float, parts)) for name, parts in _COMMON["tree_correction"].items()}
+
+#: Speeds that are tried, GB/s, by generation: within a box that is alone, and with other boxes (2.30.7, and RCCL).
+SPEEDS = {gpu: (tuple(alone), tuple(others)) for gpu, (alone, others) in _COMMON["speeds"].items()}

@@ -15,7 +15,7 @@ from ...algorithms.schedules.problem import GroupProblem, group_problems, suppor
 from ...core.budget import Budget, limited_by
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported, locate_errors
-from ...core.fields import Strict, run_validation
+from ...core.fields import Strict, run_validation, select_options
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
@@ -24,8 +24,8 @@ from ...core.solver import Solver
 from ...core.trees import TreePacking
 from .. import heuristic
 from .boxes import Boxes, Rates
-from .constants import TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
-from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, seconds, table, without
+from .constants import RCCL_TUNINGS, TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
+from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, measured_protocol, seconds, table, without
 from .model import Table as CostTable
 from .search import Channel, Rings, graphs, rings
 from .symmetric import SymmetricPick, choose_symmetric
@@ -78,12 +78,23 @@ class NcclOptions(Strict):
         None, description="GB/s of a channel within a box and between boxes, for given channels."
     )
 
-    @field_validator("version")
+    @field_validator("version", check_fields=False)
     @classmethod
     def _check_version(cls, text: str) -> str:
         if not re.fullmatch(r"2\.[0-9]{1,2}\.[0-9]{1,2}", text):
             raise ValueError("expected a version of NCCL such as 2.30.7")
         return text
+
+
+RcclOptions = select_options(
+    NcclOptions,
+    *("protocol", "cpu", "near_nics", "net_latency_us", "per_box", "rates", "pieces", "channels", "speeds"),
+    algorithm=(Literal["auto", "tree", "ring"], Field("auto", description="As NCCL_ALGO: one algorithm alone.")),
+    gpu=(
+        Literal["mi200", "mi300x", "mi350"],
+        Field("mi300x", description="GPU whose measured tables RCCL takes: MI200 (gfx90a), MI300X or MI350 (gfx950)."),
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +107,18 @@ class Prediction:
     @cached_property
     def tuning(self) -> Tuning:
         """Numbers of the version, or of the nearest one."""
-        return nearest_tuning(self.options.version)
+        return RCCL_TUNINGS.get(self.options.gpu) or nearest_tuning(self.options.version)
 
     @property
     def version(self) -> str:
         """The version in words, with the one whose numbers stand for it."""
         near = self.tuning.name
         return near if near == self.options.version else f"{self.options.version} (by the numbers of {near})"
+
+    @property
+    def library(self) -> str:
+        """NCCL with its version, or RCCL with its GPU, in words."""
+        return f"RCCL on {self.options.gpu}" if self.tuning.measured else f"NCCL {self.version}"
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -172,7 +188,13 @@ class Prediction:
 
     def pick(self, size: float, among: tuple[Algorithm, ...] = tuple(Algorithm)) -> Pick | None:
         """Return NCCL's choice at a size in bytes, among some algorithms; None if there is none."""
-        return choose(self.machine, self.tuning, without(self.costs, among, Protocol), size)
+        costs = without(self.costs, among, Protocol)
+        pick = choose(self.machine, self.tuning, costs, size)
+        kept = measured_protocol(self.machine, self.tuning, self.problem.collective, size)
+        if pick is None or kept is None or self.options.protocol != "auto":
+            return pick
+        time = seconds(self.machine, self.tuning, costs, (pick.algorithm, kept), size)
+        return pick if time is None else Pick(pick.algorithm, kept, time)
 
     def symmetric_pick(self, size: float) -> SymmetricPick | None:
         """Return the symmetric kernel that NCCL takes at a size in bytes; None without the option or a kernel."""
@@ -325,14 +347,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         size = float(found.problem.demand.size_bytes)
         pick, made = found.pick(size), found.pick(size, found.drawable)
         if found.has_costs and (pick is None or made is None):
-            raise Unsupported(_nothing(options, pick))
+            raise Unsupported(_nothing(found, pick))
         answer = found.schedule(None if made is None else made.algorithm)
         if not isinstance(answer, TreePacking):  # its completion time has latency
             bound, certificate = best_bound(instance)
     metrics: dict[str, Any] = {"nics": _nics_used(found.boxes, answer)}
     if pick is None or made is None:
         metrics |= {"algorithm": SENDS, "schedule": SENDS}
-        told = f"NCCL {found.version} takes {SENDS}, and predicts no time for them"
+        told = f"{found.library} takes {SENDS}, and predicts no time for them"
         return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
     graph = found.machine.graphs[made.algorithm]
     kernel = found.symmetric_pick(size)
@@ -349,7 +371,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         "channels": graph.channels,
         "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
     }
-    told = f"NCCL {found.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
+    told = f"{found.library} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
     if kernel is not None:
         metrics |= {"kernel": kernel.kernel, "sms": kernel.sms}
         told = f"with symmetric memory NCCL {found.version} takes {kernel.kernel} ({kernel.sms} SM): "
@@ -369,12 +391,12 @@ def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
     return sum(nic.out in used for box in boxes.boxes for nic in box.nics)
 
 
-def _nothing(options: NcclOptions, pick: Pick | None) -> str:
+def _nothing(found: Prediction, pick: Pick | None) -> str:
     """Return the reason why there is no schedule."""
     if pick is not None:
         return f"NCCL takes {pick.algorithm.value}, of which there is no schedule here: switches do not add"
-    asked = [value for value in (options.algorithm, options.protocol) if value != "auto"]
-    return f"NCCL {options.version} does not have {' with '.join(asked) or 'it'} for this collective here"
+    asked = [value for value in (found.options.algorithm, found.options.protocol) if value != "auto"]
+    return f"{found.library} does not have {' with '.join(asked) or 'it'} for this collective here"
 
 
 METHOD = heuristic(
@@ -398,4 +420,12 @@ METHOD = heuristic(
         "channel_GBps": Metric("speed of a channel", "GB/s"),
         "nics": Metric("NICs that send something"),
     },
+)
+
+RCCL = replace(
+    METHOD,
+    name="rccl",
+    summary="what RCCL would take on AMD's GPUs: rings and trees, by its tables of measured numbers",
+    paper="AMD, RCCL, https://github.com/ROCm/rocm-systems: projects/rccl/src/graph/tuning.cc",
+    options=RcclOptions,
 )

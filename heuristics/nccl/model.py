@@ -117,6 +117,11 @@ def seconds(
         and machine.cpu in ("intel", "amd")
     )
     correction = TREE_CORRECTION[protocol]
+    if tuning.measured is not None:
+        parts = tuning.measured["correction"][algorithm.value][list(Protocol).index(protocol)]
+        varies = algorithm is Algorithm.TREE or machine.nodes > 1
+        rate *= parts[min(max(power, 0), len(parts) - 1)] if varies else 1
+        return latency_us * 1e-6 + size / (rate * 1e9)
     if slow and 0 <= power < len(correction) - (algorithm is Algorithm.TREE):  # the last one is not for trees
         rate *= correction[power]
     reduces = (Algorithm.TREE, Protocol.SIMPLE) in costs
@@ -131,6 +136,21 @@ def choose(machine: Machine, tuning: Tuning, costs: Table, size: float) -> Pick 
     times = ((at, seconds(machine, tuning, costs, at, size)) for at in costs)
     known = [Pick(*at, time) for at, time in times if time is not None]
     return min(known, key=lambda pick: pick.seconds, default=None)
+
+
+def measured_protocol(machine: Machine, tuning: Tuning, kind: Collective, size: float) -> Protocol | None:
+    """Return the protocol that RCCL takes by a rank's bytes, whatever the predicted times; None if these decide."""
+    tables, own = tuning.measured, size if kind is Collective.ALL_REDUCE else size / machine.ranks
+    if tables is not None and machine.nodes == 1 and own <= tables["ll_in_a_box"].get(kind.name, 0):
+        return Protocol.LL
+    if tables is None or machine.nodes == 1 or kind.name not in tables["ranges"]:
+        return None
+    most, least_ll128, most_ll128 = tables["ranges"][kind.name]
+    if kind is Collective.ALL_REDUCE and machine.nodes > 2:
+        most_ll128 *= 3.8
+    if least_ll128 < own <= most_ll128 and machine.near_nics:
+        return Protocol.LL128
+    return Protocol.LL if own <= most else Protocol.SIMPLE
 
 
 def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[Protocol]) -> Table:
@@ -165,7 +185,7 @@ class _Model:
         self.steps = 2 * (ranks - 1) if reduces else ranks - 1 if collective in _HALVES else ranks
         self.column = min(machine.nodes, 3) - 1
         processor = "ampere" if machine.cpu == "amd" else "volta"
-        self.ll_max = tuning.ll_max[machine.gpu if machine.nodes == 1 else processor][self.column]
+        self.ll_max = tuning.ll_max.get(machine.gpu if machine.nodes == 1 else processor, NONE)[self.column]
         self.hardware = Hardware.NVLINK if machine.nvlink and machine.per_node > 1 else Hardware.PCI
 
     def has(self, algorithm: Algorithm) -> bool:
@@ -195,6 +215,14 @@ class _Model:
         rate = graph.channels * (graph.intra if near else graph.inter)
         if self.version < (2, 14) and self.machine.gpu == "ampere":
             rate = min(rate, 235.0)
+        if (tables := self.tuning.measured) is not None:
+            part: float = tables["ratio"][self.machine.nodes > 2].get(algorithm.value, NONE)[
+                list(Protocol).index(protocol)
+            ]
+            no_tree = self.machine.nodes == 1 and not tables["simple_trees_in_a_box"]
+            if no_tree and (algorithm, protocol) == (Algorithm.TREE, Protocol.SIMPLE):
+                return 0.0
+            return rate * part * self._share(algorithm)
         match algorithm:
             case Algorithm.RING:
                 rate = self._ring(rate, graph, protocol)

@@ -14,23 +14,8 @@ from itertools import pairwise
 
 from ...core.budget import check_time
 from .boxes import Box, Boxes
-from .constants import Algorithm
+from .constants import SPEEDS, Algorithm
 from .model import Graph
-
-_OLD_INTRA = (40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3)
-_OLD_INTER = (48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12)
-_HOPPER_INTRA = (60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3)
-_HOPPER_INTER = (48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12)
-_BLACKWELL_INTRA = (90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18)
-_BLACKWELL_INTER = (96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12)
-
-#: Speeds that are tried, GB/s, by generation: within a box that is alone, and with other boxes (2.30.7).
-SPEEDS = {
-    "volta": (_OLD_INTRA, _OLD_INTER),
-    "ampere": (_OLD_INTRA, _OLD_INTER),
-    "hopper": (_HOPPER_INTRA, _HOPPER_INTER),
-    "blackwell": (_BLACKWELL_INTRA, _BLACKWELL_INTER),
-}
 
 MAX_CHANNELS = 32  #: Channels of a search at most; NCCL uses each of them twice.
 _VISITS = 200  #: GPUs that a search for one ring may visit, per GPU.
@@ -80,7 +65,7 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
     if not best:  # no search finds a way: NCCL takes the order as it is
         best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.boxes], 0.1
     by_channel = [tuple(channels) for channels in zip(*best, strict=True)]
-    if speed >= 25 and not (gpu in ("hopper", "blackwell") and speed < 50 and len(by_channel) > 4):
+    if speed >= 25 and not (gpu not in ("volta", "ampere") and speed < 50 and len(by_channel) > 4):
         many = min(2 * len(by_channel), MAX_CHANNELS)
         speed /= -(-many // len(by_channel))
         by_channel += by_channel[: many - len(by_channel)]

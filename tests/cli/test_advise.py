@@ -40,6 +40,19 @@ def results(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_measuring_plan_names_programs_and_ranks(cwb):
+    """``--plan`` prints a command for one box and one for all, without results; otherwise these are required."""
+    status, out, _ = cwb("calibrate", "--plan", "--machine", "dgx_h100(boxes=2)", "--collective", "all_to_all")
+    assert status == 0
+    assert [line.split(" -b ")[0] for line in out.splitlines()] == [
+        "mpirun -np 8 -N 8 build/alltoall_perf",
+        "mpirun -np 16 -N 8 build/alltoall_perf",
+    ]
+    assert cwb("calibrate", "--plan", "--machine", "switch(4)")[1].count("\n") == 1
+    status, _, err = cwb("calibrate", "--machine", "dgx_h100")
+    assert (status, "--plan prints the commands" in err) == (2, True)
+
+
 def test_a_machine_is_calibrated(cwb, results, tmp_path):
     """The fit is printed, and the machine that is written can be solved on."""
     made = tmp_path / "made.json"

@@ -70,6 +70,7 @@ EXAMPLES = {
     "switch-trees": ("dgx_h100(boxes=2,nvls=true)", TORUS[1], {}),
     "hierarchical": ("rail(boxes=2,per_box=2)", TORUS[1], {}),
     "nccl": ("dgx_a100(boxes=2)", TORUS[1], {}),
+    "rccl": ("mi300x()", TORUS[1], {}),
     "c-cube": ("dgx1()", TORUS[1], {}),
     "tto": ("mesh(4,4)", TORUS[1], {}),
     "ten-ilp": ("dgx1()", Demand(Collective.ALL_GATHER, Fraction(200_000)), {}),

@@ -38,6 +38,7 @@ OF_LOAD = ("--ranks", "--without-link", "--without-node", "--without-rank", "--l
 
 #: Options of a command that its verb lacks, and what there is instead.
 OF_COMMANDS = {
+    ("calibrate", "--plan"): "prints commands, and fits nothing",
     ("solve", "--formulation"): "model takes the name of a formulation too",
     ("compare", "--dry-run"): "prints a plan",
     ("resilience", "--top"): "rows that are printed",

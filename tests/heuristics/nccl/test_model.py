@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import cwb
 import pytest
 from cwb.core.collective import Demand, collective_named
 from cwb.core.topology import Link, Node, NodeKind, Topology
@@ -189,3 +190,43 @@ def test_nvls_between_boxes_has_a_channel_for_every_nic(nics):
     links = tuple(link for link in whole.links if not gone & {link.source, link.target})
     made = predict_time(Topology(tuple(n for n in whole.nodes if n.name not in gone), links))
     assert made.machine.graphs[Algorithm.NVLS_TREE].channels == nics
+
+
+def rccl(spec, collective, size, gpu):
+    return cwb.solve(spec, "rccl", collective=collective, size=size, gpu=gpu)
+
+
+def test_a_box_of_mi300x_has_the_times_of_rccls_table():
+    """Rings with Simple take 17 us, 2.1 us a hop, and seven links of 48 GB/s; with LL 12, 0.8, and 8 % of the rate."""
+    found = rccl("mi300x", "all_reduce", "1 GiB", "mi300x").metrics
+    assert (found["algorithm"], found["protocol"]) == ("ring", "simple")
+    assert found["predicted_s"] == pytest.approx((17 + 14 * 2.1) * 1e-6 + 2**30 / (336e9 * 8 / 14))
+    found = rccl("mi300x", "reduce_scatter", "1 MiB", "mi300x").metrics
+    assert found["protocol"] == "ll"
+    assert found["predicted_s"] == pytest.approx((12 + 7 * 0.8) * 1e-6 + 2**20 / (0.08 * 336e9 * 8 / 7))
+
+
+@pytest.mark.parametrize(
+    ("spec", "collective", "size", "gpu", "protocol"),
+    [
+        ("mi300x", "reduce_scatter", 8 * 352128, "mi300x", "ll"),
+        ("mi300x", "reduce_scatter", 8 * 352640, "mi300x", "simple"),
+        ("mi300x", "all_gather", 8 * 88448, "mi350", "ll"),
+        ("mi300x(boxes=2)", "all_reduce", 524288, "mi300x", "ll"),
+        ("mi300x(boxes=2)", "all_reduce", 524544, "mi300x", "ll128"),
+        ("mi300x(boxes=2)", "all_reduce", 4415232, "mi300x", "simple"),
+        ("mi300x(boxes=3)", "all_reduce", 4415232, "mi300x", "ll128"),
+        ("mi300x(boxes=2)", "all_gather", 16 * 98304, "mi300x", "ll"),
+    ],
+)
+def test_bytes_of_a_part_choose_rccls_protocol(spec, collective, size, gpu, protocol):
+    """The limits of LL and LL128 are those of ``rccl_wrap.cc`` and of the tables, to the byte above and below."""
+    assert rccl(spec, collective, f"{size} B", gpu).metrics["protocol"] == protocol
+
+
+def test_trees_of_one_box_have_no_simple_but_on_mi200():
+    """RCCL leaves them out on newer GPUs; sixteen dies of MI250 take them for large sizes."""
+    assert rccl("mi250", "all_reduce", "1 GiB", "mi200").metrics["algorithm"] == "tree"
+    done = cwb.solve("mi300x", "rccl", collective="all_reduce", size="1 GiB", algorithm="tree", protocol="simple")
+    assert done.status == "unsupported"
+    assert done.message == "RCCL on mi300x does not have tree with simple for this collective here"
