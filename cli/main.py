@@ -16,38 +16,49 @@ import click
 from ..core.errors import CwbError, ExitStatus, did_you_mean, one_of
 from .streams import INTERRUPTED, StdoutError, echo, flush_streams, open_closed, stop_on_signals
 
-#: Command name to module and attribute.
-COMMANDS = {
-    "solve": "solve:solve",
-    "compare": "compare:compare",
-    "table": "records:table",
-    "plot": "records:plot",
-    "view": "schedules:view",
-    "report": "records:report",
-    "check": "schedules:check",
-    "simulate": "schedules:simulate",
-    "run": "schedules:run",
-    "train": "train:train",
-    "repair": "failures:repair",
-    "resilience": "failures:resilience",
-    "reproduce": "reproduce:reproduce",
-    "polish": "schedules:polish",
-    "formulate": "formulate:formulate",
-    "new-method": "formulate:new_method",
-    "find-topology": "find_topology:find_topology",
-    "select": "machines:select",
-    "calibrate": "machines:calibrate",
-    "predict": "machines:predict",
-    "advise": "machines:advise",
-    "show": "show:show",
-    "list": "listing:listing",
-    "import": "importing:importing",
-    "export": "export:export",
-    "export-instances": "export:export_instances",
-    "cite": "reproduce:cite",
-    "doctor": "doctor:doctor",
-    "warm": "doctor:warm",
+#: Command name to module and attribute, by what a user wants to do.
+GROUPS = {
+    "Design": {
+        "solve": "solve:solve",
+        "select": "machines:select",
+        "polish": "schedules:polish",
+        "find-topology": "find_topology:find_topology",
+        "repair": "failures:repair",
+    },
+    "Understand": {
+        "advise": "machines:advise",
+        "predict": "machines:predict",
+        "calibrate": "machines:calibrate",
+        "train": "train:train",
+        "resilience": "failures:resilience",
+        "show": "show:show",
+        "list": "listing:listing",
+        "check": "schedules:check",
+        "simulate": "schedules:simulate",
+        "view": "schedules:view",
+    },
+    "Compare": {
+        "compare": "compare:compare",
+        "table": "records:table",
+        "plot": "records:plot",
+        "report": "records:report",
+        "reproduce": "reproduce:reproduce",
+        "cite": "reproduce:cite",
+    },
+    "Exchange": {
+        "import": "importing:importing",
+        "export": "export:export",
+        "export-instances": "export:export_instances",
+        "run": "schedules:run",
+    },
+    "Extend": {
+        "formulate": "formulate:formulate",
+        "new-method": "formulate:new_method",
+        "doctor": "doctor:doctor",
+        "warm": "doctor:warm",
+    },
 }
+COMMANDS = {name: where for group in GROUPS.values() for name, where in group.items()}
 
 
 class _CarriedException(Exception):
@@ -71,9 +82,18 @@ class LazyGroup(click.Group):
             raise _CarriedException(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands in the order of a user's work."""
+        """List the commands in the order of their groups."""
         del ctx
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for every group of commands."""
+        for title, group in GROUPS.items():
+            found = {name: self.get_command(ctx, name) for name in group}
+            room = formatter.width - 6 - max(map(len, COMMANDS))
+            rows = [(name, command.get_short_help_str(room)) for name, command in found.items() if command]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""

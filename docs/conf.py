@@ -14,6 +14,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
 ]
@@ -26,7 +28,11 @@ html_theme = "furo"
 html_title = f"cwb {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["narrow.css"]
+html_css_files = ["site.css"]
+
+# What is copied of a block with commands are the commands, without the prompt and without what they print.
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 
 # Pages are Markdown (MyST); notebooks are stored with their output, which `python docs/notebooks.py --check` compares.
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]

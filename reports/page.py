@@ -43,7 +43,7 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
     )
     lines = _LINES.replace("TABLE", ".heat.lines"), _LINES.replace("TABLE", ".heat")
     style += f"{tones}{lines[0]}@media (max-width: 45rem) {{\n{lines[1]}}}\n"
-    style += ".scroll { max-height: none; }\n" if wide else ""
+    style += ".scroll { max-height: none; } thead th { white-space: normal; vertical-align: bottom; }\n" if wide else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

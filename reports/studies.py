@@ -137,7 +137,7 @@ def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
     parts = [
         f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
         *(f"<p>{markup(text)}</p>" for text in hints(found)),
-        f'<section class="card"><figure style="--panels: 2"><div class="panels">'
+        f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">'
         f'<div class="panel">{inline(plot, "busbw", "Bus bandwidth over the size")}</div></div></figure></section>',
         *(
             section(anchor, heading, plain_table(columns, lines, long="why"), notes, len(lines), opened=True)

@@ -9,13 +9,30 @@ from pathlib import Path
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Is the network|still to be designed?", "bandwidth of its dimensions", ("libra", "libra-codesign")),
     ("Is only a bound wanted,|and no schedule?", "no schedule can be faster", ("forestcoll-lp", "all-to-all-mcf")),
-    ("Are the ranks sites of|a wide-area network?", "few trees; after a failure", ("mtree", "mtree-repair")),
+    ("Are the ranks sites of|a wide-area network?", "all-reduce on a few trees", ("mtree", "mtree-repair")),
+    ("A reduce, or several|collectives at once?", "any collectives, any links", ("pccl",)),
+    ("All-to-all, broadcast,|gather or scatter?", "proved; for many ranks", ("teccl", "pccl")),
     ("Is it a fabric of dimensions,|such as RI(4)_SW(32)?", "orders of chunks", ("themis", "blueconnect")),
-    ("All-to-all, gather, scatter,|or several collectives?", "proved; for many ranks", ("teccl", "pccl")),
     ("Is the data large, so that|only throughput counts?", "trees, the proved optimum", ("forestcoll",)),
-    ("Are there a hundred ranks|or fewer?", "schedule, proved in epochs", ("teccl",)),
+    ("Is it an all-reduce or|a reduce-scatter?", "by levels; over any links", ("hierarchical", "pccl")),
+    ("An all-gather of|a hundred ranks or fewer?", "schedule, proved in epochs", ("teccl",)),
     ("Direct links of|one bandwidth?", "fewest steps, fractions", ("bfb",)),
     ("Else: thousands of ranks,|any links", "schedule, proved at a bound", ("tacos",)),
+)
+
+#: Collectives with which a reader can come to each answer, and an instance of its kind.
+CASES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("gpt-3-4d", ("",)),
+    ("torus(4,4)", ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")),
+    ("gscale", ("all_reduce",)),
+    ("torus(4,4)", ("reduce",)),
+    ("torus(4,4)", ("all_to_all", "broadcast", "gather", "scatter")),
+    ("RI(4)_FC(8)", ("all_gather", "reduce_scatter", "all_reduce")),
+    ("dgx_h100(boxes=2)", ("all_gather", "reduce_scatter", "all_reduce")),
+    ("dgx_h100(boxes=2)", ("all_reduce", "reduce_scatter")),
+    ("dgx_h100(boxes=2)", ("all_gather",)),
+    ("torus(4,4)", ("all_gather",)),
+    ("mesh(16,16)", ("all_gather",)),
 )
 WIDTH, ROW, GAP, EDGE = 640, 62, 22, 8
 LEFT, RIGHT = 285, 275

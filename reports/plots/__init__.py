@@ -33,6 +33,10 @@ PLOTS: Mapping[str, tuple[str, str]] = {
         "ledger:draw_time",
         "a point for each method: geometric mean time and mean gap over its answered problems",
     ),
+    "gap-profile": (
+        "ledger:draw_gap_profile",
+        "for each method, the share of the problems within a factor of the best proved bound",
+    ),
     "gap-heatmap": (
         "ledger:draw_heatmap",
         "a cell for each method and problem: its gap in percent, or the mark in its place",

@@ -22,6 +22,7 @@ from .look import (
     COLUMN_IN,
     LETTERS,
     LINES,
+    MOST,
     count_text,
     drawable,
     enough_ticks,
@@ -70,7 +71,7 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
     styles = strokes(names)
     figure, axes = panels(len(found), legend_lines(names))
     for panel, (title, values) in zip(axes, found.items(), strict=True):
-        _draw(panel, title, values, {name: styles[name] for name in names})
+        _draw(panel, title, {name: ratios(values, name) for name in names}, len(values), styles)
     axes[-1].set_xlabel("within this factor of the best")
     write_omissions(figure, more_series(len(set(everything)) - len(names)))
     legend(figure, names, styles, marker="")
@@ -96,13 +97,15 @@ def ratios(values: _Values, name: str) -> list[float]:
     return sorted(line[name] / min(line.values()) for line in values.values() if name in line)
 
 
-def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str, Any]]) -> None:
-    factors = {name: ratios(values, name) for name in styles}
-    furthest = max((line[-1] for line in factors.values() if line), default=1.0)
+def _draw(
+    axes: Axes, title: str, lines: Mapping[str, list[float]], count: int, styles: Mapping[str, dict[str, Any]]
+) -> None:
+    """Draw the share of ``count`` problems over factors, which are sorted and 1 or more."""
+    furthest = max((line[-1] for line in lines.values() if line), default=1.0)
     end = max(furthest * 1.15, 1.2)
-    for name, line in factors.items():
+    for name, line in lines.items():
         if line:
-            shares = [(i + 1) / len(values) for i in range(len(line))]
+            shares = [(i + 1) / count for i in range(len(line))]
             axes.step([1.0, *line, end], [0.0, *shares, shares[-1]], where="post", **{**styles[name], "marker": ""})
     if end > 3:  # closer together, powers would be too few ticks
         axes.set_xscale("log", base=2 if end < 100 else 10)
@@ -111,9 +114,32 @@ def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str
         axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set(xlim=(1.0, end), ylim=(0.0, 1.03))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_title(short(f"{title}, {count_text(len(values), 'problem')}", 60), loc="left")
+    axes.set_title(short(f"{title}, {count_text(count, 'problem')}", 60), loc="left")
     axes.set_ylabel("problems")
     axes.grid()
+
+
+def draw_gap_profile(records: Sequence[RunRecord]) -> Figure:
+    """Draw the share of the problems that each method answers within a factor of the best bound.
+
+    Problems are those of the heat map; one that a method did not answer is never within a factor.
+    """
+    matrix = gap_matrix(records, len(records), MOST)
+    factors = {
+        name: sorted(
+            1 + max(cell.gap, 0.0)
+            for row in matrix.rows
+            if (cell := matrix.cells.get((row, name))) is not None and cell.gap is not None
+        )
+        for name in matrix.columns
+    }
+    styles = strokes(matrix.columns)
+    figure, (axes,) = panels(1, legend_lines(matrix.columns), 2.2)
+    _draw(axes, f"bounds: {matrix.proofs}", factors, len(matrix.rows), styles)
+    axes.set_xlabel("answer within this factor of the best bound")
+    write_omissions(figure, matrix.left_out)
+    legend(figure, matrix.columns, styles, marker="")
+    return figure
 
 
 _SIZES = 3  #: Sizes from which a power is fitted.

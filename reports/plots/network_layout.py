@@ -26,6 +26,7 @@ _BOX_GAP, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
 
 _LARGEST_GRID = 256  #: Larger networks without switches are not drawn as grids.
 _IN_A_ROW = 17  #: Boxes of fewer ranks are drawn in a row if all have links to switches outside, such as rails.
+_IN_A_COLUMN = 4  #: Up to so many boxes stand below each other if each of their ranks has a rail.
 _ASPECT = 1.3  #: Boxes are so arranged that the plot is about so much wider than high.
 
 
@@ -158,6 +159,8 @@ def layout_with_tiers(topology: Topology) -> Layout:
     columns = ceil(sqrt(_ASPECT * len(shapes) * heights / widths))
     columns = max(columns, round(max(map(len, rows), default=0) * _APART / widths))
     columns = ceil(len(shapes) / ceil(len(shapes) / max(1, columns)))  # as many rows, none much shorter
+    if len(boxes) <= _IN_A_COLUMN and sum(map(len, rows[:1])) * len(boxes) == len(topology.ranks):
+        columns = 1  # ranks stand under their rails
     at = _arrange_boxes(boxes, shapes, columns, widths, heights)
     order = {node: index for nodes in boxes.values() for index, node in enumerate(nodes)}
     _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths, order)
@@ -230,12 +233,16 @@ def _box_shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]
     if to_switches and len(nodes) - len(switches) < _IN_A_ROW and outside.issuperset(ranks & place.keys()):
         return _row(len(nodes), switches)
     if any(a in switches and b in switches for a, b in wires):
-        rows = [[node for node in tier if node in place] for tier in tiers]
+        near, inside = _neighbours(topology), ranks & place.keys()
+        low = [node for node in nodes if near[node] == inside]  # switches of ranks alone, such as NVSwitches
+        rows = [[node for node in tier if node in place and node not in low] for tier in tiers]
         at = {node: (float(index), 0.0) for index, node in enumerate(rows[0])}
         _place_above(topology, at, [row for row in rows[1:] if row], _ROW_INSIDE, len(rows[0]), {})
+        middle = (len(rows[0]) - len(low)) / 2
+        at |= {node: (middle + index, -_ROW_INSIDE) for index, node in enumerate(low)}
         return np.array([at[node] for node in nodes])
     if len(wires) == len(nodes) * (len(nodes) - 1):
-        return circle_of(len(nodes), ())
+        return circle_of(len(nodes), ()) if outside.isdisjoint(ranks) else _arch(len(nodes))
     return shape_of(len(nodes), wires, switches)
 
 
@@ -247,6 +254,12 @@ def _row(count: int, switches: tuple[int, ...]) -> Floats:
     places[list(switches), 0] = (len(row) - 1) / 2 + (np.arange(len(switches)) - (len(switches) - 1) / 2) * _APART
     places[list(switches), 1] = -_ROW_INSIDE
     return places
+
+
+def _arch(count: int) -> Floats:
+    """Place ranks on the upper half of a circle, so that each sees the switches above."""
+    turn = pi * np.arange(count) / max(count - 1, 1)
+    return np.stack([-np.cos(turn), np.sin(turn)], axis=1) * max(count / 2, 1.0)
 
 
 def _grid(sizes: tuple[int, ...]) -> Floats:

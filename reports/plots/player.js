@@ -153,5 +153,5 @@ if (V) {
   $('play').onclick = play; $('back').onclick = () => step(-1); $('forward').onclick = () => step(1);
   $('when').oninput = () => { pause(); goTo(Number($('when').value) / 1000 * T); };
   $('colour').addEventListener('change', drawNet);
-  window.addEventListener('resize', drawNet); goTo(0);
+  window.addEventListener('resize', drawNet); goTo(T * (Number(location.hash.slice(1)) || 0));
 } else $('player').remove();

@@ -26,6 +26,8 @@ _VECTORS = 5_000  #: More bars than this are drawn as pixels, whatever the forma
 #: Bars have edges where they are thicker than this part of a row, and no more than so many are side by side.
 _THIN, _EDGED = 0.2, 150
 
+_NARROW = 0.003  #: Part of the time below which a bar is narrower than its edges.
+
 
 class Bars(NamedTuple):
     """Hops on the chosen links, which are in the order of the rows: positions in the trace, and rows."""
@@ -115,8 +117,10 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
     # A thin white edge sets neighbours apart where there is room for it.
     thick = float((low - high).min(initial=1.0)) > _THIN
     roomy = thick and np.unique(high, return_counts=True)[1].max(initial=0) <= _EDGED
-    drawn.set_edgecolor("white" if roomy else "none")
-    drawn.set_linewidth(0.3 if roomy else 0.0)
+    # One that takes hardly any time gets an edge of its own colour, or it would not be seen.
+    narrow = (end - start < _NARROW * float(end.max(initial=0.0))) & (len(value) <= _VECTORS)
+    drawn.set_edgecolor(np.where(narrow[:, None], colours, to_rgba("white" if roomy else "none")))  # type: ignore[arg-type]
+    drawn.set_linewidth(np.where(narrow, 0.6, 0.3 if roomy else 0.0))  # type: ignore[arg-type]
     drawn.set_rasterized(len(value) > _VECTORS)
     axes.add_collection(drawn)
     figure = axes.figure

@@ -15,6 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
+from matplotlib.ticker import FuncFormatter
 
 from ...core.errors import InputError
 from ...core.sensitivity import Sensitivity
@@ -22,7 +23,7 @@ from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
 from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, first_clear_bend, layout_boxes
-from .schedule_traffic import bytes_unit
+from .schedule_traffic import bytes_unit, seconds_unit
 
 TREES = 4  #: Trees that are drawn if none are chosen.
 _WIDTH_IN = 5.4  #: Least width of the plot; its title needs as much.
@@ -318,7 +319,9 @@ def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
     draw_nodes(axes, network, where)
     if most > 0:
         bar = figure.colorbar(shown, ax=axes, location="bottom", fraction=0.05, pad=0.02, aspect=40)
-        bar.set_label("seconds less for each GB/s more on all links alike; grey: none")
+        name, seconds = seconds_unit(most)
+        bar.formatter = FuncFormatter(lambda value, _: f"{value / seconds:g}")
+        bar.set_label(f"{name} less for each GB/s more on all links alike; grey: none")
     figure.suptitle(short(f"{worth.model} on {worth.instance}: {worth.seconds:.6g} s", 60), size=7)
     return figure
 

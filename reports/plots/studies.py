@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
-from .look import COLOURS, HATCHES, LETTERS, enough_ticks, legend, legend_lines, new_figure, short, strokes
+from .look import COLOURS, COLUMN_IN, HATCHES, LETTERS, enough_ticks, legend, legend_lines, new_figure, short, strokes
 
 #: Curves by the column of a row that has their seconds.
 CURVES = {
@@ -33,7 +33,7 @@ def draw_advice(found: Mapping[str, Any]) -> Figure:
     }
     names = [name for name, some in points.items() if some]
     styles = strokes(names)
-    figure = new_figure(2.6 + 0.13 * legend_lines(names))
+    figure = new_figure(2.6 + 0.13 * legend_lines(names), 2 * COLUMN_IN)
     axes = figure.subplots()
     for name in names:
         sizes, rates = zip(*points[name], strict=True)

@@ -30,7 +30,9 @@ _SMALL = 4.5  #: Size of names, in points.
 #: What names are written on, since links pass them.
 _PLATE: Any = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 
-_BENDS = (0.0, 0.12, -0.12, 0.25, -0.25)  #: Arcs that a link may take so that it keeps off other nodes.
+_BENDS = (0.0, 0.12, -0.12, 0.18, -0.18, 0.25, -0.25)  #: Arcs that a link may take to keep off other nodes.
+_FEW = 400  #: Pairs up to which links between boxes are bent, too.
+_NAMED_IN = 0.22  #: Distance between neighbours, in inches, at which nodes can be named.
 _CLASSES = 6  #: Rates that have a colour and a line in the legend each; others are grey.
 
 _ORDER = (0, 4, 2, 3, 1, 5)
@@ -44,17 +46,21 @@ def draw(title: str, topology: Topology) -> Figure:
     nodes, at = list(where.places), np.array(list(where.places.values()))
     place = {node: index for index, node in enumerate(nodes)}
     box_of = {node: name for name, members in where.boxes.items() for node in members}
-    arcs = {  # a link within a box avoids other nodes
-        (a, b): _arc(at, place[a], place[b], bent=a in box_of and box_of[a] == box_of.get(b)) for a, b in pairs
+    arcs = {  # a link within a box, or one of few, avoids other nodes
+        (a, b): _arc(at, place[a], place[b], bent=len(pairs) <= _FEW or (a in box_of and box_of[a] == box_of.get(b)))
+        for a, b in pairs
     }
     classes = _classes(pairs)
     spread = np.concatenate([at, *arcs.values()])
     low, high = spread.min(axis=0) - 0.8, spread.max(axis=0) + 0.9
-    spacing_in = min(0.5, COLUMN_IN / float(high[0] - low[0]))
+    column, whole = (width / float(high[0] - low[0]) for width in (COLUMN_IN, 2 * COLUMN_IN))
+    spacing_in = min(0.5, max(column, min(_NAMED_IN, whole)))  # wider than a column if names need the room
     radius = min(_RADIUS, _RADIUS_IN / spacing_in)
     one_way = any(there != back for there, back, *_ in pairs.values())
     rows = -(-len(classes) // 2) + one_way
-    figure = new_figure(0.42 + (high[1] - low[1]) * spacing_in + 0.13 * rows)
+    figure = new_figure(
+        0.42 + (high[1] - low[1]) * spacing_in + 0.13 * rows, max(COLUMN_IN, (high[0] - low[0]) * spacing_in)
+    )
     axes = figure.subplots()
     bare(axes, low, high)
     _draw_links(axes, pairs, arcs, classes)
@@ -195,12 +201,10 @@ def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:
     for box, nodes in where.boxes.items():
         name = printable(box.strip())
         x, y = zip(*(where.places[node] for node in nodes), strict=True)
-        low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.55)
+        low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.9)
         box_frame(axes, low, high, "none")
         if _fits(name, (high[0] - low[0]) * spacing_in):
-            axes.text(
-                low[0] + 0.1, high[1] + 0.03, name, size=_SMALL, color="#555555", va="bottom", zorder=6, bbox=_PLATE
-            )
+            axes.text(low[0] + 0.3, high[1], name, size=_SMALL, color="#555555", va="center", zorder=6, bbox=_PLATE)
 
 
 def _fits(name: str, room_in: float) -> bool:
@@ -223,18 +227,19 @@ def _draw_nodes(axes: Axes, topology: Topology, where: Layout, radius: float, sp
 
 
 def _name_rows(axes: Axes, topology: Topology, where: Layout, radius: float, spacing_in: float) -> None:
-    """Name the switches above the boxes, or their whole row if names do not fit."""
-    placed = {node for nodes in where.boxes.values() for node in nodes}
-    rows: dict[float, list[int]] = {}
-    for node in where.places:
-        if node not in placed:
-            rows.setdefault(where.places[node][1], []).append(node)
-    for y, row in rows.items():
+    """Name the switches of every row within its box, or the whole row if names do not fit."""
+    box_of = {node: box for box, nodes in where.boxes.items() for node in nodes}
+    ranks = set(topology.rank_nodes)
+    rows: dict[tuple[str | None, float], list[int]] = {}
+    for node, (_, y) in where.places.items():
+        if node not in ranks:
+            rows.setdefault((box_of.get(node), y), []).append(node)
+    for (box, y), row in rows.items():
         row.sort(key=lambda node: where.places[node][0])
         apart = where.places[row[1]][0] - where.places[row[0]][0] if len(row) > 1 else 8.0
-        names = {node: printable(topology.nodes[node].name) for node in row}
+        names = {node: printable(topology.nodes[node].name).removeprefix(f"{box}.") for node in row}
         if not all(_fits(name, 0.95 * apart * spacing_in) for name in names.values()):
-            first, last = topology.nodes[min(row)].name, topology.nodes[max(row)].name
+            first, last = names[min(row)], names[max(row)]
             names = {row[0]: short(f"{len(row)} switches, {first} to {last}", 48)}
         for node, name in names.items():
             x, align = (

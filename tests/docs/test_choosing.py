@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cwb.core.network_views import supported_view
 from cwb.harness import registry
+from cwb.instances import load
+from cwb.instances.demand import with_demand
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -80,6 +83,23 @@ def test_the_figure_leads_to_methods() -> None:
         assert max(map(len, question.split("|"))) <= 29
         assert len(what) <= 30
         assert len(" · ".join(methods)) <= 30
+
+
+def test_every_answer_of_the_figure_takes_the_collectives_that_lead_to_it() -> None:
+    """Whoever follows the questions with a collective comes to a method that takes it, each named method takes one (but
+    two, which need more than an instance), and a small all-reduce does not lead to ``teccl``, which takes none."""
+    figure = runpy.run_path(str(DOCS / "images" / "choose.py"))
+    for (question, _, methods), (name, collectives) in zip(figure["QUESTIONS"], figure["CASES"], strict=True):
+        taken = {method: {one for one in collectives if takes(method, name, one)} for method in methods}
+        assert set().union(*taken.values()) == set(collectives), question
+        assert {method for method, found in taken.items() if not found} <= {"libra-codesign", "mtree-repair"}, question
+        assert not ("teccl" in methods and "all_reduce" in collectives)
+
+
+def takes(method: str, name: str, collective: str) -> bool:
+    """Check if a method supports a shipped or generated instance."""
+    instance = with_demand(load(name), collective or None, None, None)
+    return supported_view(registry.get(method), instance)[1] is None
 
 
 def test_the_page_is_linked() -> None:

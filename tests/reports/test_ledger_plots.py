@@ -45,6 +45,23 @@ def test_profile_counts_failures(make_run: Make) -> None:
     assert ends == {0.5, 1.0}
 
 
+def test_gap_profile(make_run: Make) -> None:
+    """A method at the bound on one of two problems begins at half, and one that failed there ends at half."""
+    from cwb.reports.plots.ledger import draw_gap_profile
+
+    certificate = {"certificate": "cut"}
+    records = [
+        make_run("ring", t, bytes_=size, bound=1e-5, proof="recomputed", certificate=certificate)
+        for t, size in ((1e-5, 1024.0), (2e-5, 4096.0))
+    ]
+    records += [make_run("bfb", 2e-5, bytes_=1024.0), make_run("bfb", None, bytes_=4096.0)]
+    with look():
+        lines = {line.get_label(): line for line in draw_gap_profile(records).axes[0].lines}
+    begins, beyond = list(lines["ring"].get_xdata())[1:3]
+    assert begins == 1.0 < beyond
+    assert [list(lines[name].get_ydata())[-1] for name in ("bfb", "ring")] == [0.5, 1.0]
+
+
 points = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.just(1)), min_size=1, max_size=12)
 
 

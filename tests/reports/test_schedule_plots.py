@@ -198,6 +198,17 @@ def test_the_gantt_has_a_bar_for_every_hop():
     assert "step" in shown
 
 
+def test_short_sends_are_seen():
+    """A bar that takes hardly any of the time has an edge of its own colour, which a white one would cover."""
+    trace = a_trace()
+    short = replace(trace, hop_end_s=trace.hop_start_s + 1e-9)
+    with look():
+        (bars,) = schedule_time.draw_gantt(a_traffic(), short).axes[0].collections
+        (usual,) = FIGURES["gantt"]().axes[0].collections
+    assert bars.get_edgecolors().tolist() == bars.get_facecolors().tolist()
+    assert min(bars.get_linewidths()) > 0.5 > max(usual.get_linewidths())
+
+
 def test_bars_that_overlap_are_side_by_side():
     """Bars of a row that overlap get lanes, those that only touch share one, and rows do not mind each other."""
     row, start, end = np.array([0, 0, 0, 1]), np.array([0.0, 1.0, 2.0, 0.0]), np.array([2.0, 3.0, 4.0, 9.0])

@@ -59,6 +59,31 @@ def test_rails_do_not_cross():
         assert x == sorted(x)
 
 
+@pytest.mark.parametrize("text", ["dgx_h100(boxes=2)", "mi300x(boxes=2)", "a100(boxes=2)", "dgx1()"])
+def test_no_link_passes_a_node_that_it_does_not_end_at(text):
+    """A line keeps off all other nodes, so that none is hidden and none seems to be where it ends."""
+    network = instances.load(text).network
+    at = np.array(list(layout_with_tiers(network).places.values()))
+    with look():
+        (links,) = draw(text, network).axes[0].collections
+    for line in links.get_paths():
+        way = line.interpolated(1 if len(line.vertices) > 2 else 40).vertices
+        far = np.hypot(*(way[:, None] - at).transpose(2, 0, 1)).min(axis=0)
+        ends = np.hypot(*(way[[0, -1], None] - at).transpose(2, 0, 1)).min(axis=0) < 1e-9
+        assert ends.sum() == 2
+        assert far[~ends].min() > 0.2, text
+
+
+def test_switches_of_a_box_are_named():
+    """Switches inside a box are named without the name of the box."""
+    network = instances.load("dgx_h100(boxes=2)").network
+    with look():
+        figure = draw("two", network)
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert written.count("nvswitch") == 2
+    assert {f"ib{rail}" for rail in range(8)} <= set(written)
+
+
 def lines(text):
     """Widths in points of the drawn links, and the texts of the legend."""
     with look():
