@@ -93,7 +93,7 @@ GROUPS: dict[str, tuple[Picture, ...]] = {
         Picture(
             "player",
             "A schedule that plays",
-            "Chunks move; ranks fill; a click tells what a rank waits for.",
+            "Chunks move; ranks fill; a click shows what a rank waits for.",
             "cwb view s.json -o view.html",
             ("s.json",),
             photo="#0.4",
@@ -245,7 +245,7 @@ def page() -> str:
     lines = [
         "# Gallery",
         "",
-        "Every kind of picture and page that cwb makes, each with the command that makes it.",
+        "Every kind of plot and page that cwb makes, each with the command that makes it.",
         "`python docs/gallery.py` runs all of them and writes this page.",
         "",
     ]
@@ -258,7 +258,8 @@ def page() -> str:
                 f":img-alt: {each.title}",
                 ":class-img-top: shown",
                 "",
-                f"{each.about} [More]({each.page}.md)",
+                each.about,
+                f"[More]({each.page}.md)",
                 "",
                 "```console",
                 *(f"$ {BEFORE[name]}" for name in each.before),
@@ -318,8 +319,8 @@ def fill_front(page: str) -> str:
         ":alt: Bus bandwidth of an all-gather over its size: NCCL's schedule, the best schedule found, and the bound.",
         ":width: 100%",
         "",
-        f"An all-gather on two boxes of eight H100s: at 1 GiB, NCCL's schedule takes {nccl},",
-        f"the best one found {best}, and no schedule can take less than {bound}.",
+        f"NCCL's schedule of an all-gather of 1 GiB on two boxes of eight H100s takes {nccl}.",
+        f"The best schedule found takes {best}, and none can take less than {bound}.",
         "All three are times of the links, without launches.",
         f"Made by `{HERO}` and `python docs/gallery.py`.",
         ":::",
