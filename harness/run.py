@@ -51,7 +51,7 @@ BOUNDING = {
     "forestcoll-allreduce": ("cwb.models.forestcoll.solve_allreduce:solve_allreduce", 2.0),
 }
 CHEAP_SHARE, CHEAP_S = 0.1, 0.1  #: Cheap are bounds that take this share of the seconds until the answer, or so few.
-LEAST_S, LEAST_ALL_S = 2.0, 60.0  #: Cheap bounds end after their share, all after as long as the answer; or so many.
+LEAST_S, LEAST_ALL_S = 10.0, 60.0  #: Cheap bounds end after their share, all after as long as the answer; or so many.
 ANSWER_S = 1.0  #: Seconds for putting together what a method had found that was broken off.
 BOUND_S = 1.0  #: Seconds for recomputing the bound of a run without an answer.
 
