@@ -38,6 +38,7 @@ class Node(NamedTuple):
     use: int = 0
     #: Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
     turn: int = -1
+    held: bool = False  #: True if it could be ready before that one begins.
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def _nodes(
     tags: Counter[int] = Counter()
     places: list[tuple[int, bool, int]] = []  # start, receives before sends, distance of the other rank
     links: list[int] = []
+    starts: list[int] = []
     for operation in some:
         if operation.given is not None:
             peer, kind = operation.given[0], SEND
@@ -111,6 +113,7 @@ def _nodes(
         distance = (peer - rank if kind == SEND else rank - peer) % flow.ranks
         places.append(max([(operation.hop.start, kind == SEND, distance), *(places[before] for before in after)]))
         links.append(operation.hop.link if kind == SEND else -1)
+        starts.append(operation.hop.start)
         numbers[operation] = number = len(nodes)
         use = PASSED if operation.passed else ADDED if operation.kind == "rrc" else KEPT
         nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name, operation.chunk, use))
@@ -121,7 +124,9 @@ def _nodes(
     for at, number in enumerate(order):
         node, link = nodes[number], links[number]
         after = tuple(sorted(place[before] for before in node.after))
-        found.append(node._replace(id=at, after=after, turn=last.get(link, -1)))
+        turn = last.get(link, -1)
+        held = turn >= 0 and all(starts[before] < starts[order[turn]] for before in node.after)
+        found.append(node._replace(id=at, after=after, turn=turn, held=held))
         if link >= 0:
             last[link] = at
     return tuple(found) or (Node(0, COMP, name="nothing"),)

@@ -74,6 +74,29 @@ def test_bytes_of_links_are_those_of_the_schedule(tmp_path):
     assert dict(loads_of(trace, asked.network).chunks) == links_of(done.answer)
 
 
+@pytest.mark.parametrize(("method", "network", "held"), [("direct", "switch(4)", True), ("ring", "ring(4)", False)])
+def test_sends_that_are_ready_together_wait_for_their_turn(method, network, held, tmp_path):
+    """A send that could overtake the one before on its link waits for a computation that becomes ready with that one.
+
+    On a ring data comes one after the other, and nothing is added.
+    """
+    asked = load(network).with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
+    trace = trace_of(flow_of(asked, run(asked, Request(method)).answer, SimulationMode.CONGESTION_AWARE))
+    again = read_trace(store_trace(trace, tmp_path))
+    assert problems_of(again) == []
+    for before, after in zip(trace.ranks, again.ranks, strict=True):
+        waits = {node.id: node.after for node in after}
+        sends = [node for node in before if node.type == SEND]
+        assert [node.held for node in sends] == [held and node.turn >= 0 for node in sends]
+        for node in before:
+            added = set(waits[node.id]) - set(node.after)
+            assert len(added) == node.held
+            for turn in added:
+                others = set(waits[turn]) - set(before[node.turn].after)
+                assert others == set(waits[node.turn]) - set(before[node.turn].after), "ready with the send before"
+        assert len(after) - len(before) == sum(node.held for node in before)
+
+
 def test_data_that_is_sent_on_has_come():
     """Around a ring, every send but the first of a chunk waits for its receive."""
     asked = load("ring(4, bidirectional=False)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
