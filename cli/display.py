@@ -106,8 +106,8 @@ def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
 
 #: What a summary shows of the metrics: name, heading, unit, format. A metric that a record lacks has no row.
 ROWS = (
-    ("predicted_s", "time by NCCL's own model", "s", "{:.4g}"),
-    ("predicted_busbw_GBps", "busbw by NCCL's own model", "GB/s", "{:.1f}"),
+    ("predicted_s", "time by the library's model", "s", "{:.4g}"),
+    ("predicted_busbw_GBps", "busbw by the library's model", "GB/s", "{:.1f}"),
     ("iteration_time_s", "iteration time", "s", "{:.9g}"),
     ("completion_time_s", "completion time", "s", "{:.9g}"),
     ("no_completion_time", "no completion time", "", "{}"),

@@ -303,8 +303,7 @@ def candidates(
     for number, (size, chunks, item) in enumerate(plan):
         if str(item) in trees:
             continue
-        left_s = clock.remaining_s()
-        if stop.is_set() or (left_s is not None and left_s <= 0):
+        if stop.is_set() or clock.remaining_s() == 0:
             why = "stopped" if stop.is_set() else f"the time limit of {choice.time_limit_s:g} s ran out"
             result.why_ended, result.interrupted = f"{why} after {number} of {len(plan)} runs", stop.is_set()
             break
