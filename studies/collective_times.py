@@ -106,7 +106,7 @@ class CollectiveTimes:
         return min(made, key=lambda each: each.seconds)
 
     def slowdowns(self, together: Sequence[Communication]) -> list[Fraction]:
-        """Return for every collective the largest load of a link that it uses, at least 1, if all run at once.
+        """Return the largest load of a link that each of several collectives uses at once, at least 1.
 
         A collective's load of a link is the part of its time for which it transmits there. If all take their time
         times this, no link has more than it can carry.

@@ -17,26 +17,24 @@ from cwb.core.workload import Workload
 FABRIC = parse_fabric("RI(4)_FC(8)_RI(4)_SW(32)")
 
 
-def trained(
-    name: str, layers: int, hidden: int, sequence: int, batch: int, tp: int, dp: int, **more: Any
-) -> Transformer:
+def make(name: str, layers: int, hidden: int, sequence: int, batch: int, tp: int, dp: int, **more: Any) -> Transformer:
     """Make a transformer without ZeRO, trained as HP-(tp, dp)."""
     shape = {"layers": layers, "hidden": hidden, "sequence": sequence, "batch": batch, "zero_stage": 0}
     return Transformer(name, Model.model_validate({**shape, **more}), tp, dp)
 
 
-def changed(transformer: Transformer, **more: Any) -> Transformer:
+def change(transformer: Transformer, **more: Any) -> Transformer:
     """Change fields of the model."""
     return replace(transformer, model=transformer.model.model_copy(update=more))
 
 
 #: Two layers, as LIBRA's published workloads have them.
-GPT_3 = trained("gpt-3", 2, 12288, 2048, 16 * 256, 16, 256)
-MSFT_1T = trained("msft-1t", 2, 24576, 2048, 8 * 32, 128, 32)
-TURING_NLG = trained("turing-nlg", 2, 4256, 1024, 8 * 4096, 1, 4096)
+GPT_3 = make("gpt-3", 2, 12288, 2048, 16 * 256, 16, 256)
+MSFT_1T = make("msft-1t", 2, 24576, 2048, 8 * 32, 128, 32)
+TURING_NLG = make("turing-nlg", 2, 4256, 1024, 8 * 4096, 1, 4096)
 
 #: Small enough for a pocket calculator: t = 4, b = 3 sequences per replica, s = 8, h = 32, p = 2.
-SMALL = trained("small", 5, 32, 8, 6, 4, 2, speed=Fraction(1000))
+SMALL = make("small", 5, 32, 8, 6, 4, 2, speed=Fraction(1000))
 SMALL_FABRIC = parse_fabric("RI(4)_SW(2)")
 
 
@@ -129,7 +127,7 @@ def test_zero_stages_move_the_parameters_as_documented(
 ) -> None:
     """Every DP collective of a stage moves all 12 h^2 p / t bytes of a layer once."""
     held = 5 * 12 * 32 * 32 * 2 // 4
-    found = moved_bytes(changed(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
+    found = moved_bytes(change(SMALL, zero_stage=stage).workload(SMALL_FABRIC))
     data_parallel = {key: size for key, size in found.items() if key[1] == "dp"}
     assert data_parallel == {key: held * times for key, times in expected.items()}
 
@@ -143,7 +141,7 @@ def test_both_passes_reduce_activations_twice_a_layer() -> None:
 
 def test_a_vocabulary_adds_an_output_layer() -> None:
     """A vocabulary of 100 adds V h parameters, 2 b s h V operations and one all-reduce in each pass, once."""
-    output = changed(SMALL, vocabulary=100).workload(SMALL_FABRIC).layers[-1]
+    output = change(SMALL, vocabulary=100).workload(SMALL_FABRIC).layers[-1]
     assert (output.name, output.repeat) == ("output", 1)
     assert output.forward.compute_s == Fraction(2 * 3 * 8 * 32 * 100, 4 * 1000)
     assert [c.size_bytes for c in output.forward.communication] == [3 * 8 * 32 * 2]
@@ -154,14 +152,14 @@ def test_a_group_of_one_communicates_nothing() -> None:
     """TP-8 x DP-1 has no gradients to synchronize, TP-1 x DP-8 no activations."""
     alone = moved_bytes(SMALL.with_parallelism(8, 1).workload(SMALL_FABRIC))
     assert {group for _, group, _ in alone} == {"tp"}
-    spread = moved_bytes(changed(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
+    spread = moved_bytes(change(SMALL, batch=8).with_parallelism(1, 8).workload(SMALL_FABRIC))
     assert {group for _, group, _ in spread} == {"dp"}
 
 
 @pytest.mark.parametrize(
     ("transformer", "reason"),
     [
-        (changed(SMALL, batch=7), "batch: a batch of 7 does not split over 2 replicas"),
+        (change(SMALL, batch=7), "batch: a batch of 7 does not split over 2 replicas"),
         (SMALL.with_parallelism(4, 4), "tp=4 x dp=4 is 16 NPUs"),
     ],
 )

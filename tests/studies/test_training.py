@@ -58,7 +58,7 @@ def test_groups_of_links_run_together():
 
 @pytest.mark.parametrize("method", ["nccl", "forestcoll", "auto"])
 def test_groups_of_a_method_with_one_collective(method):
-    """Where a method schedules one collective, each group's is scheduled alone; together they take at least what all
+    """A method of one collective schedules each group's alone; together they take at least what all
     of them put on a link, here the NICs, and no less than what the ranks must send."""
     network = cwb.load("dgx_h100(boxes=2)")
     made = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": method}))

@@ -55,7 +55,7 @@ def test_servers_are_the_ranks_at_the_fastest_switches():
     assert "messages" in str(supports(with_demand(load("switch2d(inner=3,outer=2)"), "all_gather", None, None)))
 
 
-def imported(tmp_path, gpus, nics, boxes=2):
+def import_boxes(tmp_path, gpus, nics, boxes=2):
     """Import boxes with NVSwitches and NICs on rails, from what nvidia-smi prints."""
     names = [f"GPU{i}" for i in range(gpus)]
     rows = [" ".join([a, *("X" if a == b else "NV18" for b in names)]) for a in names]
@@ -71,7 +71,7 @@ def imported(tmp_path, gpus, nics, boxes=2):
 def test_rails_over_nics(tmp_path):
     """An imported machine whose GPUs have a NIC each is one of rails: the cut of a server is attained, but for the
     moves inside; GPUs that share a NIC are refused."""
-    machine = imported(tmp_path, 4, 4, boxes=3)
+    machine = import_boxes(tmp_path, 4, 4, boxes=3)
     assert servers_of(machine.network).members == ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11))
     posed = with_demand(machine, SKEWED, "1 GiB", 8)
     exchange = exchange_of(posed)
@@ -80,7 +80,7 @@ def test_rails_over_nics(tmp_path):
     assert record.verified
     assert record.bound <= record.objective <= 1.3 * record.bound
     (tmp_path / "machine.json").unlink()
-    assert "a NIC of its own" in str(supports(with_demand(imported(tmp_path, 4, 2), "all_to_all", None, None)))
+    assert "a NIC of its own" in str(supports(with_demand(import_boxes(tmp_path, 4, 2), "all_to_all", None, None)))
 
 
 def test_all_rails_carry_the_same():

@@ -1,0 +1,54 @@
+"""The three days in examples/days: every step of each ends well, and leaves the files that it is about."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DAYS = {
+    "engineer": ("advice.html", "chosen", "best.xml"),
+    "student": ("relaxed.lp", "table.tex", "results/records.jsonl"),
+    "researcher": ("net.json", "results/records.jsonl", "best.html"),
+}
+WALKED = {
+    "engineer": "import advise select solve export check run solve",
+    "student": "formulate formulate compare table solve solve",
+    "researcher": "import compare table train resilience resilience solve view cite",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="scripts of a POSIX shell")
+@pytest.mark.parametrize("day", DAYS)
+def test_a_day(day, root, tmp_path):
+    """Every step of a day ends with status 0, tells its seconds, and the day's files are there."""
+    program = Path(sys.executable).parent
+    if not (program / "cwb").exists():
+        pytest.skip("the command cwb is not beside this Python")
+    environment = {**os.environ, "PATH": f"{program}{os.pathsep}{os.environ['PATH']}"}
+    script = root / "examples" / "days" / f"{day}.sh"
+    command = ["bash", str(script), str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"^\$ cwb ([a-z-]+)", done.stdout, re.MULTILINE) == WALKED[day].split()
+    assert len(re.findall(r"^  \([0-9.]+ s\)$", done.stdout, re.MULTILINE)) == len(WALKED[day].split())
+    for name in DAYS[day]:
+        assert (tmp_path / name).exists()
+
+
+def test_the_suite_of_many_networks_is_planned(root, tmp_path, monkeypatch):
+    """The example of 500 networks has a run for each file, found by its pattern."""
+    from cwb.harness.plan import cells
+    from cwb.harness.suite_file import load_suite
+
+    monkeypatch.chdir(tmp_path)
+    folder = root / "examples" / "sweep"
+    subprocess.run([sys.executable, str(folder / "nets.py")], check=True)
+    (tmp_path / "sweep.toml").write_text((folder / "sweep.toml").read_text())
+    plan = cells(load_suite("sweep.toml"))
+    assert len({cell.instance for cell in plan}) == len(plan) == 500
