@@ -231,13 +231,13 @@ def execute(command: str) -> str:
 
 
 def photograph(page: Path, picture: Picture) -> None:
-    """Photograph a page, in few colours."""
+    """Photograph a page, and cut off its top."""
     program = next(p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name)))
     target = PICTURES / picture.file
     shot = [f"--screenshot={target}", f"--window-size={picture.window}", f"{page.as_uri()}{picture.photo}"]
     subprocess.run([program, *CHROMIUM, *shot], check=True, capture_output=True)
     with Image.open(target) as whole:
-        whole.crop((0, picture.top, whole.width, whole.height)).quantize(128).save(target, optimize=True)
+        whole.crop((0, picture.top, whole.width, whole.height)).save(target, optimize=True)
 
 
 def page() -> str:

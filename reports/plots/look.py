@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from math import ceil, log10
 from textwrap import fill
 from typing import Any, TypeVar
+from zlib import crc32
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -149,9 +150,17 @@ def several_solvers(runs: Iterable[LedgerRun]) -> bool:
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Assign every series its label, colour, line and marker; the second round of the colours has hollow markers."""
+    """Assign every series its label, colour, line and marker; the second round of the colours has hollow markers.
+
+    A series has the same colour in all plots, unless one before it in its plot has that colour.
+    """
     found: dict[str, dict[str, Any]] = {}
-    for index, name in enumerate(sorted(set(names), key=natural)):
+    ordered = sorted(set(names), key=natural)
+    free = list(range(7 * ceil(len(ordered) / 7)))
+    for name in ordered:
+        own = crc32(name.encode())
+        index = min(free, key=lambda place: (place // 7, (place - own) % 7))
+        free.remove(index)
         colour = COLOURS[index % 7]
         found[name] = {
             "label": short(name, LETTERS),

@@ -225,6 +225,43 @@ def test_the_page_plays_a_schedule(browse: Callable[..., Any], tmp_path: Path) -
     assert colours == ["chunk", "root"]
 
 
+#: Plays and steps by keys, and tells the frame around what became of it.
+MOVE = """
+const key = name => document.getElementById("net").dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+key(" "); const button = document.getElementById("play").textContent; key("ArrowRight");
+parent.postMessage(JSON.stringify({ width: innerWidth, moment: moment / T, units: V.names.length, button,
+  over: document.documentElement.scrollWidth - innerWidth, names: V.names.slice(0, 2) }), "*");
+"""
+
+
+@pytest.mark.parametrize("width", [1300, 400])
+def test_many_ranks_play_by_boxes(width: int, browse: Callable[..., Any], tmp_path: Path) -> None:
+    """More than 256 ranks are drawn as boxes, which play on the space bar; on a desk and on a phone nothing is wider
+    than the window."""
+    boxes = 33
+    nodes = [Node(f"box{b}.gpu{g}") for b in range(boxes) for g in range(8)]
+    ends = [(8 * b + g, 8 * ((b + 1) % boxes) + g) for b in range(boxes) for g in range(8)]
+    topology = Topology((*nodes,), tuple(Link(nodes[a].name, nodes[b].name, Fraction(10**9)) for a, b in ends))
+    source, target = (np.array(each).tolist() for each in zip(*ends, strict=True))
+    chunk = np.arange(len(ends))
+    sends = sends_from_lists(chunk.tolist(), source, target, False, [[link] for link in range(len(ends))])
+    traffic = Traffic("boxes", topology, sends, np.full(len(ends), 4096.0))
+    at = np.zeros(len(ends))
+    end = at + 4e-6
+    trace = Trace(SimulationMode.CONGESTION_AWARE, at, end, at, end, end, 4e-6)
+    (tmp_path / "report.html").write_text(with_script(schedule_page(traffic, trace).decode(), MOVE))
+    file = tmp_path / "frame.html"
+    file.write_text(FRAME.replace("WIDTH", str(width)))
+    page, console = browse(file)
+    assert console == []
+    found = title_of(page)
+    assert found["width"] == width
+    assert found["over"] <= 0
+    assert found["units"] == boxes
+    assert found["names"] == ["box0", "box1"]
+    assert (found["button"], found["moment"]) == ("pause", 1)
+
+
 @pytest.mark.parametrize("width", [1300, 400])
 def test_the_page_is_legible_at_every_width(width: int, browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
     """On a desk and on a phone nothing is wider than the window, plots leave no holes, and no text is tiny."""
