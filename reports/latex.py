@@ -6,52 +6,23 @@ columns that are together too wide for a page stand below one another, with the 
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 from .table import FooterRow, Row, Table, TableCell
 
-#: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
-_ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "`": r"\`{}",
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "µ": r"$\mu$",
-    "μ": r"$\mu$",
-    "×": r"$\times$",
-    "±": r"$\pm$",
-}
+_TABLES = json.loads(Path(__file__).with_name("latex.json").read_text())
 
-#: Combining marks that the standard fonts can set over every letter.
-_ACCENTS = {
-    "\u0300": r"\`",
-    "\u0301": r"\'",
-    "\u0302": r"\^",
-    "\u0303": r"\~",
-    "\u0308": r"\"",
-    "\u030a": r"\r",
-    "\u030c": r"\v",
-    "\u0327": r"\c",
-}
+#: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
+_ESCAPES: dict[str, str] = _TABLES["escapes"]
+
+_ACCENTS: dict[str, str] = _TABLES["accents"]  #: Combining marks that the standard fonts can set over every letter.
 
 _DOCUMENT = r"""\documentclass{article}
 \usepackage[paperwidth=%(width)dmm,paperheight=%(height)dmm,margin=10mm]{geometry}
