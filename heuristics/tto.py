@@ -1,31 +1,15 @@
 """TTO, three tree overlap: three spanning trees of a 2D mesh, whose sums go up while earlier ones come down.
 
-Paper: Laskar et al., "Enhancing Collective Communication in MCM Accelerators for Deep Learning Training", HPCA 2024.
-It was not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
-Efficient Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025,
-says of it: it is a "three tree overlap for two-dimensional mesh" (section 5.7) that "optimizes Blink specifically for
-2D Mesh topologies by constructing three spanning trees, all originating from edge NPUs". Which trees these are the
-text does not say. Those of this family are its own, for meshes of at least 3 x 3.
+Laskar et al., HPCA 2024, as far as other texts describe it; ``docs/methods/tto.md`` says what is this project's own.
 
 Problem. Given a mesh of a rows and b columns, find three spanning trees such that no two neighbours are joined by
-more than two of them. Then in every two steps a link has room for all that goes up or down over it, so that a third
-of the data on each tree takes two thirds of the data's time on a link. There are such trees only if
-``3 (a b - 1) <= 2 (2 a b - a - b)``, that is ``(a - 2) (b - 2) >= 1``: exactly from 3 x 3 on.
+more than two of them. Then in every two steps a link has room for all that goes up or down over it. There are such
+trees only if ``3 (a b - 1) <= 2 (2 a b - a - b)``: exactly from 3 x 3 on. With K pieces of each third, L steps for a
+piece up and down, latency alpha, and beta seconds per byte of a link, an all-reduce of size S takes
+``(L + 2 (K - 1)) (alpha + beta S / (3 K))``.
 
-With steps in which a link has one piece, an all-reduce of size S takes ``(L + 2 (K - 1)) (alpha + beta S / (3 K))``:
-K pieces of each third, L steps for a piece up and down, latency alpha, and beta seconds per byte of a link.
-
-Trees, with rows i, columns j and a column c that is not at an edge of the mesh:
-
-* the first tree has all rows, joined along column c;
-* the second one has all columns, joined along the first row to the left of column c, along the last row to the right
-  of it;
-* the third one is what both together leave once: no edges of column c, and not those along which the columns are
-  joined.
-
-The third graph is connected: every inner row is whole, and the other ranks hang on these by their column, those of
-column c by their row, in the first row to the right and in the last row to the left. The third tree is the shallowest
-one in it.
+The third tree exists since the edges that both others leave once are a connected graph: every inner row is whole, and
+the other ranks hang on these by their column, those of column c by their row. It is the shallowest tree in that graph.
 """
 
 from __future__ import annotations

@@ -1,35 +1,16 @@
 """Exchanges of everybody with everybody, or with partners at distances that double.
 
-``direct`` is the algorithm of fully connected networks, also called one-shot or all-pairs: everybody sends to
-everybody at once. The sends of a step are listed by distance in the group, nearest first: rank i to i + 1, then i +
-2, and so on. Sources: dissertation, section 2.3.2 and figure 2.2; Chan et al., "Collective communication: theory,
-practice, and experience", 2007.
+The sends of a step of ``direct`` are listed by distance in the group, nearest first: rank i to i + 1, then i + 2, and
+so on. ``rhd`` is an all-gather by recursive doubling; backwards, that is a reduce-scatter by recursive halving. In step
+k of ``bruck``, rank i sends to i - 2^k what that one lacks; in an all-to-all, a part that has to travel d positions
+moves on by 2^k in step k for every bit k of d.
 
-``rhd`` is recursive halving-doubling, the algorithm of switches, for groups of a power of two. An all-gather by
-recursive doubling: in each step, ranks that differ in one bit exchange all they have. Backwards, that is a
-reduce-scatter by recursive halving. Sources: Thakur, Rabenseifner, Gropp, "Optimization of collective communication
-operations in MPICH", 2005; dissertation, section 2.3.2 and figure 2.2.
-
-``bruck`` takes ceil(log2(n)) steps for any number of ranks. All-gather by concatenation: in step k, rank i sends to i
-- 2^k what it has, at most what that one still lacks. All-to-all by index: a part that has to travel d positions moves
-on by 2^k in step k for every bit k of d. Source: Bruck et al., "Efficient algorithms for all-to-all communications in
-multiport message-passing systems", 1997.
-
-``bine`` is made of Bine trees: binomial trees and butterflies whose partners are at the distances 1, -1, 3, -5, 11, ...
-In step s, position r of an even number of positions is joined with ``r + delta(s)`` if it is even and with
-``r - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``: about two thirds as far as the partner at
-distance ``2^s``, so that fewer bytes leave the groups of nodes that ranks in order are placed in. All collectives are
-made of these partners, whatever the network: a reduce-scatter goes through them from the nearest, with which half of
-the data is exchanged, to the furthest; an all-gather, a broadcast, an all-to-all and, backwards, a gather begin with
-the furthest. Source: De Sensi et al., "Bine Trees: Enhancing Collective Operations by Optimizing Communication
-Locality", SC 2025, arXiv 2508.17311. On a ring, which is where Swing has these distances from, the all-gathers of the
-two differ only in that Swing has a mirrored half.
-
-The distances of ``bine`` are odd, so partners are partners of each other in any even number of positions; those that k
-steps reach are 2^k consecutive ones, so ceil(log2(n)) steps reach all. Where that is more than there are, nothing is
-sent to who has it. Of an odd number, the last position gives its data to the one before it first, and gets the result
-from there last, as for other butterflies (Thakur et al., "Optimization of collective communication operations in
-MPICH", 2005). What the paper itself does for other numbers than powers of two was not available.
+In step s of ``bine``, position r of an even number of positions is joined with ``r + delta(s)`` if it is even and with
+``r - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``. A reduce-scatter goes through these partners
+from the nearest, with which half of the data is exchanged, to the furthest; the other collectives begin with the
+furthest. The distances are odd, so that partners are partners of each other; those that k steps reach are 2^k
+consecutive ones. Of an odd number, the last position gives its data to the one before it first, and gets the result
+from there last. Sources: ``docs/methods/textbook.md``.
 """
 
 from __future__ import annotations

@@ -1,27 +1,14 @@
 """Rings: everybody passes on what the neighbour has sent, around a cycle through all ranks.
 
-``ring`` takes one cycle, a Hamiltonian cycle of the network where a simple search finds one, see
-:func:`.lattice.find_cycle`. Sources: dissertation, section 2.3.2 and figures 2.2 and 2.3; Patarasuk and Yuan,
-"Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+``ring`` takes one Hamiltonian cycle of the network where a simple search finds one, see :func:`.lattice.find_cycle`.
+``shifted-ring`` takes several rings at once, each with its own stride through the ranks and its own share of the data;
+a ring of stride a passes all n ranks if a and n have no common divisor. ``torus-rings`` runs rings along one dimension
+after the other; on a D-dimensional torus, D equal shares of the data begin in different dimensions.
 
-``shifted-ring`` takes several rings at once, each with its own stride through the ranks and its own share of the
-data. A ring of stride a leads from rank i to i + a; it passes all n ranks if a and n have no common divisor. The
-rings of a circulant network share no link. Sources: TopoOpt; Zhao et al., "Efficient Direct-Connect Topologies for
-Collective Communications", section 8.2, where two of them are the baseline ShiftedRing, and with breadth-first
-schedules (appendix F.1) ShiftedBFBRing: floor(n / 2) steps instead of n - 1.
-
-``torus-rings`` runs rings along one dimension after the other: an all-gather runs rings in the first dimension, then
-rings in the second one with all that has been gathered, and so on; on a D-dimensional torus, D equal shares of the
-data begin in different dimensions, so that all links are busy if the dimensions are equal. This is what Zhao et al.,
-"Efficient Direct-Connect Topologies for Collective Communications", section 6.2, call the traditional schedule: sum
-of (size - 1) steps.
-
-``swing`` runs short-cut rings on tori whose sizes are powers of two, in log2(n) steps. In step s of a dimension,
-coordinate a exchanges with ``a + delta(s)`` if it is even and with ``a - delta(s)`` if it is odd, where
-``delta(s) = (1 - (-2)^(s + 1)) / 3`` is 1, -1, 3, -5, 11, ...: nearer than the partners of recursive doubling. The
-dimensions take turns. On a torus of D dimensions, 2 D equal shares of the data run at once: they begin in each
-dimension, and are mirrored or not. Source: De Sensi, Bonato, Saam, Hoefler, "Swing: Short-cutting Rings for Higher
-Bandwidth Allreduce", NSDI 2024, sections 3 and 4.
+``swing`` runs short-cut rings on tori whose sizes are powers of two. In step s of a dimension, coordinate a exchanges
+with ``a + delta(s)`` if it is even and with ``a - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``.
+The dimensions take turns; 2 D equal shares of the data begin in each dimension, and are mirrored or not. Sources:
+``docs/methods/textbook.md``.
 """
 
 from __future__ import annotations
