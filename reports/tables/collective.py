@@ -80,16 +80,9 @@ def fact(name: str) -> Callable[[RecordPlace], float | None]:
 
 def interval(column: Column) -> Column:
     """Return the column beside another with half of the interval of its mean."""
-    return Column(
-        f"{column.name}_half_width",
-        "±",
-        column.value,
-        NumberFormat("general", 2, column.form.scale),
-        column.unit,
-        over=t_half_width,
-        optional=True,
-        note=f"{T_INTERVAL}.",
-    )
+    form = NumberFormat("general", 2, column.form.scale)
+    half = Column(f"{column.name}_half_width", "±", column.value, form, column.unit, over=t_half_width)
+    return replace(half, optional=True, note=f"{T_INTERVAL}.")
 
 
 _US = NumberFormat("general", 5, 1e-6)
@@ -104,9 +97,7 @@ _TIME_GAP = "Time gap is of the completion time, to one bound for all methods on
 _TIMED = replace(GAP, name="time_gap", heading="Time gap", value=fact("time_gap"), best="smallest")
 TIME_GAP = replace(_TIMED, block=ACROSS, note=_TIME_GAP)
 OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
-_VALID = Column(
-    "runs", "Runs", lambda entry: float(entry.record.verified is True), NumberFormat("fixed", 0), over=count
-)
+_VALID = Column("runs", "Runs", lambda each: float(each.record.verified is True), NumberFormat("fixed", 0), over=count)
 _RUNS = "Runs counts all, also those that failed; numbers are over those that have one."
 RUNS = replace(_VALID, every=True, note=_RUNS)
 

@@ -155,6 +155,8 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     return list(latest(entries, lambda e: (e.labels, e.group), lambda e: e.record).values())
 
 
+_MILLIONS = NumberFormat("fixed", 2, 1e6)
+
 SPEC = TableSpec(
     name="libra-perf",
     title="LIBRA over EqualBW: speedup and performance per cost",
@@ -169,14 +171,7 @@ SPEC = TableSpec(
     groups=(ColumnGroup(PERF, "Objective: perf"), ColumnGroup(PERF_PER_COST, "Objective: perf-per-cost")),
     columns=(
         Column("speedup", "Speedup", _metric("speedup"), NumberFormat("fixed", 3), best="largest"),
-        Column(
-            "network_cost_usd",
-            "Cost",
-            _metric("network_cost_usd"),
-            NumberFormat("fixed", 2, 1e6),
-            unit="MUSD",
-            best="smallest",
-        ),
+        Column("network_cost_usd", "Cost", _metric("network_cost_usd"), _MILLIONS, unit="MUSD", best="smallest"),
         Column(
             "perf_per_cost_gain", "Perf/cost", _metric("perf_per_cost_gain"), NumberFormat("fixed", 3), best="largest"
         ),
