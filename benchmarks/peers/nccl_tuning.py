@@ -24,7 +24,7 @@ import re
 import subprocess
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isclose
 from pathlib import Path
 from random import Random
@@ -109,8 +109,10 @@ def draw(random: Random, tuning: Tuning) -> Case:
     )
 
 
-def compile_times(checkout: Path, headers: Path, version: str, folder: Path) -> Path:
-    """Compile NCCL's model of a version."""
+def compile_files(
+    checkout: Path, headers: Path, version: str, folder: Path, driver: str, parts: Sequence[str], *words: str
+) -> Path:
+    """Compile files of NCCL at a version with a driver beside this file; what nothing calls may be missing."""
     tag = subprocess.run(
         ["git", "-C", checkout, "archive", f"v{version}-1", "src"], capture_output=True, check=True
     ).stdout
@@ -124,19 +126,21 @@ def compile_times(checkout: Path, headers: Path, version: str, folder: Path) -> 
     (folder / "nccl.h").write_text(text)
     include = [folder, source / "include", source / "include" / "plugin", source, source / "graph"]
     include += sorted(headers.glob("nvidia/*/include"))
-    program = folder / "times"
-    files = [Path(__file__).with_name("nccl_times.cc"), source / "graph" / "tuning.cc"]
-    words = ["g++", "-std=c++17", "-O1", "-w", "-DNCCL_OS_LINUX", *(f"-I{path}" for path in include), *files]
-    if version == SYMMETRIC:
-        words += [
-            "-DSYMMETRIC",
-            source / "sym_kernels.cc",
-            "-no-pie",
-            "-Wl,--unresolved-symbols=ignore-all",
-            "-Wl,-z,lazy",
-        ]
-    subprocess.run(list(map(str, [*words, "-o", program, "-ldl"])), check=True)
+    program = folder / "program"
+    files = [Path(__file__).with_name(driver), *(source / part for part in parts)]
+    command = ["g++", "-std=c++17", "-O1", "-w", "-DNCCL_OS_LINUX", *(f"-I{path}" for path in include), *files]
+    lazy = ["-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,lazy"]
+    subprocess.run(list(map(str, [*command, *words, *lazy, "-o", program, "-ldl"])), check=True)
     return program
+
+
+def compile_times(checkout: Path, headers: Path, version: str, folder: Path) -> Path:
+    """Compile NCCL's model of a version."""
+    parts, words = ["graph/tuning.cc"], []
+    if version == SYMMETRIC:
+        parts.append("sym_kernels.cc")
+        words.append("-DSYMMETRIC")
+    return compile_files(checkout, headers, version, folder, "nccl_times.cc", parts, *words)
 
 
 def differences(case: Case, tuning: Tuning, answer: list[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -105,8 +105,7 @@ class Boxes:
         if "" in found:
             return [""] * len(names)
         of_ranks, boxes = dict(zip(self.nodes, found, strict=True)), set(found)
-        others = (name.rpartition(".")[0] for name in names)
-        return [of_ranks.get(i, box if box in boxes else "\0") for i, box in enumerate(others)]
+        return [of_ranks[i] if i in of_ranks else _box_around(name, boxes) for i, name in enumerate(names)]
 
     def _boxes_by_count(self, per_box: int) -> list[str]:
         """Boxes of so many ranks each; what is joined to one box alone is in it."""
@@ -140,26 +139,34 @@ class Boxes:
         return Box(ranks, tuple(nics))
 
     def ways(self, start: int) -> dict[int, Ways]:
-        """Return all shortest paths from a node to others of its box, over switches alone, as links."""
+        """Return all shortest paths from a node to others of its box, over switches alone, as links.
+
+        As in NCCL, a path over PCIe switches or CPUs is taken only where there is no other.
+        """
         if start not in self._ways:
-            found: dict[int, Ways] = {start: ((),)}
-            waiting = deque([start])
-            while waiting:
-                here = waiting.popleft()
-                if here != start and self.topology.nodes[here].kind is NodeKind.COMPUTE:
-                    continue
-                for link in self.leaving[here]:
-                    there = self.topology.link_ends[link][1]
-                    if self.of_node[there] != self.of_node[start]:
-                        continue
-                    longer = tuple((*way, link) for way in found[here])
-                    if there not in found:
-                        found[there] = longer
-                        waiting.append(there)
-                    elif len(found[there][0]) == len(longer[0]) and len(found[there]) < MAX_WAYS:
-                        found[there] += longer
-            self._ways[start] = found
+            self._ways[start] = self._search_ways(start, pcie=True) | self._search_ways(start, pcie=False)
         return self._ways[start]
+
+    def _search_ways(self, start: int, *, pcie: bool) -> dict[int, Ways]:
+        found: dict[int, Ways] = {start: ((),)}
+        waiting = deque([start])
+        while waiting:
+            here = waiting.popleft()
+            if here != start and self.topology.nodes[here].kind is NodeKind.COMPUTE:
+                continue
+            for link in self.leaving[here]:
+                there = self.topology.link_ends[link][1]
+                if self.of_node[there] != self.of_node[start]:
+                    continue
+                if not pcie and _PCIE.search(self.topology.nodes[there].name):
+                    continue
+                longer = tuple((*way, link) for way in found[here])
+                if there not in found:
+                    found[there] = longer
+                    waiting.append(there)
+                elif len(found[there][0]) == len(longer[0]) and len(found[there]) < MAX_WAYS:
+                    found[there] += longer
+        return found
 
     def within(self, a: int, b: int, turn: int = 0) -> tuple[int, ...] | None:
         """Return the links from a rank to another one of its box, over switches alone; None without a path.
@@ -167,6 +174,11 @@ class Boxes:
         Of several paths each is used in turn.
         """
         return self._way(self.nodes[a], self.nodes[b], turn)
+
+    def to_nic(self, rank: int, nic: Nic) -> tuple[int, ...]:
+        """Return the links from a rank over a NIC and back, within its box and the NIC's own."""
+        node, port = self.nodes[rank], self.topology.link_ends[nic.out][0]
+        return (*(self._way(node, port, 0) or ()), nic.out, nic.back, *(self._way(port, node, 0) or ()))
 
     def _way(self, start: int, end: int, turn: int) -> tuple[int, ...] | None:
         """Return one of the shortest paths between nodes of a box, each in turn."""
@@ -239,10 +251,14 @@ class Boxes:
         if rates == "auto":
             effective = self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.effective_generation)
         part = 1.0 if effective else PCIE_PART if self.pcie else NVLINK_PART[gpu]
-        return [
+        found = [
             float(link.bandwidth_Bps) / 1e9 * (part if self.of_node[a] == self.of_node[b] else 1.0)
             for link, (a, b) in zip(self.topology.links, ends, strict=True)
         ]
+        if gpu == "volta" and not self.pcie:  # what a NIC writes to it takes an eighth of the way back
+            for link in (link for node in self.nodes for link in self.leaving[node]):
+                found[link] *= 8 / 9 if _PCIE.search(self.topology.nodes[ends[link][1]].name) else 1
+        return found
 
     def links(self, a: int, b: int, channel: int, nic: int) -> tuple[int, ...]:
         """Return the links from a rank to another one, of a channel that uses a NIC of every box.
@@ -302,6 +318,13 @@ class Boxes:
         while way[-1] != out:
             way.append(before[ends[way[-1]][0]])
         return tuple(reversed(way))
+
+
+def _box_around(name: str, boxes: Container[str]) -> str:
+    """Return the box of a switch or NIC; its own name may have dots, as ``box0.pci-0000:01:00.0`` has."""
+    while name and name not in boxes:
+        name = name.rpartition(".")[0]
+    return name or "\0"
 
 
 def as_paths(ways: Sequence[tuple[int, ...]]) -> Paths:

@@ -163,6 +163,8 @@ class Prediction:
     def machine(self) -> Machine:
         """Machine in the terms of the model."""
         nvls = self.switches if self.options.nvls is None else self.options.nvls
+        if self.tuning.version < (2, 29) and max(len(box.ranks) for box in self.boxes.boxes) < 3:
+            nvls = False
         found = graphs(self.boxes, self.gpu, self._rates, self.rings, switches=nvls)
         outer = [n for i, n in enumerate(self.problem.topology.nodes) if not self.boxes.of_node[i].strip("\0")]
         return Machine(

@@ -38,13 +38,14 @@ class Graph(NamedTuple):
     """Result of the search for an algorithm.
 
     ``intra`` and ``inter`` are GB/s of a channel within a box and between boxes; ``through_one_gpu`` is for trees:
-    whether all of a box's links between boxes are at one GPU.
+    whether all of a box's links between boxes are at one GPU; ``alike`` for rings: whether all channels have one order.
     """
 
     channels: int
     intra: float
     inter: float
     through_one_gpu: bool = False
+    alike: bool = True
 
 
 @dataclass(frozen=True)
@@ -352,8 +353,10 @@ class _Model:
     def _ring_us(self, column: int, inside: float, outside: float) -> float:
         nodes, old = self.machine.nodes, self.version < (2, 18)
         if self.collective not in (*_HALVES, Collective.ALL_REDUCE):
-            hardware = self.hardware if nodes == 1 else Hardware.NET
-            return self.tuning.hop_us[hardware][Algorithm.RING][column]
+            hops = self.tuning.hop_us[self.hardware if nodes == 1 else Hardware.NET]
+            if self.machine.graphs[Algorithm.RING].alike:
+                return hops[Algorithm.RING][column]
+            return self.steps * hops[Algorithm.TREE if column == 2 else Algorithm.RING][column]
         if nodes == 1:
             between = 0
         elif self.reduces:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import floor
 
 from ...core.budget import check_time
-from .boxes import Box, Boxes
+from .boxes import Box, Boxes, Nic
 from .constants import SPEEDS, Algorithm
 from .model import Graph
 
@@ -79,8 +80,8 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
     """
     count = len(found.channels)
     per_box = max(len(box.ranks) for box in boxes.boxes)
-    ring = Graph(count, found.intra, found.inter)
-    tree = _tree_graph(boxes, gpu, rates, count, per_box)._replace(through_one_gpu=_is_through_one_gpu(boxes, gpu))
+    ring = Graph(count, found.intra, found.inter, alike=_are_alike(found, alone=len(boxes.boxes) == 1))
+    tree = _tree_graph(boxes, gpu, rates, count)._replace(through_one_gpu=_is_through_one_gpu(boxes, gpu))
     made = {Algorithm.TREE: tree, Algorithm.RING: ring}
     made |= {Algorithm.COLLNET_DIRECT: ring, Algorithm.COLLNET_CHAIN: tree, Algorithm.PAT: tree}
     if switches and per_box > 1 and gpu in ("hopper", "blackwell"):
@@ -88,11 +89,26 @@ def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, swit
     return made
 
 
+def _are_alike(found: Rings, *, alone: bool) -> bool:
+    """Return whether all rings of a box visit its GPUs in one order, wherever they begin if it is alone."""
+
+    def order(channel: Channel) -> tuple[int, ...]:
+        first = channel.order.index(min(channel.order)) if alone else 0
+        return channel.order[first:] + channel.order[:first]
+
+    return all(len(set(map(order, channels))) == 1 for channels in zip(*found.channels, strict=True))
+
+
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
     alone = len(boxes.boxes) == 1
-    nics = [rates[nic.out] for box in boxes.boxes for nic in box.nics]
+    nics = [_nic_rate(boxes, nic, rates) for box in boxes.boxes for nic in box.nics]
     most = _largest_gpu_rate(boxes, rates) if alone else max(nics, default=0.0)
     return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
+
+
+def _nic_rate(boxes: Boxes, nic: Nic, rates: Sequence[float]) -> float:
+    """Return GB/s between a NIC and its nearest rank: its port's, or those of PCIe."""
+    return min(rates[i] for i in boxes.to_nic(nic.near[0], nic))
 
 
 def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
@@ -122,7 +138,7 @@ def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[
     if number >= 0:
         nic = box.nics[number]
         starts = _nearest_ranks(boxes, nic.near, nic.out)
-        ends = (nic.out, nic.back)
+        ends = boxes.to_nic(starts[count % len(starts)], nic)
     if any(left[link] < speed - _ROUNDING for link in ends):
         return None
     order = _find_ring(boxes, box, starts[count % len(starts)], speed, left, count)
@@ -181,19 +197,28 @@ def _find_ring(
     return None
 
 
-def _tree_graph(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: int) -> Graph:
+def _tree_graph(boxes: Boxes, gpu: str, rates: Sequence[float], count: int) -> Graph:
     """Return the graph of trees with as many channels as rings: chains within boxes, which need not close."""
     alone, speeds = len(boxes.boxes) == 1, _speeds(boxes, gpu, rates) or [0.1]
-    room = _largest_gpu_rate(boxes, rates) * (per_box / (per_box - 1) if per_box > 1 else 1.0)
-    nics = min((sum(rates[nic.out] for nic in box.nics) for box in boxes.boxes), default=0.0)
-    outside = room if alone else nics
-    inter = next((s for s in speeds if s * count <= min(room, outside) + _ROUNDING), speeds[-1])
-    intra = inter
+    nics = min(sum(_nic_rate(boxes, nic, rates) for nic in box.nics) for box in boxes.boxes)
+    fitting = (s for s in speeds if (alone or s * count <= nics + _ROUNDING) and _fit_chains(boxes, rates, count, s))
+    intra = inter = next(fitting, speeds[-1])
     for speed in reversed([s for s in SPEEDS[gpu][0 if alone else 1] if s > inter]):
-        if intra >= 2 * inter or (per_box > 1 and speed * count > room + _ROUNDING):
+        if intra >= 2 * inter or not _fit_chains(boxes, rates, count, speed):
             break
         intra = speed
     return Graph(count, intra, intra if alone else inter)
+
+
+def _fit_chains(boxes: Boxes, rates: Sequence[float], count: int, speed: float) -> bool:
+    """Return whether chains of a speed fit into the boxes.
+
+    All GPUs but the last send in a chain. NCCL finds chains where rings fit, where something is left over, or of two.
+    """
+    if boxes.pcie:
+        return all(len(_channels_at(boxes, box, speed, list(rates), alone=True)) >= count for box in boxes.boxes)
+    at_once, ranks = floor(_largest_gpu_rate(boxes, rates) / speed + _ROUNDING), max(len(b.ranks) for b in boxes.boxes)
+    return count <= at_once or count * (ranks - 1) < at_once * ranks + (ranks == 2)
 
 
 def _is_through_one_gpu(boxes: Boxes, gpu: str) -> bool:

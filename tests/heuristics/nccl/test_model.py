@@ -230,3 +230,59 @@ def test_trees_of_one_box_have_no_simple_but_on_mi200():
     done = cwb.solve("mi300x", "rccl", collective="all_reduce", size="1 GiB", algorithm="tree", protocol="simple")
     assert done.status == "unsupported"
     assert done.message == "RCCL on mi300x does not have tree with simple for this collective here"
+
+
+def box_with_pcie(rate="12.5"):
+    """Two boxes as ``cwb import nccl`` writes them: GPUs share a PCIe switch, whose name has a dot."""
+    nodes = [Node(f"box{b}.gpu{g}") for b in range(2) for g in range(4)]
+    links = []
+
+    def join(a, b, rate):
+        links.extend(Link(x, y, Fraction(rate) * 10**9, Fraction(0)) for x, y in ((a, b), (b, a)))
+
+    for b in range(2):
+        nodes += [Node(f"box{b}.nvswitch", NodeKind.SWITCH, multicast=True, reduces=True)]
+        for s in range(2):
+            nodes += [Node(f"box{b}.{name}", NodeKind.SWITCH) for name in (f"pci-0000:0{s}:00.0", f"mlx5_{s}")]
+            join(f"box{b}.mlx5_{s}", f"box{b}.pci-0000:0{s}:00.0", "48")
+            join(f"box{b}.mlx5_{s}", f"rail{s}", rate)
+        for g in range(4):
+            join(f"box{b}.gpu{g}", f"box{b}.nvswitch", "370.8")
+            join(f"box{b}.gpu{g}", f"box{b}.pci-0000:0{g // 2}:00.0", "48")
+    nodes += [Node(f"rail{s}", NodeKind.SWITCH) for s in range(2)]
+    kind = collective_named("all_reduce")
+    instance = load("ring(4)").with_changes(network=Topology(tuple(nodes), tuple(links)), also=())
+    return prediction(instance.with_changes(demand=Demand(kind, Fraction(2**30))), NcclOptions())
+
+
+@pytest.mark.parametrize(("port", "ring"), [("12.5", (2, 12, 12)), ("100", (4, 24, 24))])
+def test_pcie_switches_are_in_their_box_and_are_no_way_beside_nvlink(port, ring):
+    """A switch whose name has dots is in its box, GPUs on it use NVLink, and PCIe bounds what a NIC brings."""
+    found = box_with_pcie(port)
+    assert found.gpu == "hopper"
+    assert [len(box.nics) for box in found.boxes.boxes] == [2, 2]
+    assert found.machine.graphs[Algorithm.RING][:3] == ring
+    assert found.machine.graphs[Algorithm.NVLS].channels == 2
+
+
+def test_rings_in_several_orders_delay_a_broadcast():
+    """A broadcast in rings that differ waits at every rank, as in NCCL; in rings of one order it does not."""
+    one, other = (
+        Machine(16, 2, "hopper", {Algorithm.RING: Graph(8, 48, 48, alike=alike), Algorithm.TREE: Graph(8, 48, 48)})
+        for alike in (True, False)
+    )
+    at = (Algorithm.RING, Protocol.LL)
+    tuning = TUNINGS["2.30.7"]
+    kind = collective_named("broadcast")
+    assert table(one, tuning, kind)[at].latency_us == pytest.approx(6.6 + 2.7)
+    assert table(other, tuning, kind)[at].latency_us == pytest.approx(6.6 + 16 * 2.7)
+
+
+@pytest.mark.parametrize(("version", "has"), [("2.27.3", False), ("2.30.7", True)])
+def test_two_gpus_have_nvls_from_2_29_on(version, has):
+    """Before 2.29 a box of two GPUs has no NVLS."""
+    instance = load("dgx_h100").with_changes(
+        demand=Demand(collective_named("all_reduce"), Fraction(2**30), ranks=(0, 1)), also=()
+    )
+    found = prediction(instance, NcclOptions(version=version))
+    assert (Algorithm.NVLS in found.machine.graphs) is has
