@@ -76,9 +76,7 @@ class Tally:
 
 def digraphs(ranks: int, *, two_way: bool) -> Iterator[list[tuple[int, int]]]:
     """Yield one of each class of strongly connected digraphs, those of few links first."""
-    pairs = [
-        pair for pair in product(range(ranks), repeat=2) if pair[0] < pair[1] or (not two_way and pair[0] > pair[1])
-    ]
+    pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a < b or (a > b and not two_way)]
     place = {pair: i for i, pair in enumerate(pairs)}
     if two_way:
         place |= {(b, a): i for (a, b), i in place.items()}

@@ -1,4 +1,4 @@
-"""Greedy matching on meshes: is the slot bound met, by every choice among equally good matchings and by cwb's engine?
+"""Steps of greedy matchings on meshes against the slot bound: of every choice, and of cwb's engine.
 
     python benchmarks/findings/mesh_greedy.py
     python benchmarks/findings/mesh_greedy.py --smoke
@@ -121,7 +121,7 @@ def main() -> None:
     """Try meshes by size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--smoke", action="store_true", help="only meshes of up to six ranks")
-    parser.add_argument("--ranks", type=int, default=25, help="largest number of ranks")
+    parser.add_argument("--ranks", type=int, default=16, help="largest number of ranks")
     parser.add_argument("--seeds", type=int, default=30, help="random choices of a mesh that is not decided")
     given = parser.parse_args()
     most = 6 if given.smoke else given.ranks
@@ -129,7 +129,7 @@ def main() -> None:
     table = Table(title="all-gathers on meshes, in steps", title_justify="left")
     for heading in ("mesh", "chunks", "slot bound", "any choice", "decided by", "tacos, 1 attempt", "tacos"):
         table.add_column(heading)
-    for ranks, rows, columns in sorted(sizes):
+    for _, rows, columns in sorted(sizes):
         for chunks in (1, 2, 3):
             into = links_into(rows, columns)
             decided = most_steps(into, chunks, 500 if given.smoke else STATES)

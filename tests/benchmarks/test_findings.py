@@ -6,7 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from cwb.benchmarks.findings import buffers, exact_epochs, exact_paths, fluid
+from cwb.benchmarks.findings import allreduce_halves, buffers, circulant_steps, exact_epochs, exact_paths, fluid
+from cwb.benchmarks.findings import mesh_greedy as meshes
 from cwb.benchmarks.findings.exact_epochs import Net
 from cwb.harness.run import Request, run
 from cwb.instances import load
@@ -51,3 +52,44 @@ def test_path_search_refuses_too_many_states():
     """A search that may visit few states says so, and claims nothing."""
     with pytest.raises(exact_epochs.TooManyStatesError):
         exact_paths.fewest_epochs(RING, passing=True, states=2)
+
+
+@pytest.mark.parametrize(("n", "offsets", "more"), [(15, (1, 4, 5), 1), (18, (1, 5, 6), 0), (12, (1, 3, 4, 5), 0)])
+def test_a_circulant_is_repaired(n, offsets, more):
+    """Circulants that lose bandwidth breadth-first lose none in as many steps as the diameter, or one more."""
+    links = sorted({sign * a % n for a in offsets for sign in (1, -1)})
+    steps = max(circulant_steps.distances(n, links)) + more
+    assert not more or circulant_steps.find(n, links, steps - 1) is None
+    trees = circulant_steps.find(n, links, steps)
+    assert trees is not None
+    assert circulant_steps.verified_steps(n, offsets, trees) == steps
+
+
+def test_the_check_of_trees_refuses_wrong_ones():
+    """Trees of which one is late, or that leave a node out, are refused."""
+    links = [1, 4, 5, 10, 11, 14]
+    trees = circulant_steps.find(15, links, 3)
+    early = tuple((piece, v, a, 1) for piece, v, a, _ in trees.hops)
+    for hops in (early, trees.hops[1:]):
+        with pytest.raises(AssertionError):
+            circulant_steps.check(15, links, circulant_steps.Trees(trees.pieces, hops))
+
+
+def test_greedy_matchings_of_small_meshes():
+    """Every choice meets the slot bound on 2 x 3 with one chunk; of 2 x 2 with two chunks some take a step more."""
+    for shape, chunks, bound, most in (((2, 3), 1, 3, 3), ((2, 2), 2, 3, 4)):
+        into = meshes.links_into(*shape)
+        assert (meshes.slot_bound(into, chunks), meshes.most_steps(into, chunks)) == (bound, most)
+        assert meshes.random_steps(into, chunks, seed=1) <= most
+        assert meshes.engine_steps(*shape, chunks, 64) == bound
+
+
+def test_halves_against_all_reduces():
+    """The formulas agree with the methods on a mesh, and the largest loss on 4 ranks is that of a star, 3/2."""
+    mesh = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]
+    best, halves = allreduce_halves.best_all_reduce(6, mesh), allreduce_halves.two_halves(6, mesh)
+    assert (best, halves) == (Fraction(5, 7), Fraction(5, 6))
+    found, bound = allreduce_halves.time_of("mesh(2,3)", "forestcoll-allreduce", "all_reduce")  # 50 GB/s: 20 ms a unit
+    assert (found, bound) == pytest.approx((20 * best, 20 * best))
+    tried, lost, _, worst, star = allreduce_halves.count_graphs(4)
+    assert (tried, lost, worst, star) == (6, 4, Fraction(3, 2), [(0, 1), (0, 2), (0, 3)])
