@@ -6,10 +6,12 @@ In every plot of a ledger, a method has one stroke, and the legend stands below.
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil, log10
+from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
 from zlib import crc32
@@ -39,29 +41,8 @@ HATCHES = ("", "////", "--", "\\\\\\\\", "xxxx", "||", "++++", "oooo")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", ":", "-.")
 
-_LOOK: Any = {
-    "font.size": 7,
-    "axes.titlesize": 7.5,
-    "axes.labelsize": 7,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "legend.fontsize": 6.5,
-    "legend.frameon": False,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "#DDDDDD",
-    "hatch.linewidth": 0.5,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 2.8,
-    "text.parse_math": False,  # a name with a dollar is a name
-    "svg.hashsalt": "cwb",  # identifiers that do not change from run to run
-    "svg.fonttype": "path",  # looks the same where a font is missing
-    "pdf.fonttype": 42,  # TrueType: publishers reject Type 3
-    "savefig.dpi": 300,
-}
+#: Names with a dollar stay names, SVG has paths and the same identifiers in every run, and PDF has TrueType fonts.
+_LOOK: Any = json.loads(Path(__file__).parents[1].joinpath("look.json").read_text())
 
 #: Metadata: the writer, by which cwb knows its own files, and no date, which would change from run to run.
 _METADATA: dict[str, dict[str, Any]] = {
