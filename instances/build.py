@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -242,11 +242,13 @@ def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[st
 def _default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
     """Map the groups of a shipped workload: TP innermost, DP on what is left."""
     nested, over = default_degrees(file, fabric.npus)
-    if not nested:
-        return dict.fromkeys(over, fabric.sizes)
-    spans = map_groups(fabric, nested)
+    return join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
+
+
+def join_spans(spans: dict[str, Span], over: Mapping[str, Sequence[str] | None], everything: Span) -> dict[str, Span]:
+    """Add the spans of groups over several others, or over everything (None)."""
     for name, parts in over.items():
-        spans[name] = tuple(prod(each) for each in zip(*(spans[part] for part in parts or ()), strict=True))
+        spans[name] = everything if parts is None else tuple(map(prod, zip(*(spans[p] for p in parts), strict=True)))
     return spans
 
 

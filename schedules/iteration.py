@@ -69,6 +69,7 @@ class _Line:
 
 #: Factors by which the times of collectives grow that run at once.
 Slowdowns = Callable[[Sequence[Communication]], Sequence[Fraction]]
+_Ends = list[tuple[Fraction, int]]  # of the running tasks
 
 
 def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[tuple[Fraction, Fraction]]:
@@ -83,7 +84,7 @@ def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[
         if task.line is not None:
             lines[task.line].program.append(index)
     spans = [(Fraction(0), Fraction(0))] * len(tasks)
-    running: list[tuple[Fraction, int]] = []
+    running: _Ends = []
     factors: dict[int, Fraction] = {}
     now, arrivals = Fraction(0), 0
     arrived, freed = [index for index, count in enumerate(missing) if not count], set[Stream]()
@@ -122,11 +123,7 @@ def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[
 
 
 def _stretch(
-    tasks: Sequence[Task],
-    running: list[tuple[Fraction, int]],
-    factors: dict[int, Fraction],
-    slowdowns: Slowdowns | None,
-    now: Fraction,
+    tasks: Sequence[Task], running: _Ends, factors: dict[int, Fraction], slowdowns: Slowdowns | None, now: Fraction
 ) -> None:
     """Change the ends of collectives when others begin or end, and keep the factors by which they are slowed down."""
     if slowdowns is None:

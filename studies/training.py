@@ -25,7 +25,7 @@ from ..harness.clock import WallClock
 from ..harness.environment import cwb_version, time_stamp
 from ..harness.request import Request
 from ..harness.run import run
-from ..instances.build import default_degrees, layers_of
+from ..instances.build import default_degrees, join_spans, layers_of
 from ..instances.loader import find_workload, load
 from ..instances.schema import WorkloadFile
 from ..schedules.iteration import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
@@ -157,13 +157,7 @@ def _groups(network: Fabric | Topology, given: Mapping[str, str], file: Workload
             with locate_errors(name):
                 check_span(tuple(span), shape)
             mapped[name] = tuple(span)
-        for name, parts in over.items():
-            mapped[name] = (
-                shape.sizes
-                if parts is None
-                else tuple(prod(mapped[n][d] for n in parts) for d in range(len(shape.sizes)))
-            )
-    return shape, mapped
+    return shape, join_spans(mapped, over, shape.sizes)
 
 
 def _count(text: str) -> int:
