@@ -89,7 +89,7 @@ def has_ended(record: RunRecord) -> bool:
 
 
 def seconds_or_limit(record: RunRecord, longest: float, seconds: float | None = None) -> float:
-    """Return the own time of a run that has ended, or the given part; else its limit or the longest."""
+    """Return own time or given part of a run that has ended; else its limit or the longest."""
     mine, limit = own_seconds(record), number(record.limits.get("time_limit_s"))
     if mine is not None and has_ended(record):
         return mine if seconds is None else seconds
