@@ -108,6 +108,8 @@ def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
 ROWS = (
     ("predicted_s", "time by the library's model", "s", "{:.4g}"),
     ("predicted_busbw_GBps", "busbw by the library's model", "GB/s", "{:.1f}"),
+    ("effective_time_s", "time at effective rates", "s", "{:.9g}"),
+    ("effective_busbw_GBps", "busbw at effective rates", "GB/s", "{:.4f}"),
     ("iteration_time_s", "iteration time", "s", "{:.9g}"),
     ("completion_time_s", "completion time", "s", "{:.9g}"),
     ("no_completion_time", "no completion time", "", "{}"),

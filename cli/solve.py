@@ -151,7 +151,7 @@ def solve(
     from ..harness.plan import Cell
     from ..harness.request import LastModel, Listener
     from ..harness.task import load_and_run, load_cell
-    from ..studies.solve import finish_run, shown_answer, start_of
+    from ..studies.solve import effective_times, finish_run, shown_answer, start_of
 
     if (model is None) == (formulation is None):
         raise click.UsageError("expected either --model or --formulation")
@@ -187,7 +187,7 @@ def solve(
     else:
         from .display import show_record
 
-        show_record(done.instance, record, size)
+        show_record(done.instance, replace(record, metrics={**record.metrics, **effective_times(done)}), size)
         for text in found.texts:
             echo(text)
     print_end(record, interrupted=stop.is_set())

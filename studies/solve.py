@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ..harness.request import Request
 
 MAX_PRINTED_EDGES = 100_000  #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
+MOST_LINKS = 20_000  #: Machines with more links are simulated at their own rates alone.
 MAX_PRINTED_SLOTS = 100_000  #: A placement with more slots is printed as their number; ``-o`` writes it whole.
 
 
@@ -120,6 +122,33 @@ def _(answer: ChunkOrders, path: Path, instance: Instance, done: FinishedRun, no
 def _(answer: StreamedSteps, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
     notice(f"{answer.sends:,} sends are not kept; the file has their number and digest")
     return _write.dispatch(object)(answer, path, instance, done, notice)
+
+
+def effective_times(done: FinishedRun) -> dict[str, float]:
+    """Return completion time and bus bandwidth of a schedule at the effective rates of its machine.
+
+    Nothing is returned for other networks, for rates that are effective already, for machines of more than
+    :data:`MOST_LINKS` links, and without a completion time.
+    """
+    from ..instances.edits import machine_at
+    from ..schedules.completion import completion_if_any
+    from .schedule_candidates import scale_answer
+
+    instance, answer, known = done.instance, done.answer, done.record.metrics
+    if instance is None or not isinstance(answer, Written) or not known.get("completion_time_s"):
+        return {}
+    try:
+        if instance.timing is not None or len(instance.topology.links) > MOST_LINKS:
+            return {}
+        network = machine_at(instance, "effective")
+        other = instance.with_changes(network=network)
+        seconds = completion_if_any(other, scale_answer(answer, other.sha256, Fraction(1))).seconds
+    except InputError:  # no machine of a generator
+        return {}
+    if seconds is None or network == instance.network:
+        return {}
+    busbw = known["busbw_GBps"] * known["completion_time_s"] / seconds
+    return {"effective_time_s": seconds, "effective_busbw_GBps": busbw}
 
 
 @dataclass(frozen=True)

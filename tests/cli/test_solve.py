@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -246,3 +247,16 @@ def test_a_study_that_fails_never_costs_the_answer(monkeypatch, tmp_path, error,
     debugged = CliRunner().invoke(cwb, ["--debug", *words], standalone_mode=False)
     assert debugged.exception is (error if isinstance(error, Exception) else None)
     assert "optimal" in debugged.stdout
+
+
+@pytest.mark.parametrize("method", ["ring", "forestcoll"])
+def test_a_machine_has_its_effective_time_first(method):
+    """The time at effective rates is that of --rates effective, before the nominal one; other networks have one."""
+    words = ("--model", method, "--collective", "all_gather", "--size", "1 MiB", "-q")
+    both = re.findall(
+        r"time at effective rates +│ +(\S+ \S+).*\n.*busbw.*\n.*completion time", solve_output(*words, "dgx_a100()")
+    )
+    alone = solve_output(*words, "dgx_a100()", "--rates", "effective")
+    assert both == re.findall(r"completion time +│ +(\S+ \S+)", alone)
+    assert "effective rates" not in alone
+    assert "effective rates" not in solve_output(*words, "ring(4)")
