@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import math
 import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +37,7 @@ MEASURED = load_benchmark()
         ("bcast", "default-binomial", "knomial"),
         ("scatter", "linear_nb_ompi", "direct"),
         ("allreduce", "BINE-B_CONT-UTOFU-0-1", "bine"),
+        ("allgather", "default-linear", None),
         ("allreduce", "BINE-B_CONT-UTOFU-0-6", None),
         ("allreduce", "default_ompi", None),
         ("allreduce", "bine_bdw_remap_segmented_over", None),
@@ -50,11 +54,49 @@ def test_half_of_the_sizes_is_fitted():
     assert [row.is_fitted for row in rows] == [True, False] * 5
 
 
-def test_closed_forms():
-    """Doubling of a buffer S costs log n steps: overhead, latency, S over the bandwidth, S over the adding rate."""
-    machine = MEASURED.Machine(Fraction(10**9), Fraction(2, 10**6), Fraction(4 * 10**9))
-    row = MEASURED.Row("", 8, "all_reduce", "", MEASURED.DOUBLING, 10**6, 1.0, 1.0, 1.0, "")
-    assert MEASURED.predict_s(row, machine) == pytest.approx(3 * (0.5e-6 + 2e-6 + 1e-3 + 0.25e-3), rel=1e-9)
+def row_of(collective: str, algorithm: str, method: str, size: int, sides: tuple[int, ...] = ()):
+    return MEASURED.Row("Fugaku", 8, collective, algorithm, method, size, 1.0, 1.0, 1.0, "", sides)
+
+
+MACHINE = MEASURED.Machine(Fraction(10**9), Fraction(2, 10**6), Fraction(4 * 10**9))
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds"),
+    [
+        # Three steps: overhead at both ends, latency, buffer over the bandwidth, and over the adding rate; one copy.
+        (row_of("all_reduce", "", MEASURED.DOUBLING, 10**6), 3 * (1e-6 + 2e-6 + 1e-3 + 0.25e-3) + 0.25e-3),
+        # A rank spends the overhead on seven messages that it sends, and on as many that it receives.
+        (row_of("all_to_all", "", "direct", 8), 14 * 0.5e-6 + 2e-6 + 1e-9),
+        # Seven messages pass the root's one port.
+        (row_of("gather", "default-basic-linear", "direct", 8 * 10**6), 7e-3 + 3e-6),
+        # They use several ports, and on the torus the last dimension brings four of them over one link.
+        (row_of("gather", "default-simple", "direct", 8 * 10**6, (2, 2, 2)), 4e-3 + 3e-6),
+        # One more message brings every block to its owner.
+        (row_of("all_gather", "BINE-VEC_DOUBLING_CONT_SEND-UTOFU-0-1", "bine", 8), 4 * 3e-6 + 8e-9),
+    ],
+)
+def test_closed_forms(row, seconds):
+    """Predictions are sums of overheads, latencies, bytes over a bandwidth and over the rate of memory."""
+    assert MEASURED.predict_s(row, MACHINE) == pytest.approx(seconds, rel=1e-5)
+
+
+@pytest.mark.parametrize("sides", [(2, 2, 2), (4, 4), (3, 5), (8,)])
+def test_paths_on_a_torus_are_shortest(sides):
+    """Links of a path follow one another from the source to the target, with as many hops as the torus has."""
+    count = math.prod(sides)
+    pairs = np.array([(i, j) for i in range(count) for j in range(count) if i != j])
+    ones = np.ones(len(pairs), dtype=np.int64)
+    messages = MEASURED.Messages(ones, pairs[:, 0], pairs[:, 1], ones == 0, ones)
+    wiring = MEASURED.Wiring(MEASURED.Shape(count, sides, "all_to_all", "direct"), messages)
+    for (source, target), path in zip(pairs.tolist(), wiring.paths.tolist(), strict=True):
+        ends = [wiring.ends[link] for link in path if link >= 0]
+        assert ends[0][0] == f"r{source}"
+        assert ends[-1][1] == f"r{target}"
+        assert all(one[1] == two[0] for one, two in itertools.pairwise(ends))
+        at, to = (np.unravel_index(rank, sides) for rank in (source, target))
+        least = sum(min((a - b) % side, (b - a) % side) for a, b, side in zip(at, to, sides, strict=True))
+        assert len(ends) == least + 6
 
 
 def test_a_fit_predicts_times_that_it_has_not_seen():
