@@ -50,7 +50,7 @@ def declarations(name: str) -> Iterator[tuple[str, str, str]]:
     seen: set[FunctionType] = set()
     module, _, place = registry.formulation(name).places["build"].partition(":")
     build = getattr(import_module(module), place)
-    golden, functions = _golden_rows(name.partition("/")[0]), [build, *_called_functions(build, seen)]
+    golden, functions = _golden_rows(module.split(".")[2]), [build, *_called_functions(build, seen)]
     own = "".join(inspect.getsource(function) for function in functions if function.__name__.startswith("build"))
     for function in functions:
         if _declares(function) and not function.__name__.startswith("build"):
@@ -76,10 +76,9 @@ def _texts(function: ast.FunctionDef) -> list[str]:
 
 
 @cache
-def _golden_rows(family: str) -> dict[str, list[tuple[str, str]]]:
-    """Models and rows of every constraint in the golden files of a family."""
+def _golden_rows(folder: str) -> dict[str, list[tuple[str, str]]]:
+    """Models and rows of every constraint in the golden files of a method's folder."""
     found = defaultdict[str, list[tuple[str, str]]](list)
-    folder = {"expert-placement": "experts"}.get(family, family)
     for path in sorted((Path(__file__).parents[1] / "tests" / "golden" / folder).rglob("*.lp")):
         text = path.read_text(encoding="utf-8")
         model = text.partition("name=")[2].split()[0]
