@@ -25,7 +25,7 @@ from ..core.instance import Instance
 from ..core.schedule import Ints
 from ..core.timing import Semantics
 from ..core.topology import NodeKind
-from .network_bounds import shortest_distances
+from .network_bounds import links_out_of, shortest_distances
 from .strict import reject_if
 from .verify.grid import Grid, grid_of
 
@@ -126,7 +126,9 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
 def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
     """Return epochs of the fastest paths from the nearest of some nodes, or to it."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
-    found = shortest_distances(zip(tail.tolist(), head.tolist(), strict=True), grid.delay.tolist(), sources)
+    found = shortest_distances(
+        links_out_of(zip(tail.tolist(), head.tolist(), strict=True), grid.delay.tolist()), sources
+    )
     return [min(found.get(node, FAR), FAR) for node in range(len(grid.topology.nodes))]
 
 

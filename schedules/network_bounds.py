@@ -64,7 +64,7 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
         return Fraction(0)
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     lengths = (int(link.latency_s * scale) for link in topology.links)
-    far = shortest_distances(topology.link_ends, lengths, [topology.rank_nodes[source]])
+    far = shortest_distances(links_out_of(topology.link_ends, lengths), [topology.rank_nodes[source]])
     if topology.rank_nodes[target] not in far:
         raise InputError("no path leads from the source to the target", place="certificate")
     return Fraction(far[topology.rank_nodes[target]], scale)
@@ -113,9 +113,9 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
     for (held, needed, _), size in demanded_bytes(instance).items():
         if len(held) == len(needed) == 1 and held != needed:
             bytes_from.setdefault(held[0], {})[needed[0]] = size
-    travelled = Fraction(0)
+    travelled, out = Fraction(0), links_out_of(topology.link_ends, lengths)
     for source, targets in bytes_from.items():
-        far = shortest_distances(topology.link_ends, lengths, [topology.rank_nodes[source]])
+        far = shortest_distances(out, [topology.rank_nodes[source]])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
             reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
@@ -132,13 +132,19 @@ def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fractio
     return int(np.count_nonzero(from_inside & ~every[asked.needed])) * asked.size
 
 
-def shortest_distances(
-    ends: Iterable[tuple[int, int]], lengths: Iterable[int], sources: Iterable[int]
-) -> dict[int, int]:
-    """Return the distances of nodes that links reach from the nearest source, by Dijkstra over integers."""
-    out: dict[int, list[tuple[int, int]]] = defaultdict(list)
+Neighbours = dict[int, list[tuple[int, int]]]  #: Targets of the links out of every node, with lengths.
+
+
+def links_out_of(ends: Iterable[tuple[int, int]], lengths: Iterable[int]) -> Neighbours:
+    """Return the links by the nodes that they leave."""
+    out: Neighbours = defaultdict(list)
     for (a, b), length in zip(ends, lengths, strict=True):
         out[a].append((b, length))
+    return out
+
+
+def shortest_distances(out: Neighbours, sources: Iterable[int]) -> dict[int, int]:
+    """Return the distances of nodes that links reach from the nearest source, by Dijkstra over integers."""
     heap, done = [(0, source) for source in sources], dict[int, int]()
     while heap:
         far, node = heapq.heappop(heap)
