@@ -64,6 +64,12 @@ class Model(Strict):
             raise InputError(f"a batch of {self.batch} does not split over {replicas} replicas", place="batch")
         if self.experts % (split := sizes.get(EP, 1)):
             raise InputError(f"{self.experts} experts do not split over {split} NPUs", place="experts")
+        if self.heads % (self.kv_heads or 1):
+            raise InputError(f"{self.heads} heads do not share {self.kv_heads} heads of keys", place="kv_heads")
+        if self.experts and self.active_experts > self.experts:
+            raise InputError(f"{self.active_experts} of {self.experts} experts", place="active_experts")
+        if self.dense_layers > self.layers:
+            raise InputError(f"{self.dense_layers} of {self.layers} layers", place="dense_layers")
         tokens, h = Fraction(self.batch, replicas) * self.sequence, self.hidden
         block = _Blocks(self, sizes, tokens)
         width = self.heads * (self.head_size or h // self.heads)
@@ -72,7 +78,7 @@ class Model(Strict):
         )
         scores = 4 * tokens * self.sequence * width
         matrices = (3 if self.gated else 2) * h
-        dense = min(self.dense_layers, self.layers) if self.experts else self.layers
+        dense = self.dense_layers if self.experts else self.layers
         layers = [
             block.make("attention", attention, dense, scores=scores),
             block.make("mlp", matrices * (self.mlp_hidden or 4 * h), dense),

@@ -17,7 +17,7 @@ from ..core.instance import Instance
 from ..core.timing import RankCosts
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing
-from ..core.transformer import Transformer
+from ..core.transformer import DP, EDP, EP, PP, TP, Transformer
 from ..core.units import UnitKind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
 from .demand import sized_messages
@@ -211,7 +211,7 @@ def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> W
     else:
         raise InputError("missing, but the layers name groups", place="groups")
     if used is not None:
-        layers = layers_of(used, {each: prod(span) for each, span in groups.items()})
+        layers = layers_of(used, {each: prod(span) for each, span in groups.items()}, fabric.npus)
     else:
         layers = tuple(map(_build_layer, file.layers or ()))
     for index, layer in enumerate(layers):
@@ -273,10 +273,16 @@ def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict
     return {"tp": tp, "ep": ep, "edp": dp // ep, **outer}, {"dp": ("ep", "edp")}
 
 
-def layers_of(file: WorkloadFile, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
-    """Make the layers of a workload, those of a transformer for groups of some sizes."""
+def layers_of(file: WorkloadFile, sizes: Mapping[str, int], npus: int | None = None) -> tuple[Layer, ...]:
+    """Make the layers of a workload, those of a transformer for groups of some sizes that cover all NPUs once."""
     if file.transformer is None:
         return tuple(map(_build_layer, file.layers))
+    tp, dp, pp, ep, edp = (sizes.get(name, 1) for name in (TP, DP, PP, EP, EDP))
+    if npus is not None and tp * dp * pp != npus:
+        text = f"tp={tp} x dp={dp} x pp={pp} is {tp * dp * pp:,} NPUs; expected all {npus:,}, each once"
+        raise InputError(text, place="groups")
+    if npus is not None and ep > 1 and ep * edp != dp:
+        raise InputError(f"ep={ep} x edp={edp} is {ep * edp:,} NPUs; expected those of dp={dp}", place="groups")
     with locate_errors("transformer"):
         return file.transformer.derive_layers(sizes)
 

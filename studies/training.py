@@ -113,7 +113,7 @@ def _workload(instance: Instance, asked: TrainingOptions) -> tuple[Fabric, Workl
         file = find_workload(name)
     shape, groups = _groups(instance.network, asked.group, file)
     with locate_errors(source="--workload"):
-        layers = layers_of(file, {group: prod(span) for group, span in groups.items()})
+        layers = layers_of(file, {group: prod(span) for group, span in groups.items()}, shape.npus)
     for layer in layers:
         for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
             for c in phase.communication:

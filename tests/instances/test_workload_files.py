@@ -104,6 +104,39 @@ def test_groups_of_experts_are_those_that_are_given():
 
 
 @pytest.mark.parametrize(
+    ("groups", "reason"),
+    [
+        ({"ep": 8}, r"groups: tp=1 x dp=1 x pp=1 is 1 NPUs; expected all 8, each once"),
+        ({"foo": 8}, r"tp=1 x dp=1 x pp=1 is 1 NPUs"),
+        ({"tp": 8, "dp": 8}, r"tp=8 x dp=8 x pp=1 is 64 NPUs"),
+        ({"ep": 2, "dp": 4}, r"tp=1 x dp=4 x pp=1 is 4 NPUs"),
+        ({"ep": 4, "dp": 8}, r"ep=4 x edp=1 is 4 NPUs; expected those of dp=8"),
+    ],
+)
+def test_groups_of_a_transformer_cover_all_npus_once(groups, reason):
+    """With ``-g ep=all`` alone every NPU trained the whole batch; with ``-g tp=8 -g dp=all`` each trained an eighth
+    of its part."""
+    with pytest.raises(InputError, match=reason):
+        layers_of(find_workload("deepseek-v3"), groups, 8)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"kv_heads": 7}, "kv_heads: 128 heads do not share 7 heads of keys"),
+        ({"kv_heads": 256}, "kv_heads: 128 heads do not share 256 heads of keys"),
+        ({"active_experts": 257}, "active_experts: 257 of 256 experts"),
+        ({"dense_layers": 62}, "dense_layers: 62 of 61 layers"),
+    ],
+)
+def test_numbers_of_a_transformer_fit_each_other(change, reason):
+    """Heads share those of keys evenly, a token uses experts that exist, and so do layers without experts."""
+    model = find_workload("deepseek-v3").transformer.model_copy(update=change)
+    with pytest.raises(InputError, match=reason):
+        model.derive_layers({})
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"transformer": None}, "expected either layers or a transformer"),
