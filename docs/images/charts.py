@@ -35,7 +35,7 @@ def table(name: str) -> list[dict[str, str]]:
 
 def number(cell: str) -> float:
     """The first number of a cell."""
-    return float(re.findall(r"-?\d+(?:\.\d+)?", cell)[0])
+    return float(re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", cell)[0])
 
 
 def series(rows: Sequence[Mapping[str, str]], x: str, y: str) -> Points:

@@ -16,17 +16,17 @@ step cwb import nvidia-smi topo.txt --generation h100 --boxes 2 --nic "4 x 400 G
 say "What to expect of it, and what is possible"
 step cwb advise machine.json --collective all_reduce --sizes "1 MiB,256 MiB" -o advice.html --quiet --force
 
-say "The best schedule for every size, as files for the runtimes"
+say "The fastest of three methods for every size, as files for the runtimes"
 step cwb select machine.json --collective all_reduce --min-bytes "64 KiB" --max-bytes "64 MiB" \
     --models "ring, nccl algorithm=tree, hierarchical" --chunks 1 -o chosen
 
-say "One schedule by hand: solved, exported, and checked as a file that came from elsewhere"
-step cwb solve machine.json --model ring --collective all_reduce --size "1 MiB" -o best.json --quiet --force
-step cwb export msccl best.json -o best.xml --force
-step cwb check best.xml --topology machine.json
+say "Any schedule by hand, here a plain ring: solved, exported, and checked as a file that came from elsewhere"
+step cwb solve machine.json --model ring --collective all_reduce --size "1 MiB" -o ring.json --quiet --force
+step cwb export msccl ring.json -o ring.xml --force
+step cwb check ring.xml --topology machine.json
 
 say "Run with real data by a process for each rank"
-step cwb run best.json --quiet
+step cwb run ring.json --quiet
 
 say "An all-to-all of experts over the rails of the imported machine"
 step cwb solve machine.json --model fast --collective "all_to_all_v(skew=1.2, seed=1)" --size "64 MiB" --chunks 4 --quiet

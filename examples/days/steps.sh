@@ -8,8 +8,14 @@ cd "$work"
 say() { printf '\n== %s\n' "$*"; }
 
 step() {
-    printf '$ %s\n' "$*"
+    local word status=0
+    printf '$'
+    for word; do
+        case $word in *[!A-Za-z0-9_./:=,+-]*) printf ' "%s"' "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    echo
     began=$(date +%s.%N)
-    "$@"
+    "$@" || status=$?
     awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "  (%.1f s)\n", b - a }'
+    return "$status"
 }

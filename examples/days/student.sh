@@ -2,7 +2,7 @@
 # The day of a student of operations research: TE-CCL's program changed, compared over a suite, and in a LaTeX table.
 # Usage: examples/days/student.sh [FOLDER]
 . "$(dirname "$0")/steps.sh"
-variants=$here/../teccl_variants.py
+variants=$(cd "$here/.." && pwd)/teccl_variants.py
 
 say "Three variants of TE-CCL's program, a few lines each"
 grep -n "derive" "$variants"
@@ -21,5 +21,5 @@ say "A start of one's own: a schedule that TACOS found, for the program"
 step cwb solve "ring(4)" --model tacos --collective all_gather --size "1 MiB" -o start.json --quiet --force
 step cwb solve "ring(4)" --formulation teccl/milp --collective all_gather --size "1 MiB" --start start.json --quiet
 
-say "Why is there no schedule in one epoch?"
-cwb solve "ring(4)" --formulation teccl/milp --collective all_to_all -O buffer=1 -O epochs=1 --explain --quiet || echo "  (exit status $?: no such schedule)"
+say "Why is there no schedule in two epochs, if a rank holds one chunk for others?"
+step cwb solve "line(3)" --formulation teccl/milp --collective all_to_all -O buffer=1 -O epochs=2 --explain --quiet || echo "  (exit status $?: no such schedule)"

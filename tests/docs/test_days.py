@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 DAYS = {
-    "engineer": ("advice.html", "chosen", "best.xml"),
+    "engineer": ("advice.html", "chosen", "ring.xml"),
     "student": ("relaxed.lp", "table.tex", "results/records.jsonl"),
     "researcher": ("net.json", "results/records.jsonl", "best.html"),
 }
 WALKED = {
     "engineer": "import advise select solve export check run solve",
-    "student": "formulate formulate compare table solve solve",
+    "student": "formulate formulate compare table solve solve solve",
     "researcher": "import compare table train resilience resilience solve view cite",
 }
 
