@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.graphs.maxflow import Unreachable, max_flow, worst_cut
-from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.graphs.network import INT64_SAFE, Network, exact_array
 from ...core.solver import CompiledModel
 from .formulations.lp6_allreduce import unit
 from .problem import Pair, PairNetwork
@@ -85,7 +85,8 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
     root = [scaled * model.root[v].value for v in model.C]
     relay = {(a, e): scaled * model.relay[a, e].value for a, e in model.R}
     given = {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A}
-    K = k or common_denominator([*root, *relay.values(), *given.values()])
+    most = max(1, INT64_SAFE // sum(net.bandwidths))  # trees are packed in integers of 64 bits
+    K = k or min(common_denominator([*root, *relay.values(), *given.values()]), most)
     paths: dict[Pair, list[Path]] = {
         pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
     }

@@ -19,6 +19,7 @@ from ...algorithms.forests.symmetry import find_groups
 from ...algorithms.schedules.compose import drop_idle_switches, reduce_then_broadcast, reverse_trees
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
 from ...core.budget import Budget, Incumbent
+from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
@@ -113,16 +114,18 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     The two halves in turn come first. Where their time does not meet a bound, the linear program gives the best rate of
     trees, and its dual values suggest a better bound; its own trees are taken if they are faster.
     """
-    plain = run_in_halves(instance, solver, budget, ForestOptions())
-    if plain.status is not Status.FEASIBLE and not options.always_solve:
+    failed: InputError | Unsupported | None = None
+    try:
+        plain = run_in_halves(instance, solver, budget, ForestOptions())
+    except (InputError, Unsupported) as error:  # such as forwarding nodes that are not balanced
+        plain, failed = Outcome(Status.UNSUPPORTED), error
+        budget.progress(f"no reduce-scatter and all-gather in turn: {error}")
+    if failed is None and plain.status is not Status.FEASIBLE and not options.always_solve:
         return plain
-    budget.tell(Incumbent(plain.objective, plain.bound, answer=lambda: plain.answer, certificate=plain.certificate))
-    budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
-    proved: tuple[Fraction, Certificate | None] = Fraction(0), plain.certificate
-    if isinstance(plain.certificate, CutCertificate):
-        proved = cut_bound(instance, plain.certificate.nodes)
-    elif isinstance(plain.certificate, PartitionCertificate):
-        proved = partition_bound(instance, plain.certificate.parts)
+    if failed is None:
+        budget.tell(Incumbent(plain.objective, plain.bound, answer=lambda: plain.answer, certificate=plain.certificate))
+        budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
+    proved = _proof_of(instance, plain.certificate)
     best: tuple[Fraction, TreePacking, dict[str, float | str | None]] | None = None
     if isinstance(plain.answer, TreePacking):
         best = busiest_s(instance, plain.answer), plain.answer, {"trees_of": "halves"}
@@ -131,7 +134,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     for hubs in sets_of_hubs(instance.topology):
         if solutions and (budget.is_exhausted or (best is not None and best[0] == proved[0])):
             break
-        solution = solve_allreduce(instance, solver, budget, options.k, hubs)
+        try:
+            solution = solve_allreduce(instance, solver, budget, options.k, hubs)
+        except InputError as error:
+            raise failed or error from None
         if solution.bound_s is None:
             break
         solutions.append(solution)
@@ -141,6 +147,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         if (packed := pack_plan(AllReducePairs(instance, hubs), solution.plan, budget)) is not None:
             best = busiest_s(instance, packed), packed, {"trees_of": "program", "switches": len(hubs)}
     if best is None or not solutions:
+        if failed is not None:
+            raise failed
         return plain
     taken_s, answer, which = best
     bound_s, certificate = proved
@@ -160,6 +168,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         metrics=dict(plain.metrics) | algbw | which,
         iterations=len(solutions),
     )
+
+
+def _proof_of(instance: Instance, certificate: Certificate | None) -> tuple[Fraction, Certificate | None]:
+    """Return a certificate with its exact bound."""
+    if isinstance(certificate, CutCertificate):
+        return cut_bound(instance, certificate.nodes)
+    if isinstance(certificate, PartitionCertificate):
+        return partition_bound(instance, certificate.parts)
+    return Fraction(0), certificate
 
 
 def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> TreePacking | None:

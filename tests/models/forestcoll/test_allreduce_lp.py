@@ -14,13 +14,15 @@ from cwb.algorithms.bounds.schedule_bounds import cut_bound
 from cwb.core.bounds import CutCertificate, PartitionCertificate
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
-from cwb.core.errors import InputError
+from cwb.core.errors import InputError, Unsupported
 from cwb.core.topology import NodeKind
 from cwb.instances import load
 from cwb.models.forestcoll.bounds import best_certificate, narrowest_cut, strong_components
 from cwb.models.forestcoll.extract import common_denominator
+from cwb.models.forestcoll.method import AllReduceOptions, ForestOptions
 from cwb.models.forestcoll.problem import from_all_ranks, hubs_of
-from cwb.models.forestcoll.solve_allreduce import solve_allreduce
+from cwb.models.forestcoll.solve import run as run_in_halves
+from cwb.models.forestcoll.solve_allreduce import run, solve_allreduce
 from cwb.models.forestcoll.solve_lp import CutOracle, search
 from cwb.schedules.collective import exact_bound
 from hypothesis import given, settings
@@ -225,3 +227,27 @@ def test_switches_that_add_and_copy_weaken_a_partition(can, entries):
     found = solve_allreduce(make_instance(able), HIGHS, Budget(), hubs=hubs_of(able))
     assert found.bound_s == Fraction(entries * 12, 24)
     assert found.optimal
+
+
+UNEVEN = [(0, 1, 46743210987), (1, 2, 398123456789), (2, 3, 23371605493), (3, 0, 25000000001)]
+UNEVEN += [(0, 2, 12345678901), (2, 0, 12345678901), (1, 3, 46743210987), (3, 1, 46743210987)]
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        pytest.param(network(4, 0, UNEVEN), id="bytes per second as they were measured"),
+        pytest.param(
+            network(3, 1, [(0, 3, 2), (3, 1, 1), (1, 3, 1), (3, 0, 1), (1, 2, 1), (2, 1, 1), (2, 0, 1)]),
+            id="a switch with more in than out",
+        ),
+    ],
+)
+def test_the_program_answers_where_the_halves_fail(topology):
+    """Trees of uneven bandwidths are counted in 64 bits, and a node that only forwards need not be balanced."""
+    instance = make_instance(topology)
+    with pytest.raises((InputError, Unsupported)):
+        run_in_halves(instance, HIGHS, Budget(), ForestOptions())
+    found = run(instance, HIGHS, Budget(), AllReduceOptions())
+    assert found.answer is not None
+    assert found.objective == pytest.approx(found.bound, rel=1e-6)
