@@ -137,7 +137,9 @@ class _TraceReader:
         receiver = dict(self.replay.messages)
         onward: dict[int, int] = {}
         for send, _ in self.replay.messages:
-            for before in self.before(send):
+            start, place = self.replay.starts[self.rank[send]], self.places[self.rank[send]]
+            # Directly: through the node that holds it back, a send also waits for what an earlier one passes on.
+            for before in (start + place[number] for number in self.nodes[send].after):
                 node = self.nodes[before]
                 if node.type == RECV and node.use == PASSED and node.data == self.nodes[send].data >= 0:
                     onward[before] = send

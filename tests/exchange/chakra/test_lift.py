@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from command_line import cwb
-from cwb.core.collective import Collective, collective_named
+from cwb.core.collective import Collective, Demand, collective_named
 from cwb.core.errors import InputError
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
@@ -18,6 +18,7 @@ from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
+from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
 from families import FAMILIES
@@ -170,6 +171,17 @@ def test_commands_go_out_and_back(tmp_path, capsys):
     capsys.readouterr()
     assert cwb("import", "chakra", traces, "--collective", "all_redcue", *into) == 2
     assert "did you mean 'all_reduce'" in capsys.readouterr().err
+
+
+def test_a_send_that_is_held_back_passes_on_its_own_message():
+    """On a mesh rank 1 passes on two copies of the root's chunk, the second of which is held back until the first has
+    left: each is the message that it came with, and the import takes the same time."""
+    instance = load("mesh(2,3)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(1000003)))
+    answer = run(instance, Request("direct")).answer
+    trace = trace_of(flow_of(instance, answer))
+    again, schedule = lift_trace(trace, instance.network, Collective.BROADCAST, Fraction(1000003), instance.name)
+    assert verify(again, schedule).ok
+    assert completion_of(again, schedule).seconds == completion_of(instance, answer).seconds
 
 
 PLAIN = {
