@@ -25,6 +25,7 @@ BY_ARRAYS = {
     "teccl/astar",
     "teccl/all-to-all",
     "fast/rails",
+    "wan/selection",
 }
 
 
