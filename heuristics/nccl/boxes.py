@@ -141,7 +141,7 @@ class Boxes:
     def ways(self, start: int) -> dict[int, Ways]:
         """Return all shortest paths from a node to others of its box, over switches alone, as links.
 
-        As in NCCL, a path over PCIe switches or CPUs is taken only where there is no other.
+        As in NCCL, a path over PCIe switches, CPUs or NICs is taken only where there is no other.
         """
         if start not in self._ways:
             self._ways[start] = self._search_ways(start, pcie=True) | self._search_ways(start, pcie=False)
@@ -158,7 +158,7 @@ class Boxes:
                 there = self.topology.link_ends[link][1]
                 if self.of_node[there] != self.of_node[start]:
                     continue
-                if not pcie and _PCIE.search(self.topology.nodes[there].name):
+                if not pcie and (_PCIE.search(self.topology.nodes[there].name) or self._is_nic(there)):
                     continue
                 longer = tuple((*way, link) for way in found[here])
                 if there not in found:
@@ -217,12 +217,12 @@ class Boxes:
     def own(self, node: int) -> list[int]:
         """Return a rank's links within its box, without those to NICs; PCIe counts if there is nothing else."""
         ends, of = self.topology.link_ends, self.of_node
-
-        def is_nic(near: int) -> bool:
-            return near not in self.position and any(of[ends[i][1]] != of[near] for i in self.leaving[near])
-
-        inside = [i for i in self.leaving[node] if of[ends[i][1]] == of[node] and not is_nic(ends[i][1])]
+        inside = [i for i in self.leaving[node] if of[ends[i][1]] == of[node] and not self._is_nic(ends[i][1])]
         return [i for i in inside if not _PCIE.search(self.topology.nodes[ends[i][1]].name)] or inside
+
+    def _is_nic(self, node: int) -> bool:
+        ends, of = self.topology.link_ends, self.of_node
+        return node not in self.position and any(of[ends[i][1]] != of[node] for i in self.leaving[node])
 
     @cached_property
     def effective_generation(self) -> str:
