@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from command_line import cwb
-from cwb.core.collective import Collective, Demand, collective_named
+from cwb.core.collective import Collective, collective_named
 from cwb.core.errors import InputError
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
@@ -173,15 +173,16 @@ def test_commands_go_out_and_back(tmp_path, capsys):
     assert "did you mean 'all_reduce'" in capsys.readouterr().err
 
 
-def test_a_send_that_is_held_back_passes_on_its_own_message():
+def test_a_send_that_is_held_back_passes_on_its_own_message(tmp_path):
     """On a mesh rank 1 passes on two copies of the root's chunk, the second of which is held back until the first has
     left: each is the message that it came with, and the import takes the same time."""
-    instance = load("mesh(2,3)").with_changes(demand=Demand(Collective.BROADCAST, Fraction(1000003)))
-    answer = run(instance, Request("direct")).answer
-    trace = trace_of(flow_of(instance, answer))
-    again, schedule = lift_trace(trace, instance.network, Collective.BROADCAST, Fraction(1000003), instance.name)
-    assert verify(again, schedule).ok
-    assert completion_of(again, schedule).seconds == completion_of(instance, answer).seconds
+    file, traces, back = tmp_path / "s.json", tmp_path / "traces", tmp_path / "back.json"
+    asked = ["--collective", "broadcast", "--size", "1000003 B"]
+    assert cwb("solve", "-q", "-m", "direct", "mesh(2,3)", *asked, "-o", file) == 0
+    assert cwb("export", "chakra", file, "-o", traces) == 0
+    assert cwb("import", "chakra", traces, "--topology", "mesh(2,3)", *asked, "-o", back) == 0
+    times = [completion_of(read.instance, read.answer) for read in (read_schedule(file), read_schedule(back))]
+    assert times[0].seconds == times[1].seconds
 
 
 PLAIN = {
