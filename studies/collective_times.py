@@ -184,8 +184,8 @@ class CollectiveTimes:
         seconds = max(Fraction(record.objective or 0) for record, _ in done)
         busy: Floats | None = None
         if isinstance(posed.network, Topology) and all(len(each) == len(posed.network.links) for _, each in done):
-            busy = np.sum([each for _, each in done], axis=0)
-            seconds = max(seconds, Fraction(float(busy.max())))
+            busy = links = np.sum([each for _, each in done], axis=0)
+            seconds = max(seconds, Fraction(float(links.max())))
         self.progress(f"{what}: {float(seconds) * 1e6:,.6g} us")
         return TimedCollective(
             communication, ranks, name, seconds, True, max((r.bound for r, _ in done if r.bound), default=None), busy

@@ -115,7 +115,7 @@ WRONG = [
     ("workloads/0/groups/tp", [4, 4], "workloads[0].groups.tp", "has 2 entries; expected one for each of the 3"),
     ("workloads/0/groups/tp", [4, -4, 1], "workloads[0].groups.tp[1]", "-4 is wrong; input should be greater"),
     ("workloads/0/groups/tp", ..., "workloads[0].layers[0]", "layer 'Q1' names group 'tp'; the groups are dp"),
-    ("workloads/0/use", "gpt-5", "workloads[0].use", "unknown workload 'gpt-5'; expected a *.json file or one of deepseek-v3"),
+    ("workloads/0/use", "gpt-5", "workloads[0].use", "unknown workload 'gpt-5'; expected a *.json file or one of d"),
     ("workloads/0/use", "w.json", "workloads[0].use", "no such file 'w.json'"),
     (
         "workloads/0/layers",
