@@ -282,7 +282,12 @@ def _improve_bound(
         return outcome, verdict, whose
     every = request.bounds == "all"
     usual_s = inf if every else max(CHEAP_S, CHEAP_SHARE * answered_s)
-    limits = WallClock(max(LEAST_ALL_S if every else LEAST_S, answered_s if every else usual_s)).budget()
+    limit_s = max(LEAST_ALL_S if every else LEAST_S, answered_s if every else usual_s)
+    if (left_s := clock.remaining_s()) is not None:
+        limit_s = min(limit_s, left_s)
+    if limit_s <= 0:
+        return outcome, verdict, whose
+    limits = WallClock(limit_s).budget()
     with clock.phase("bounds"), suppress(RunInterrupted), time_limited(limits, 0.0, budget.stop):
         for name, (place, seconds) in BOUNDING.items():
             met = verdict.bound == least or not verdict.ok or limits.is_exhausted

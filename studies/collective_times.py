@@ -48,7 +48,7 @@ class TimedCollective:
     ranks: int
     method: str  #: Source of the seconds, such as a method's name.
     seconds: Fraction
-    verified: bool | None = None  #: True if a schedule was verified and simulated; None without a schedule.
+    verified: bool | None = None  #: True if a schedule of all groups was verified and simulated; else None.
     bound_s: float | None = None  #: Lower bound on the time; None if the method has none.
     #: Seconds for which all groups use every link; None without a schedule.
     busy_s: Floats | None = field(default=None, compare=False)
@@ -188,7 +188,13 @@ class CollectiveTimes:
             seconds = max(seconds, Fraction(float(links.max())))
         self.progress(f"{what}: {float(seconds) * 1e6:,.6g} us")
         return TimedCollective(
-            communication, ranks, name, seconds, True, max((r.bound for r, _ in done if r.bound), default=None), busy
+            communication,
+            ranks,
+            name,
+            seconds,
+            None if apart else True,  # what groups that are scheduled alone take together is an estimate
+            max((r.bound for r, _ in done if r.bound), default=None),
+            busy,
         )
 
     def _verified_run(self, posed: Instance, name: str, what: str) -> tuple[RunRecord, Floats]:

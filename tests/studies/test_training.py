@@ -65,7 +65,7 @@ def test_groups_of_a_method_with_one_collective(method):
     ideal = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": "ideal"}))
     least = {each.communication: each.seconds for each in ideal.collectives}
     for each in made.collectives:
-        assert each.verified
+        assert each.verified is None or (method == "auto" and each.verified)  # an estimate, if scheduled alone
         assert each.seconds >= least[each.communication] * Fraction(999, 1000)
         assert float(each.seconds) >= each.busy_s.max()
     assert method != "auto" or {each.method for each in made.collectives} <= set(TRIED)
