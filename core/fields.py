@@ -18,11 +18,22 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """Model that accepts only the fields it names."""
+    """Model that accepts only the fields it names; a field is described by ``description`` or a docstring below it."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True
+        extra="forbid",
+        frozen=True,
+        arbitrary_types_allowed=True,
+        allow_inf_nan=False,
+        defer_build=True,
+        use_attribute_docstrings=True,
     )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Join the lines of docstrings of fields."""
+        for field in cls.model_fields.values():
+            field.description = " ".join(field.description.split()) if field.description else None
 
 
 def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any]) -> type[ModelT]:
@@ -37,8 +48,10 @@ def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any
     values = {name: field.get_default(call_default_factory=True) for name, field in fixed.items()}
     values |= {name: field for name, (_, field) in changed.items()}
     about = {"__annotations__": types, "__module__": options.__module__, "__doc__": options.__doc__}
+    no_source = {"model_config": ConfigDict(use_attribute_docstrings=False)}
     return cast(
-        type[ModelT], new_class(options.__name__, (options,), exec_body=lambda body: body.update(values | about))
+        type[ModelT],
+        new_class(options.__name__, (options,), exec_body=lambda body: body.update(values | about | no_source)),
     )
 
 

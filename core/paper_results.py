@@ -68,11 +68,9 @@ class PublishedNetwork(Strict):
 
     nodes: Annotated[int, Field(ge=2, le=10_000)] | list[Annotated[int, Field(ge=2, le=10_000)]]
     degree: Annotated[int, Field(ge=1, le=20)] | list[Annotated[int, Field(ge=1, le=20)]]
-    network: str = Field(
-        "best",
-        description="Name that the finder gives it; or best, for the job; or bound, of them all; or all, the frontiers "
-        "of every size up to so many nodes, at once.",
-    )
+    network: str = "best"
+    """Name that the finder gives it; or best, for the job; or bound, of them all; or all, the frontiers of every size
+    up to so many nodes, at once."""
     alpha: str = "10 us"
     size: str = "1 MiB"
     bandwidth: Annotated[str, Field(description="Of all links out of a node together.")] = "100 Gb/s"
@@ -146,17 +144,12 @@ class Quantity(Strict):
     """
 
     run: str | None = Field(None, description="Name of a run.")
-    value: str = Field(
-        "objective",
-        description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY "
-        "or .INDEX.",
-    )
-    over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = Field(
-        "mean", description="What is taken over the run's seeds and combinations; commonest, of words too."
-    )
-    network: str | None = Field(
-        None, description="Name or expression of a network, whose ranks, nodes (with switches) or links are the value."
-    )
+    value: str = "objective"
+    """objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY or .INDEX."""
+    over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = "mean"
+    """What is taken over the run's seeds and combinations; commonest, of words too."""
+    network: str | None = None
+    """Name or expression of a network, whose ranks, nodes (with switches) or links are the value."""
     number: PrintedText | None = Field(None, description="A number that the paper states, such as a size, exactly.")
     ratio: tuple[Quantity, Quantity] | None = None
     difference: tuple[Quantity, Quantity] | None = None

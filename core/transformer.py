@@ -52,11 +52,8 @@ class Model(Strict):
     active_experts: PositiveInt = Field(1, description="Experts that a token is sent to.")
     shared_experts: Count = Field(0, description="Further experts, which all tokens use.")
     dense_layers: Count = Field(0, description="First layers, without experts.")
-    speed: Speed = Field(
-        DEFAULT_SPEED_FLOPS,
-        description="Operations per second that an NPU attains.",
-        json_schema_extra={"default": show(DEFAULT_SPEED_FLOPS, "TFLOPS")},
-    )
+    speed: Speed = Field(DEFAULT_SPEED_FLOPS, json_schema_extra={"default": show(DEFAULT_SPEED_FLOPS, "TFLOPS")})
+    """Operations per second that an NPU attains."""
 
     def derive_layers(self, sizes: Mapping[str, int]) -> tuple[Layer, ...]:
         """Derive the layers for groups of these sizes; one that is missing has a single NPU."""

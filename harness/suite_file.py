@@ -131,31 +131,20 @@ _Sizes = Annotated[list[_Size], BeforeValidator(_sizes)]
 class GridFile(Strict):
     """One grid: every combination of its lists is a cell."""
 
-    instances: list[_Name] = Field(
-        min_length=1,
-        description="Shipped names, files and expressions, as in 'cwb solve'; or patterns (gpt-3-*, nets/*.json).",
-    )
-    over: dict[_Name, _Values] = Field(
-        {}, description="Values of {name} in instances: numbers, { from, to, step } or { from, to, factor }."
-    )
-    models: list[_Name] = Field(
-        min_length=1,
-        description="Names, patterns (teccl*; of formulations teccl/*), kinds (kind=exact); !pattern leaves out again.",
-    )
-    solvers: list[_Name] = Field(
-        [DEFAULT_SOLVER],
-        min_length=1,
-        description="Names; a pattern means those that are installed here. A method that calls none runs once.",
-    )
-    options: dict[_Name, _Choices] = Field(
-        {}, description="A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."
-    )
-    solver_options: dict[_Name, dict[_Name, _Choices]] = Field(
-        {}, description="By a solver's name, options by its own names: a value, or a list of values to try."
-    )
-    collectives: list[_Collective] = Field(
-        [], description="Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."
-    )
+    instances: list[_Name] = Field(min_length=1)
+    """Shipped names, files and expressions, as in 'cwb solve'; or patterns (gpt-3-*, nets/*.json)."""
+    over: dict[_Name, _Values] = Field({})
+    """Values of {name} in instances: numbers, { from, to, step } or { from, to, factor }."""
+    models: list[_Name] = Field(min_length=1)
+    """Names, patterns (teccl*; of formulations teccl/*), kinds (kind=exact); !pattern leaves out again."""
+    solvers: list[_Name] = Field([DEFAULT_SOLVER], min_length=1)
+    """Names; a pattern means those that are installed here. A method that calls none runs once."""
+    options: dict[_Name, _Choices] = Field({})
+    """A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."""
+    solver_options: dict[_Name, dict[_Name, _Choices]] = Field({})
+    """By a solver's name, options by its own names: a value, or a list of values to try."""
+    collectives: list[_Collective] = Field([])
+    """Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."""
     sizes: _Sizes = Field([], description="Each in turn instead of the collective's: a list, or { from, to, factor }.")
     chunks: Annotated[int, Field(ge=1, le=10**9, strict=True)] | None = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]] = Field([0], min_length=1)

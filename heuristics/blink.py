@@ -51,24 +51,14 @@ SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
 class BlinkOptions(Strict):
     """Options of ``blink`` and ``blink-switch``."""
 
-    root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = Field(
-        default="best",
-        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; "
-        "fastest, of all with the highest rate the one whose trees take the least time both ways together; or a "
-        "number.",
-    )
-    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
-        default="optimal",
-        description="Trees: optimal, as many as make every link's share whole (proposition 3); "
-        "smallest, as few as are still optimal; or a number.",
-    )
-    repack: int = Field(
-        default=100,
-        ge=0,
-        le=100_000,
-        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to "
-        "512 ranks.",
-    )
+    root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = "best"
+    """Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; fastest, of all
+    with the highest rate the one whose trees take the least time both ways together; or a number."""
+    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = "optimal"
+    """Trees: optimal, as many as make every link's share whole (proposition 3); smallest, as few as are still optimal;
+    or a number."""
+    repack: int = Field(default=100, ge=0, le=100_000)
+    """Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks."""
 
 
 def supports_switches(instance: Instance) -> Refusal | None:

@@ -135,9 +135,8 @@ def _edges(spare: dict[tuple[int, int], list[int]], tree: tuple[Placed, ...]) ->
 class CcubeOptions(Strict):
     """Options of ``c-cube``."""
 
-    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        None, description="Pieces of each tree's half; by default the collective's chunks, or the best number if 1."
-    )
+    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Pieces of each tree's half; by default the collective's chunks, or the best number if 1."""
 
 
 def supports(instance: Instance) -> Refusal | None:

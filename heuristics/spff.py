@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
-from pydantic import Field
-
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..algorithms.schedules.problem import (
     Commodity,
@@ -41,9 +39,8 @@ from . import heuristic
 class SpffOptions(Strict):
     """Options of ``spff``."""
 
-    first: Literal["shortest", "longest"] = Field(
-        "shortest", description="Which of the chunks that wait at a link goes first, by the rest of its path."
-    )
+    first: Literal["shortest", "longest"] = "shortest"
+    """Which of the chunks that wait at a link goes first, by the rest of its path."""
 
 
 def trees(chunk: Commodity, edges: Sequence[RankEdge]) -> tuple[dict[int, RankEdge], dict[int, Fraction]]:

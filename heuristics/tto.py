@@ -95,12 +95,10 @@ def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
 class TtoOptions(Strict):
     """Options of ``tto``."""
 
-    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        None, description="Pieces of each tree's third; by default the collective's chunks, or the best number if 1."
-    )
-    roots: Literal["edge", "any"] = Field(
-        "edge", description="Whether the trees' roots are at the edge of the mesh, as published, or anywhere."
-    )
+    pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Pieces of each tree's third; by default the collective's chunks, or the best number if 1."""
+    roots: Literal["edge", "any"] = "edge"
+    """Whether the trees' roots are at the edge of the mesh, as published, or anywhere."""
 
 
 def supports(instance: Instance) -> Refusal | None:

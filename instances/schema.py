@@ -82,23 +82,15 @@ class FabricFile(Strict):
     """A multi-dimensional network in building blocks."""
 
     dimensions: Name = Field(description="Building blocks, innermost first.", examples=["RI(4)_FC(8)_RI(4)_SW(32)"])
-    tiers: list[Name] | None = Field(
-        None,
-        max_length=MAX_DIMENSIONS,
-        description="Technology per dimension, an entry of the cost model; by default the outermost known ones.",
-    )
-    in_network: list[StrictBool] | None = Field(
-        None, max_length=MAX_DIMENSIONS, description="Per dimension, whether its switches reduce all-reduces."
-    )
+    tiers: list[Name] | None = Field(None, max_length=MAX_DIMENSIONS)
+    """Technology per dimension, an entry of the cost model; by default the outermost known ones."""
+    in_network: list[StrictBool] | None = Field(None, max_length=MAX_DIMENSIONS)
+    """Per dimension, whether its switches reduce all-reduces."""
     npus: PositiveInt | None = Field(None, description="Number of NPUs, to be checked against the dimensions.")
-    bandwidth: list[Rate] | None = Field(
-        None,
-        max_length=MAX_DIMENSIONS,
-        description="Bandwidth per NPU of each dimension, where it is not to be designed.",
-    )
-    latency: list[Duration] | None = Field(
-        None, max_length=MAX_DIMENSIONS, description="Latency of a link of each dimension; 0 unless given."
-    )
+    bandwidth: list[Rate] | None = Field(None, max_length=MAX_DIMENSIONS)
+    """Bandwidth per NPU of each dimension, where it is not to be designed."""
+    latency: list[Duration] | None = Field(None, max_length=MAX_DIMENSIONS)
+    """Latency of a link of each dimension; 0 unless given."""
 
 
 class NodeFile(Strict):
@@ -133,9 +125,8 @@ class _DemandFields(Strict):
     """Fields of any demand: chunks and ranks of a collective."""
 
     chunks: PositiveInt = 1
-    ranks: list[Count] | None = Field(
-        None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
-    )
+    ranks: list[Count] | None = Field(None, fail_fast=True, max_length=MAX_NODES)
+    """Process group; all ranks by default."""
 
 
 class DemandFile(_DemandFields):
@@ -285,9 +276,8 @@ class DesignFile(Strict):
         description="Linear constraints on the bandwidths B1, B2, … of the dimensions.",
         examples=[["B1 >= B2 >= B3", "25 GB/s <= B3 <= 150 GB/s", "B1 + B2 = 500 GB/s"]],
     )
-    partial_use: PartialUse = Field(
-        PartialUse.FULL, description="Bandwidth of an FC dimension that a group can use which spans a part of it."
-    )
+    partial_use: PartialUse = PartialUse.FULL
+    """Bandwidth of an FC dimension that a group can use which spans a part of it."""
 
 
 MAX_LOAD = 10**12  #: A larger load of an expert is a mistake.
@@ -350,16 +340,10 @@ class InstanceFile(Strict):
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
     collective: AnyDemandFile | None = None
-    also: list[AnyDemandFile] = Field(
-        default=[],
-        max_length=10_000,
-        description="Further collectives at the same time, such as of other process groups.",
-    )
-    rank_overhead: Duration = Field(
-        default=Fraction(0),
-        description="Time that every message costs the rank that sends it, one after the other.",
-        json_schema_extra={"default": "0 s"},
-    )
+    also: list[AnyDemandFile] = Field(default=[], max_length=10_000)
+    """Further collectives at the same time, such as of other process groups."""
+    rank_overhead: Duration = Field(default=Fraction(0), json_schema_extra={"default": "0 s"})
+    """Time that every message costs the rank that sends it, one after the other."""
     reduce_rate: (
         Annotated[Annotated[Rate, Tag("<scalar>")] | Annotated[ReduceRateFile, Tag("<object>")], Discriminator(_tag_of)]
         | None
@@ -368,14 +352,11 @@ class InstanceFile(Strict):
         description="Bytes per second that a rank adds, or that nodes of each kind add; no limit by default.",
         examples=["10 GB/s", {"compute": "10 GB/s", "switch": "100 GB/s"}],
     )
-    reduce_while_receiving: StrictBool = Field(
-        False, description="Whether nodes add data while it arrives, not when it has arrived."
-    )
-    routing: Routing = Field(
-        Routing.FIXED,
-        description="Paths that the network gives sends: the schedule's own, a shortest one by a hash of the flow, or "
-        "equal parts over all shortest ones.",
-    )
+    reduce_while_receiving: StrictBool = False
+    """Whether nodes add data while it arrives, not when it has arrived."""
+    routing: Routing = Routing.FIXED
+    """Paths that the network gives sends: the schedule's own, a shortest one by a hash of the flow, or equal parts over
+    all shortest ones."""
     workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (
         Annotated[

@@ -40,21 +40,15 @@ _FEW = Field(min_length=1, max_length=8)
 class HierarchicalOptions(Strict):
     """Options of ``hierarchical``."""
 
-    levels: Annotated[list[Annotated[int, Field(ge=2)]], _FEW] | None = Field(
-        None, description="Ranks of a group of every level, in order, innermost first; by default found in the network."
-    )
-    algorithms: Annotated[list[str], _FEW] | None = Field(
-        None, description="The algorithm of every given level; by default the fastest one."
-    )
-    pieces: Annotated[int, Field(ge=1, le=4096)] | None = Field(
-        None,
-        description="Pieces of every block that follow one another through the levels; by default the collective's "
-        "chunks, or if that is 1, the fastest of 1, 4, 16, 32 and 64.",
-    )
-    balance: bool | None = Field(
-        None,
-        description="Whether pieces take levels in several orders, for even loads, as in Themis; by default if faster.",
-    )
+    levels: Annotated[list[Annotated[int, Field(ge=2)]], _FEW] | None = None
+    """Ranks of a group of every level, in order, innermost first; by default found in the network."""
+    algorithms: Annotated[list[str], _FEW] | None = None
+    """The algorithm of every given level; by default the fastest one."""
+    pieces: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Pieces of every block that follow one another through the levels; by default the collective's chunks, or if that
+    is 1, the fastest of 1, 4, 16, 32 and 64."""
+    balance: bool | None = None
+    """Whether pieces take levels in several orders, for even loads, as in Themis; by default if faster."""
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.compose import concatenate, merge, reverse, transpose
@@ -146,10 +145,8 @@ def _words(sets: Sequence[int], n: int) -> Words:
 class MultitreeOptions(Strict):
     """Options of ``multitree``."""
 
-    links: Literal["parallel", "equal"] = Field(
-        "parallel",
-        description="Edges of a link in a step: parallel, its bandwidth over the smallest, rounded down; equal, one.",
-    )
+    links: Literal["parallel", "equal"] = "parallel"
+    """Edges of a link in a step: parallel, its bandwidth over the smallest, rounded down; equal, one."""
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOptions) -> Outcome:

@@ -42,41 +42,30 @@ class NcclOptions(Strict):
     version: str = Field(
         "2.30.7", description=f"Version of NCCL; the constants are those of the nearest of {', '.join(TUNINGS)}."
     )
-    algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
-        "auto", description="As NCCL_ALGO: one algorithm alone."
-    )
+    algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = "auto"
+    """As NCCL_ALGO: one algorithm alone."""
     protocol: Literal["auto", "ll", "ll128", "simple"] = Field("auto", description="As NCCL_PROTO: one protocol alone.")
-    gpu: Literal["auto", "volta", "ampere", "hopper", "blackwell"] = Field(
-        "auto", description="Generation of the GPUs; auto derives it from the rates of their links."
-    )
+    gpu: Literal["auto", "volta", "ampere", "hopper", "blackwell"] = "auto"
+    """Generation of the GPUs; auto derives it from the rates of their links."""
     cpu: Literal["intel", "amd", "arm", "power"] = Field("intel", description="Maker of the processors.")
-    nvls: bool | None = Field(
-        None, description="Whether NCCL counts on NVLink SHARP; by default where a switch of every box adds and copies."
-    )
-    near_nics: bool = Field(
-        True, description="Whether GPUs reach their NICs without passing a processor: then LL128 is safe."
-    )
-    net_latency_us: float = Field(
-        0.0, ge=0, le=1e6, description="Latency in us that the network's plugin reports to NCCL."
-    )
-    symmetric: bool = Field(
-        False, description="Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."
-    )
+    nvls: bool | None = None
+    """Whether NCCL counts on NVLink SHARP; by default where a switch of every box adds and copies."""
+    near_nics: bool = True
+    """Whether GPUs reach their NICs without passing a processor: then LL128 is safe."""
+    net_latency_us: float = Field(0.0, ge=0, le=1e6)
+    """Latency in us that the network's plugin reports to NCCL."""
+    symmetric: bool = False
+    """Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
-    rates: Rates = Field(
-        "auto",
-        description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts "
-        "with, as imported machines have; auto distinguishes them by the rates of a GPU's links.",
-    )
-    pieces: Annotated[int, Field(ge=1, le=1024)] | None = Field(
-        None, description="Pieces of a channel's share of a part in rings; by default of 512 KiB, and at most 8."
-    )
-    channels: Annotated[list[list[int]], Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Orders of a box's GPUs by channel, as in a graph that NCCL has written; by default searched."
-    )
-    speeds: tuple[float, float] | None = Field(
-        None, description="GB/s of a channel within a box and between boxes, for given channels."
-    )
+    rates: Rates = "auto"
+    """What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts with, as imported
+    machines have; auto distinguishes them by the rates of a GPU's links."""
+    pieces: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Pieces of a channel's share of a part in rings; by default of 512 KiB, and at most 8."""
+    channels: Annotated[list[list[int]], Field(min_length=1, max_length=256)] | None = None
+    """Orders of a box's GPUs by channel, as in a graph that NCCL has written; by default searched."""
+    speeds: tuple[float, float] | None = None
+    """GB/s of a channel within a box and between boxes, for given channels."""
 
     @field_validator("version", check_fields=False)
     @classmethod

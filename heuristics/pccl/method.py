@@ -29,25 +29,17 @@ MAX_CONDITIONS = 100_000  #: Most conditions that are read.
 class PcclOptions(Strict):
     """Options of ``pccl``."""
 
-    orders: Literal["portfolio", "paper"] = Field(
-        "portfolio",
-        description="portfolio tries orders and kinds of paths, then ruin and recreate; paper the longest path first.",
-    )
+    orders: Literal["portfolio", "paper"] = "portfolio"
+    """portfolio tries orders and kinds of paths, then ruin and recreate; paper the longest path first."""
     restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
-    steps: Annotated[int, Field(ge=0, le=10**9)] = Field(
-        400_000, description="Rough limit on the searched paths of chunks; the first attempt is always made."
-    )
-    bound: Literal["auto", "cut", "flow"] = Field(
-        "auto",
-        description="cut bounds by sets of nodes and distances; flow also by the maximum concurrent flow; "
-        "auto does so where it is small and the others are not nearly met.",
-    )
-    conditions: str = Field(
-        "",
-        max_length=10_000_000,
-        description="Conditions in addition to the instance's collectives, such as '0->1,2: 1 MiB; 3->0: 512 KiB': "
-        "who has a chunk, and who needs it.",
-    )
+    steps: Annotated[int, Field(ge=0, le=10**9)] = 400_000
+    """Rough limit on the searched paths of chunks; the first attempt is always made."""
+    bound: Literal["auto", "cut", "flow"] = "auto"
+    """cut bounds by sets of nodes and distances; flow also by the maximum concurrent flow; auto does so where it is
+    small and the others are not nearly met."""
+    conditions: str = Field("", max_length=10_000_000)
+    """Conditions in addition to the instance's collectives, such as '0->1,2: 1 MiB; 3->0: 512 KiB': who has a chunk,
+    and who needs it."""
 
 
 def supports(instance: Instance) -> Refusal | None:

@@ -33,30 +33,20 @@ _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 class TacosOptions(Strict):
     """Options of ``tacos``."""
 
-    variant: Literal["portfolio", "paper"] = Field(
-        "portfolio",
-        description="portfolio tries own engines in turn up to the bound; paper is algorithms 1 and 2 as printed.",
-    )
-    chunks: _Count | None = Field(
-        None, description="Chunks that each rank's part is cut into; by default those of the collective."
-    )
-    restarts: _Count = Field(
-        64, description="Attempts, each with a seed of its own; fewer are made where the bound is met."
-    )
-    unwind: int | None = Field(
-        None,
-        ge=0,
-        description="Switches: 0 keeps their ports, d has ranks send to the next d; by default both, d from 1 to 3.",
-    )
-    answer: Literal["auto", "schedule", "trees", "stream"] = Field(
-        "auto",
-        description="schedule writes out all sends; trees gives one tree that is moved to all ranks, on tori and the "
-        "like; stream keeps none of the sends, on equal links; auto gives trees for more than 1,048,576 sends, and a "
-        "stream for more than 16,777,216.",
-    )
-    overlap: bool = Field(
-        True, description="Whether an all_reduce is also tried with both halves at once; the better schedule is kept."
-    )
+    variant: Literal["portfolio", "paper"] = "portfolio"
+    """portfolio tries own engines in turn up to the bound; paper is algorithms 1 and 2 as printed."""
+    chunks: _Count | None = None
+    """Chunks that each rank's part is cut into; by default those of the collective."""
+    restarts: _Count = 64
+    """Attempts, each with a seed of its own; fewer are made where the bound is met."""
+    unwind: int | None = Field(None, ge=0)
+    """Switches: 0 keeps their ports, d has ranks send to the next d; by default both, d from 1 to 3."""
+    answer: Literal["auto", "schedule", "trees", "stream"] = "auto"
+    """schedule writes out all sends; trees gives one tree that is moved to all ranks, on tori and the like; stream
+    keeps none of the sends, on equal links; auto gives trees for more than 1,048,576 sends, and a stream for more than
+    16,777,216."""
+    overlap: bool = True
+    """Whether an all_reduce is also tried with both halves at once; the better schedule is kept."""
 
 
 def supports(instance: Instance) -> Refusal | None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
 from ...core.collective import Collective
@@ -57,9 +56,8 @@ DIRECT = define(
 class HalvingOptions(Strict):
     """Options of ``rhd``."""
 
-    order: Literal["near-first", "far-first"] = Field(
-        "near-first", description="Distance of the partner with whom half of all data is exchanged: 1, or n/2."
-    )
+    order: Literal["near-first", "far-first"] = "near-first"
+    """Distance of the partner with whom half of all data is exchanged: 1, or n/2."""
 
 
 def fits_power_of_two(problem: GroupProblem) -> Refusal | None:

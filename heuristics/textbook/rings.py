@@ -102,12 +102,10 @@ def all_to_all(n: int, *, both: bool) -> Moves:
 class RingOptions(Strict):
     """Options of ``ring``."""
 
-    ways: Literal["auto", "one-way", "two-way"] = Field(
-        "auto", description="two-way sends half of the data each way; auto does if each link of the cycle has one back."
-    )
-    order: list[int] | None = Field(
-        None, description="Ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found."
-    )
+    ways: Literal["auto", "one-way", "two-way"] = "auto"
+    """two-way sends half of the data each way; auto does if each link of the cycle has one back."""
+    order: list[int] | None = None
+    """Ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found."""
 
 
 def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
@@ -157,12 +155,10 @@ RING = define(
 class ShiftedRingOptions(Strict):
     """Options of ``shifted-ring``."""
 
-    strides: list[int] | None = Field(
-        None, min_length=1, max_length=1000, description="Strides of the rings; by default all over links both ways."
-    )
-    variant: Literal["traditional", "bfb"] = Field(
-        "traditional", description="traditional sends half of the data all around each way; bfb all of it half around."
-    )
+    strides: list[int] | None = Field(None, min_length=1, max_length=1000)
+    """Strides of the rings; by default all over links both ways."""
+    variant: Literal["traditional", "bfb"] = "traditional"
+    """traditional sends half of the data all around each way; bfb all of it half around."""
 
 
 def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorithm:
@@ -225,12 +221,10 @@ def torus_of(problem: GroupProblem) -> Lattice:
 class TorusRingsOptions(Strict):
     """Options of ``torus-rings``."""
 
-    ways: Literal["two-way", "one-way"] = Field(
-        "two-way", description="two-way sends half of the data each way around the rings."
-    )
-    rotate: bool = Field(
-        True, description="Whether equal shares of the data begin in different dimensions; else all begin in the first."
-    )
+    ways: Literal["two-way", "one-way"] = "two-way"
+    """two-way sends half of the data each way around the rings."""
+    rotate: bool = True
+    """Whether equal shares of the data begin in different dimensions; else all begin in the first."""
 
 
 def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:

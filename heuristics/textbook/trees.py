@@ -149,9 +149,8 @@ DBT = define(
 class KnomialOptions(Strict):
     """Options of ``knomial``."""
 
-    k: int = Field(
-        2, ge=2, le=2**20, description="Radix: a rank that has the data sends it to k - 1 others in a round."
-    )
+    k: int = Field(2, ge=2, le=2**20)
+    """Radix: a rank that has the data sends it to k - 1 others in a round."""
 
 
 def knomial(problem: GroupProblem, options: KnomialOptions) -> Algorithm:

@@ -23,26 +23,22 @@ class TopoAdoptOptions(Strict):
 
     trees: int = Field(10, ge=1, le=1000, description="K, the number of trees.")
     moves: int = Field(400, ge=0, le=10**6, description="Moves of the annealing, each with a linear program.")
-    temperature: Rate = Field(
-        Fraction(50 * 10**6, 8), description="Loss of rate that is taken with probability 1/e at the first move."
-    )
+    temperature: Rate = Fraction(50 * 10**6, 8)
+    """Loss of rate that is taken with probability 1/e at the first move."""
     cooling: float = Field(0.985, gt=0, le=1, description="Temperature of a move over that of the move before.")
 
 
 class BlinkWanOptions(Strict):
     """Options of ``blink-wan``."""
 
-    cut: Literal["unit", "trees", "none"] = Field(
-        "trees",
-        description="Trees to keep: unit, as many as carry one smallest capacity each; trees, at most K; none, all.",
-    )
+    cut: Literal["unit", "trees", "none"] = "trees"
+    """Trees to keep: unit, as many as carry one smallest capacity each; trees, at most K; none, all."""
     trees: int = Field(10, ge=1, le=1000, description="K of cut=trees.")
     accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
     steps: int = Field(2000, ge=1, le=10**6, description="Most trees that the multiplicative weights look at.")
     nodes: int = Field(200, ge=1, le=10**7, description="Nodes of the integer program's search, which may not end.")
-    root: Literal["centre", "common"] = Field(
-        "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
-    )
+    root: Literal["centre", "common"] = "common"
+    """common, one root for all trees, as Blink has; centre, each tree its own."""
 
 
 class SingleTreeOptions(Strict):
@@ -54,9 +50,8 @@ class SingleTreeOptions(Strict):
 class WanRingOptions(Strict):
     """Options of ``wan-ring``."""
 
-    tries: int = Field(
-        200, ge=1, le=10**6, description="Random starts of the search for each capacity, on more than 20 sites."
-    )
+    tries: int = Field(200, ge=1, le=10**6)
+    """Random starts of the search for each capacity, on more than 20 sites."""
 
 
 class PlinkOptions(Strict):
@@ -68,10 +63,8 @@ class PlinkOptions(Strict):
 class PsldOptions(Strict):
     """Options of ``psld``."""
 
-    share: Literal["slowest", "mean", "equal"] = Field(
-        "slowest",
-        description="Shares of the data by bandwidth: that to the slowest peer, or the mean; or all are equal.",
-    )
+    share: Literal["slowest", "mean", "equal"] = "slowest"
+    """Shares of the data by bandwidth: that to the slowest peer, or the mean; or all are equal."""
 
 
 class GostOptions(ChunkOptions):
@@ -79,37 +72,26 @@ class GostOptions(ChunkOptions):
 
     trees: int = Field(10, ge=1, le=10_000, description="K, the most trees of MILP (1).")
     height: Height = Field(8, description="H of ITH, in hops, or a latency if it has a unit.")
-    min_rate: Rate = Field(
-        Fraction(10**7, 8), description="rbar, the smallest rate of a tree; the text has no value; 10 Mb/s is its grid."
-    )
-    rate: Literal["global_min", "bottleneck", "usable_min"] = Field(
-        "global_min",
-        description="r* of a new tree (algorithm 1, line 22): global_min, the smallest capacity left anywhere; "
-        "bottleneck, that of the tree; usable_min, the smallest one left that is at least rbar.",
-    )
-    height_test: Literal["diameter", "radius"] = Field(
-        "diameter",
-        description="Line 12: diameter, the largest height over all roots is at most 2 H, which with latencies does "
-        "not keep the height below H; radius, the least one is at most H.",
-    )
-    grth: Literal["as_written", "corrected"] = Field(
-        "as_written", description="Algorithm 2: as_written forgets the height from the site that a link is added at."
-    )
-    ties: Literal["last", "shuffle"] = Field(
-        "last",
-        description="Links of equal capacity and height: last, the later one in the network; shuffle, in random order.",
-    )
-    retries: int = Field(
-        0, ge=0, le=1000, description="Further random starts of a tree that fails; the text gives up at the first."
-    )
+    min_rate: Rate = Fraction(10**7, 8)
+    """rbar, the smallest rate of a tree; the text has no value; 10 Mb/s is its grid."""
+    rate: Literal["global_min", "bottleneck", "usable_min"] = "global_min"
+    """r* of a new tree (algorithm 1, line 22): global_min, the smallest capacity left anywhere; bottleneck, that of the
+    tree; usable_min, the smallest one left that is at least rbar."""
+    height_test: Literal["diameter", "radius"] = "diameter"
+    """Line 12: diameter, the largest height over all roots is at most 2 H, which with latencies does not keep the
+    height below H; radius, the least one is at most H."""
+    grth: Literal["as_written", "corrected"] = "as_written"
+    """Algorithm 2: as_written forgets the height from the site that a link is added at."""
+    ties: Literal["last", "shuffle"] = "last"
+    """Links of equal capacity and height: last, the later one in the network; shuffle, in random order."""
+    retries: int = Field(0, ge=0, le=1000)
+    """Further random starts of a tree that fails; the text gives up at the first."""
     improve: bool = Field(True, description="Whether ITH (algorithm 3) lowers H by bisection; else one GBST.")
     rho: float = Field(0.95, gt=0, le=1, description="Share of the rate at H that ITH must keep; no value in the text.")
-    ith_seed: Literal["fresh", "same"] = Field(
-        "fresh", description="Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."
-    )
-    nodes: int = Field(
-        10_000, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end on dense networks."
-    )
+    ith_seed: Literal["fresh", "same"] = "fresh"
+    """Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."""
+    nodes: int = Field(10_000, ge=1, le=10**7)
+    """Nodes of the search of MILP (1), which need not end on dense networks."""
     select: bool = Field(True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken.")
 
 

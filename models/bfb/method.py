@@ -25,19 +25,15 @@ PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communi
 class BfbOptions(Strict):
     """Options of ``bfb``, ``bfb-lp`` and ``bfb-heterogeneous``."""
 
-    schedule: bool | None = Field(
-        None,
-        description="Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 "
-        "sends.",
-    )
+    schedule: bool | None = None
+    """Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 sends."""
 
 
 class ChunkedOptions(BfbOptions):
     """Options of ``bfb-chunked``."""
 
-    solution: Literal["program", "rounding"] = Field(
-        "program", description="Solve the integer program, or round the solution of its relaxation."
-    )
+    solution: Literal["program", "rounding"] = "program"
+    """Solve the integer program, or round the solution of its relaxation."""
 
 
 def supports(instance: Instance) -> Refusal | None:
@@ -71,9 +67,8 @@ def _fits(problem: GroupProblem) -> Refusal | None:
 class PieceOptions(Strict):
     """Options of ``bfb/chunked`` and ``bfb/heterogeneous``."""
 
-    pieces: int | None = Field(
-        None, ge=1, le=5040, description="P, pieces that every shard is cut into; by default the collective's chunks."
-    )
+    pieces: int | None = Field(None, ge=1, le=5040)
+    """P, pieces that every shard is cut into; by default the collective's chunks."""
 
 
 def supports_gather(instance: Instance) -> Refusal | None:

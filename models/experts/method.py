@@ -31,14 +31,11 @@ PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for
 class PlacementOptions(Strict):
     """Options of ``expert-placement``."""
 
-    search: Literal["published", "local", "exact"] = Field(
-        "local",
-        description="published is EPLB's rule alone; local makes it better, and tries all placements of a few "
-        "replicas; exact solves expert-placement/slots, too, for layers that are not proved.",
-    )
-    moves: int = Field(
-        2000, ge=0, le=10_000_000, description="Random changes that are tried where every GPU has two slots."
-    )
+    search: Literal["published", "local", "exact"] = "local"
+    """published is EPLB's rule alone; local makes it better, and tries all placements of a few replicas; exact solves
+    expert-placement/slots, too, for layers that are not proved."""
+    moves: int = Field(2000, ge=0, le=10_000_000)
+    """Random changes that are tried where every GPU has two slots."""
 
 
 def supports(instance: Instance) -> Refusal | None:

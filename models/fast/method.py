@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from ...core.budget import Budget
 from ...core.errors import Unsupported
 from ...core.fields import Strict
@@ -22,12 +20,10 @@ PAPER = "Lei et al., FAST: An Efficient Scheduler for All-to-All GPU Communicati
 class FastOptions(Strict):
     """Options of ``fast``."""
 
-    rails: Rails = Field(
-        "balanced",
-        description="Which rail a message between servers takes: balanced divides what goes between two servers among "
-        "all; source and target are the two levels of expert-parallel libraries, the rail of the sender or of the "
-        "receiver; optimal solves fast/rails, where balanced does not attain its bound.",
-    )
+    rails: Rails = "balanced"
+    """Which rail a message between servers takes: balanced divides what goes between two servers among all; source and
+    target are the two levels of expert-parallel libraries, the rail of the sender or of the receiver; optimal solves
+    fast/rails, where balanced does not attain its bound."""
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions) -> Outcome:

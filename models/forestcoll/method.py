@@ -42,36 +42,22 @@ def _trees(value: object) -> object:
 class ForestOptions(Strict):
     """Options of ``forestcoll``."""
 
-    k: Annotated[Literal["optimal", "smallest"] | int, BeforeValidator(_trees)] = Field(
-        default="optimal",
-        description="Trees from every root: optimal, as many as make every link's share whole (proposition 3); "
-        "smallest, as few as are still optimal; or a number.",
-    )
-    prefer: Literal["throughput", "latency"] = Field(
-        default="throughput",
-        description="throughput: the fastest forest for large data; latency: of several numbers of trees the one whose "
-        "pieces arrive first, for the collective's size.",
-    )
-    scan: int = Field(
-        default=8, ge=1, le=64, description="Numbers of trees up to this one are tried for prefer=latency."
-    )
-    repack: int = Field(
-        default=100,
-        ge=0,
-        le=100_000,
-        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to "
-        "512 ranks.",
-    )
-    symmetry: Literal["auto", "kept", "written", "none"] = Field(
-        default="auto",
-        description="Whether one root of every orbit of a network's translations has trees that are moved to all "
-        "others: kept, the trees stay a few that stand for all; written, all trees are written out; auto, they are "
-        "kept from 1,024 ranks on; none, every root has trees of its own.",
-    )
-    patterns: bool = Field(
-        default=True,
-        description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
-    )
+    k: Annotated[Literal["optimal", "smallest"] | int, BeforeValidator(_trees)] = "optimal"
+    """Trees from every root: optimal, as many as make every link's share whole (proposition 3); smallest, as few as are
+    still optimal; or a number."""
+    prefer: Literal["throughput", "latency"] = "throughput"
+    """throughput: the fastest forest for large data; latency: of several numbers of trees the one whose pieces arrive
+    first, for the collective's size."""
+    scan: int = Field(default=8, ge=1, le=64)
+    """Numbers of trees up to this one are tried for prefer=latency."""
+    repack: int = Field(default=100, ge=0, le=100_000)
+    """Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks."""
+    symmetry: Literal["auto", "kept", "written", "none"] = "auto"
+    """Whether one root of every orbit of a network's translations has trees that are moved to all others: kept, the
+    trees stay a few that stand for all; written, all trees are written out; auto, they are kept from 1,024 ranks on;
+    none, every root has trees of its own."""
+    patterns: bool = True
+    """Whether switches may be removed whole, by a pattern of their ports; else pair by pair."""
 
     @model_validator(mode="after")
     def _one_says_k(self) -> Self:
@@ -83,28 +69,20 @@ class ForestOptions(Strict):
 class AllReduceOptions(Strict):
     """Options of ``forestcoll-allreduce``."""
 
-    k: int | None = Field(
-        default=None,
-        ge=1,
-        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of "
-        "the solution is sought.",
-    )
-    always_solve: bool = Field(
-        default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
-    )
+    k: int | None = Field(default=None, ge=1)
+    """Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of the solution is
+    sought."""
+    always_solve: bool = False
+    """Solve the linear program also where the two halves in turn are proved to be best."""
 
 
 class BoundOptions(Strict):
     """Options of ``forestcoll-lp``."""
 
-    method: Literal["search", "concurrent"] = Field(
-        "search",
-        description="search solves maximum flows to every rank repeatedly; concurrent solves all of them in one "
-        "program.",
-    )
-    k: int | None = Field(
-        None, ge=1, le=10**6, description="Also find how fast forests with this many equal trees a rank can be."
-    )
+    method: Literal["search", "concurrent"] = "search"
+    """search solves maximum flows to every rank repeatedly; concurrent solves all of them in one program."""
+    k: int | None = Field(None, ge=1, le=10**6)
+    """Also find how fast forests with this many equal trees a rank can be."""
 
 
 class SinkOptions(Strict):

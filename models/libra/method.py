@@ -36,45 +36,35 @@ class DesignOptions(Strict):
     """Options of the design; each replaces the instance's own value."""
 
     objective: Objective | None = Field(None, description="perf (iteration time) or perf-per-cost (time times cost).")
-    total_bandwidth: Rate | Literal["none"] | None = Field(
-        None, description="Bandwidth per NPU over all dimensions, used exactly; 'none' drops the instance's."
-    )
-    max_total_bandwidth: Rate | Literal["none"] | None = Field(
-        None, description="The same as an upper limit; replaces an exact total."
-    )
-    cost_budget: Money | Literal["none"] | None = Field(
-        None, description="Upper limit on the cost of the network (iso-cost: with total_bandwidth=none)."
-    )
-    constraints: Annotated[list[str] | None, BeforeValidator(_lines)] = Field(
-        None, description="Linear constraints such as 'B1 >= B2; B3 <= 50 GB/s'; replace the instance's."
-    )
-    partial_use: PartialUse | None = Field(
-        None,
-        description="What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its "
-        "direct links alone.",
-    )
+    total_bandwidth: Rate | Literal["none"] | None = None
+    """Bandwidth per NPU over all dimensions, used exactly; 'none' drops the instance's."""
+    max_total_bandwidth: Rate | Literal["none"] | None = None
+    """The same as an upper limit; replaces an exact total."""
+    cost_budget: Money | Literal["none"] | None = None
+    """Upper limit on the cost of the network (iso-cost: with total_bandwidth=none)."""
+    constraints: Annotated[list[str] | None, BeforeValidator(_lines)] = None
+    """Linear constraints such as 'B1 >= B2; B3 <= 50 GB/s'; replace the instance's."""
+    partial_use: PartialUse | None = None
+    """What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its direct links
+    alone."""
     loop: TrainingLoop | None = Field(None, description="Training loop of all workloads: no-overlap or tp-dp-overlap.")
 
 
 class LibraOptions(DesignOptions):
     """Options of ``libra``."""
 
-    gap: Annotated[float, Field(ge=1e-9, le=0.1)] | None = Field(
-        None, description="Relative gap to certify: 1e-7 for perf and 1e-6 for perf-per-cost unless given."
-    )
-    algorithm: Literal["auto", "outer-approximation", "direct"] = Field(
-        "auto",
-        description="outer-approximation solves linear programs; direct passes the bilinear model to the solver; "
-        "auto does so where the solver supports it.",
-    )
+    gap: Annotated[float, Field(ge=1e-9, le=0.1)] | None = None
+    """Relative gap to certify: 1e-7 for perf and 1e-6 for perf-per-cost unless given."""
+    algorithm: Literal["auto", "outer-approximation", "direct"] = "auto"
+    """outer-approximation solves linear programs; direct passes the bilinear model to the solver; auto does so where
+    the solver supports it."""
 
 
 class CodesignOptions(LibraOptions):
     """Options of ``libra-codesign``."""
 
-    tensor_parallel: list[Annotated[int, Field(ge=1, le=10**9)]] | None = Field(
-        None, description="TP degrees to try, such as [8,16,32]; by default every power of two that fits."
-    )
+    tensor_parallel: list[Annotated[int, Field(ge=1, le=10**9)]] | None = None
+    """TP degrees to try, such as [8,16,32]; by default every power of two that fits."""
 
 
 def pose(instance: Instance, options: DesignOptions) -> Instance:

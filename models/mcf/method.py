@@ -18,9 +18,8 @@ from ...core.schedule import Schedule
 class ClassOptions(Strict):
     """Options of ``mcf/classes``."""
 
-    line_graphs: int = Field(
-        0, ge=0, description="how often the network is taken back to what it is the line graph of: smaller, and a bound"
-    )
+    line_graphs: int = Field(0, ge=0)
+    """how often the network is taken back to what it is the line graph of: smaller, and a bound"""
 
 
 def supports(instance: Instance) -> Refusal | None:

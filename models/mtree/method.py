@@ -63,54 +63,34 @@ ChunkCount = Annotated[int | None, BeforeValidator(_chunks, json_schema_input_ty
 class ChunkOptions(Strict):
     """Split of the data among trees, and chunks of each."""
 
-    latency_model: LatencyModel = Field(
-        LatencyModel.OCCUPANCY,
-        description="What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, "
-        "the next one follows at once.",
-    )
+    latency_model: LatencyModel = LatencyModel.OCCUPANCY
+    """What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, the next one
+    follows at once."""
     chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
-    chunk_overhead: Duration = Field(
-        Fraction(0), description="Time that a chunk takes on a link in addition to its bytes, such as '5 ms'."
-    )
-    split: Literal["rate", "equal-finish"] = Field(
-        "rate",
-        description="Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these "
-        "rates all trees end at once.",
-    )
+    chunk_overhead: Duration = Fraction(0)
+    """Time that a chunk takes on a link in addition to its bytes, such as '5 ms'."""
+    split: Literal["rate", "equal-finish"] = "rate"
+    """Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these rates all trees end
+    at once."""
 
 
 class MtreeOptions(ChunkOptions):
     """Options of ``mtree``."""
 
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default as many as help.")
-    height: AutoHeight | None = Field(
-        None,
-        description="H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of "
-        "links with the least pipelined time; by default any.",
-    )
+    height: AutoHeight | None = None
+    """H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of links with the
+    least pipelined time; by default any."""
     min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of trees.")
-    moves: int = Field(
-        4000,
-        ge=0,
-        le=10**7,
-        description="How often some of K trees are taken out and grown again, on networks that are not solved exactly.",
-    )
-    changes: int = Field(
-        2_000_000,
-        ge=0,
-        le=10**12,
-        description="How often a label is changed in search of K low trees without a common link.",
-    )
-    nodes: int = Field(
-        50,
-        ge=1,
-        le=10**7,
-        description="Nodes of the search of MILP (1) for K trees in the pool, which need not end on large networks.",
-    )
-    exact: bool = Field(
-        True, description="Whether the exact models may be solved: patterns of K trees, and the cheapest low tree."
-    )
+    moves: int = Field(4000, ge=0, le=10**7)
+    """How often some of K trees are taken out and grown again, on networks that are not solved exactly."""
+    changes: int = Field(2_000_000, ge=0, le=10**12)
+    """How often a label is changed in search of K low trees without a common link."""
+    nodes: int = Field(50, ge=1, le=10**7)
+    """Nodes of the search of MILP (1) for K trees in the pool, which need not end on large networks."""
+    exact: bool = True
+    """Whether the exact models may be solved: patterns of K trees, and the cheapest low tree."""
 
 
 def describe_limits(options: Any) -> str:
@@ -137,25 +117,20 @@ def _split_commas(value: object) -> object:
 class RepairOptions(ChunkOptions):
     """Options of ``mtree-repair``."""
 
-    previous: tuple[PreviousTree, ...] = Field(
-        (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
-    )
-    changes: Annotated[tuple[str, ...], BeforeValidator(_split_commas)] = Field(
-        (),
-        description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by "
-        "others); a list, or with commas.",
-    )
+    previous: tuple[PreviousTree, ...] = ()
+    """The trees of the older plan, at least one; 'cwb repair' reads them from its file."""
+    changes: Annotated[tuple[str, ...], BeforeValidator(_split_commas)] = ()
+    """What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list,
+    or with commas."""
     new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
-    height: Height | None = Field(
-        None, description="H of new trees, in hops, or a latency if it has a unit; by default any."
-    )
+    height: Height | None = None
+    """H of new trees, in hops, or a latency if it has a unit; by default any."""
     min_rate: Rate | None = Field(None, description="Smallest rate of a tree; by default any.")
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of new trees.")
     nodes: int = Field(50, ge=1, le=10**7, description="Nodes of the search of the MILP, which need not end.")
-    exact: bool = Field(
-        True, description="Whether a small network is solved exactly, by link patterns of the new trees."
-    )
+    exact: bool = True
+    """Whether a small network is solved exactly, by link patterns of the new trees."""
     resolve: bool = Field(True, description="Whether mtree also plans from scratch, for comparison and for its trees.")
 
 

@@ -78,11 +78,10 @@ def _changed_rates(topology: Topology, changes: Sequence[str]) -> list[Fraction]
 class PreviousTree(Strict):
     """Tree of an older plan."""
 
-    links: tuple[tuple[str, str, int, int] | tuple[str, str, int], ...] = Field(
-        description="Each link: its two sites, the index of its link there among parallel ones that are left, from 0 "
-        "(-1: it has failed), and that of its link back. Older files have one index, of the pair: links there and back "
-        "are paired by falling bandwidth."
-    )
+    links: tuple[tuple[str, str, int, int] | tuple[str, str, int], ...] = Field()
+    """Each link: its two sites, the index of its link there among parallel ones that are left, from 0 (-1: it has
+    failed), and that of its link back. Older files have one index, of the pair: links there and back are paired by
+    falling bandwidth."""
     units: int = Field(1, ge=1, description="Data that it carries, in proportion to the others.")
     root: str = Field(description="The site at which contributions are added up.")
 

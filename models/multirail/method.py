@@ -29,11 +29,9 @@ MAX_DIMENSIONS = 7  #: Dimensions of which all orders can be listed: 7! = 5,040.
 class FabricOptions(Strict):
     """Fabric and chunks; each option replaces the instance's own value."""
 
-    bandwidth: list[Rate] | None = Field(
-        None,
-        description="Bandwidth per NPU of each dimension, the innermost first, such as ['250 GB/s', '50 GB/s']; "
-        "50 GB/s for each link where neither the fabric nor this says it.",
-    )
+    bandwidth: list[Rate] | None = None
+    """Bandwidth per NPU of each dimension, the innermost first, such as ['250 GB/s', '50 GB/s']; 50 GB/s for each link
+    where neither the fabric nor this says it."""
     latency: list[Duration] | None = Field(None, description="Latency of a link of each dimension; 0 unless given.")
     chunks: int | None = Field(None, ge=1, le=100_000, description="Number of equal chunks; the demand's unless given.")
 

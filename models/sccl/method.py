@@ -26,10 +26,8 @@ PAPER = "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021"
 class ScclOptions(Strict):
     """Options of ``sccl``."""
 
-    mode: Literal["least-steps", "instance"] = Field(
-        "least-steps",
-        description="least-steps, search for the fewest steps; instance, solve one instance of given steps and rounds.",
-    )
+    mode: Literal["least-steps", "instance"] = "least-steps"
+    """least-steps, search for the fewest steps; instance, solve one instance of given steps and rounds."""
     k: int = Field(0, ge=0, le=1000, description="In least-steps mode, rounds may outnumber steps by so many.")
     steps: int | None = Field(None, ge=1, le=1000, description="Steps of the instance.")
     rounds: int | None = Field(None, ge=1, le=10_000, description="Rounds of the instance, at least as many as steps.")
@@ -48,9 +46,8 @@ class ScclOptions(Strict):
 class RoundOptions(Strict):
     """Options of ``sccl/rounds``."""
 
-    steps: int | None = Field(
-        None, ge=1, le=1000, description="S; by default the most links on the way to a target, the fewest that can do."
-    )
+    steps: int | None = Field(None, ge=1, le=1000)
+    """S; by default the most links on the way to a target, the fewest that can do."""
     rounds: int | None = Field(None, ge=1, le=10_000, description="R, the most rounds; by default as many as help.")
 
 

@@ -29,17 +29,15 @@ PAPER = "Devraj et al., Efficient AllReduce with Stragglers, arXiv 2505.23523 (S
 class StragglerOptions(Strict):
     """Options of ``straggler``."""
 
-    tries: int = Field(
-        50, ge=1, le=1_000_000, description="Attempts, each with other ties, until the rounds are the fewest."
-    )
+    tries: int = Field(50, ge=1, le=1_000_000)
+    """Attempts, each with other ties, until the rounds are the fewest."""
 
 
 class RoundOptions(Strict):
     """Options of ``straggler/rounds``."""
 
-    rounds: int | None = Field(
-        None, ge=1, le=10_000, description="The most rounds R; by default the fewest that there can be."
-    )
+    rounds: int | None = Field(None, ge=1, le=10_000)
+    """The most rounds R; by default the fewest that there can be."""
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOptions) -> Outcome:

@@ -21,22 +21,15 @@ PAPER = "Shah et al., TACCL: Guiding Collective Algorithm Synthesis using Commun
 class TacclOptions(Strict):
     """Options of ``taccl``."""
 
-    sketch: str = Field(
-        "",
-        max_length=MAX_LENGTH,
-        description="Statements such as 'avoid box0.* -> box1.*; shift 8', or the text of a TACCL sketch file.",
-    )
-    connections: Literal["any", "min", "max"] = Field(
-        "any",
-        description="Use of edges through switches where a sketch file says nothing: few (uc-min) or many (uc-max).",
-    )
-    ways: Literal["shortest", "any"] = Field(
-        "shortest", description="Whether chunks go through other ranks on paths of fewest edges alone, as in TACCL."
-    )
+    sketch: str = Field("", max_length=MAX_LENGTH)
+    """Statements such as 'avoid box0.* -> box1.*; shift 8', or the text of a TACCL sketch file."""
+    connections: Literal["any", "min", "max"] = "any"
+    """Use of edges through switches where a sketch file says nothing: few (uc-min) or many (uc-max)."""
+    ways: Literal["shortest", "any"] = "shortest"
+    """Whether chunks go through other ranks on paths of fewest edges alone, as in TACCL."""
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
-    routing_gap: float = Field(
-        0.01, ge=0, le=1, description="Relative gap at which the programs may stop, unless --gap is given."
-    )
+    routing_gap: float = Field(0.01, ge=0, le=1)
+    """Relative gap at which the programs may stop, unless --gap is given."""
     nodes: int = Field(100, ge=1, le=10**9, description="Nodes of the solver's search in each of the two programs.")
 
 

@@ -15,26 +15,19 @@ TimingName = Literal["te-ccl", "te-ccl-paid-switch", "store-and-forward"]
 class EpochOptions(Strict):
     """Grid and chunks, for every method of the family."""
 
-    epoch: Literal["fast", "slow"] = Field(
-        "fast", description="An epoch is the time of one chunk on the fastest or on the slowest link."
-    )
-    epoch_duration: Duration | None = Field(
-        None, description="Length of an epoch, such as '3.5 ns', in place of what epoch and epoch_multiplier say."
-    )
+    epoch: Literal["fast", "slow"] = "fast"
+    """An epoch is the time of one chunk on the fastest or on the slowest link."""
+    epoch_duration: Duration | None = None
+    """Length of an epoch, such as '3.5 ns', in place of what epoch and epoch_multiplier say."""
     epoch_multiplier: int = Field(1, ge=1, le=10_000, description="Epochs are so many times as long as epoch says.")
-    latency_epochs: int = Field(
-        200, ge=1, le=100_000, description="Epochs are at least the smallest latency over this number."
-    )
-    timing: TimingName = Field(
-        "te-ccl",
-        description="Links as the published code counts them, with switches that cost time (paid), or every hop.",
-    )
-    chunks: int | None = Field(
-        None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."
-    )
-    chunk_size: Size | None = Field(
-        None, description="Size of a chunk, such as '25 KB'; the collective's size follows from it."
-    )
+    latency_epochs: int = Field(200, ge=1, le=100_000)
+    """Epochs are at least the smallest latency over this number."""
+    timing: TimingName = "te-ccl"
+    """Links as the published code counts them, with switches that cost time (paid), or every hop."""
+    chunks: int | None = Field(None, ge=1, le=100_000)
+    """Number of equal chunks of a rank's part; the demand's unless given."""
+    chunk_size: Size | None = None
+    """Size of a chunk, such as '25 KB'; the collective's size follows from it."""
 
     @model_validator(mode="after")
     def _agree(self) -> EpochOptions:
@@ -50,26 +43,19 @@ class EpochOptions(Strict):
 class AllToAllOptions(EpochOptions):
     """Options of ``teccl-all-to-all``."""
 
-    max_columns: int = Field(
-        400_000, ge=1, le=50_000_000, description="Columns of the largest linear program for an all_to_all."
-    )
-    schedule: Literal["auto", "always", "never"] = Field(
-        "auto", description="Whether flows of an all_to_all become sends: auto, up to two million; else only the bound."
-    )
+    max_columns: int = Field(400_000, ge=1, le=50_000_000)
+    """Columns of the largest linear program for an all_to_all."""
+    schedule: Literal["auto", "always", "never"] = "auto"
+    """Whether flows of an all_to_all become sends: auto, up to two million; else only the bound."""
 
 
 class SearchOptions(AllToAllOptions):
     """Options of ``teccl``."""
 
-    effort: int = Field(
-        200, ge=1, le=1_000_000, description="Millions of arcs that the search examines, the same on every machine."
-    )
-    model_columns: int = Field(
-        20_000,
-        ge=0,
-        le=5_000_000,
-        description="Sends of the largest model, if bound and search do not meet; 0 for no model.",
-    )
+    effort: int = Field(200, ge=1, le=1_000_000)
+    """Millions of arcs that the search examines, the same on every machine."""
+    model_columns: int = Field(20_000, ge=0, le=5_000_000)
+    """Sends of the largest model, if bound and search do not meet; 0 for no model."""
 
 
 class VaryingLink(Strict):
@@ -78,52 +64,37 @@ class VaryingLink(Strict):
     source: str = Field(description="Node that the link leaves.")
     target: str = Field(description="Node that it enters.")
     epochs: tuple[int, int] = Field(description="First epoch, and the one after the last.")
-    factor: Fraction = Field(
-        ge=0, description="Bandwidth over the link's own, such as '1/2'; 0 is a link that is down."
-    )
+    factor: Fraction = Field(ge=0)
+    """Bandwidth over the link's own, such as '1/2'; 0 is a link that is down."""
 
 
 class ModelOptions(EpochOptions):
     """Options common to the declared models."""
 
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="K, the most epochs that a schedule may take.")
-    bandwidth: list[VaryingLink] = Field(
-        default_factory=list,
-        description="Links that vary: objects with source, target, epochs (first and end) and factor.",
-    )
+    bandwidth: list[VaryingLink] = Field(default_factory=list)
+    """Links that vary: objects with source, target, epochs (first and end) and factor."""
 
 
 class MilpOptions(ModelOptions):
     """Options of ``teccl-milp``."""
 
-    objective: Literal["makespan", "late", "paper"] = Field(
-        "makespan",
-        description="makespan, by models of fixed length; late, by one model that counts epochs; or the paper's.",
-    )
-    priorities: list[int] | None = Field(
-        None, description="Weights of the collectives that run at the same time, in the paper's objective."
-    )
-    switches: Literal["as-they-are", "hyper-edges"] = Field(
-        "as-they-are",
-        description="Whether switches that cannot store are replaced by direct links (hyper-edges, appendix C).",
-    )
-    all_reduce: Literal["direct", "stages"] = Field(
-        "direct",
-        description="One model of an all-reduce, or one of its contributions and one of an all-gather (stages).",
-    )
-    relays: Literal["store", "pass"] = Field(
-        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
-    )
-    buffer: int | None = Field(
-        None, description="Chunks that a rank can hold (appendix B), without its own and those that it needs."
-    )
-    buffer_counts: Literal["others", "all"] = Field(
-        "others", description="Whether a buffer also counts the chunks that a rank has or needs, as printed (all)."
-    )
-    start: Literal["constructions", "none"] = Field(
-        "constructions",
-        description="Whether a schedule of teccl's constructions comes first: a start, or the answer within the gap.",
-    )
+    objective: Literal["makespan", "late", "paper"] = "makespan"
+    """makespan, by models of fixed length; late, by one model that counts epochs; or the paper's."""
+    priorities: list[int] | None = None
+    """Weights of the collectives that run at the same time, in the paper's objective."""
+    switches: Literal["as-they-are", "hyper-edges"] = "as-they-are"
+    """Whether switches that cannot store are replaced by direct links (hyper-edges, appendix C)."""
+    all_reduce: Literal["direct", "stages"] = "direct"
+    """One model of an all-reduce, or one of its contributions and one of an all-gather (stages)."""
+    relays: Literal["store", "pass"] = "store"
+    """store, ranks may keep what they send on; pass, they send it on at once or never."""
+    buffer: int | None = None
+    """Chunks that a rank can hold (appendix B), without its own and those that it needs."""
+    buffer_counts: Literal["others", "all"] = "others"
+    """Whether a buffer also counts the chunks that a rank has or needs, as printed (all)."""
+    start: Literal["constructions", "none"] = "constructions"
+    """Whether a schedule of teccl's constructions comes first: a start, or the answer within the gap."""
 
     @model_validator(mode="after")
     def _agree_on_rules(self) -> MilpOptions:
@@ -147,38 +118,29 @@ class MilpOptions(ModelOptions):
 class LpOptions(ModelOptions):
     """Options of ``teccl-lp``."""
 
-    objective: Literal["makespan", "paper"] = Field(
-        "makespan", description="makespan, the fewest epochs by models of fixed length; paper, the paper's objective."
-    )
-    buffer: int | None = Field(
-        None, ge=1, description="Chunks that a rank can hold at the start of an epoch (appendix B)."
-    )
+    objective: Literal["makespan", "paper"] = "makespan"
+    """makespan, the fewest epochs by models of fixed length; paper, the paper's objective."""
+    buffer: int | None = Field(None, ge=1)
+    """Chunks that a rank can hold at the start of an epoch (appendix B)."""
 
 
 class AstarOptions(ModelOptions):
     """Options of ``teccl-astar``."""
 
-    round_epochs: int | None = Field(
-        None, ge=1, le=100_000, description="Epochs of a round; the longest delay of a link unless given, at least 4."
-    )
-    gamma: float = Field(
-        0.5, gt=0, lt=1, description="Value of being on the way, relative to being there; the appendix's gamma."
-    )
-    start: Literal["constructions", "none"] = Field(
-        "constructions",
-        description="Whether a schedule of teccl's constructions comes first, from whose sends rounds start.",
-    )
+    round_epochs: int | None = Field(None, ge=1, le=100_000)
+    """Epochs of a round; the longest delay of a link unless given, at least 4."""
+    gamma: float = Field(0.5, gt=0, lt=1)
+    """Value of being on the way, relative to being there; the appendix's gamma."""
+    start: Literal["constructions", "none"] = "constructions"
+    """Whether a schedule of teccl's constructions comes first, from whose sends rounds start."""
 
 
 class BlockOptions(EpochOptions):
     """Options of ``teccl/all-to-all``."""
 
-    epochs: int | None = Field(
-        None, ge=1, le=1_000_000, description="K; by default the epochs that distances and cuts need."
-    )
-    blocks: int | None = Field(
-        None, ge=1, le=1_000_000, description="Blocks of epochs in which flows are constant; by default one an epoch."
-    )
-    side: Literal["restrict", "relax"] = Field(
-        "restrict", description="Blocks that give a schedule, or that prove that more epochs are needed."
-    )
+    epochs: int | None = Field(None, ge=1, le=1_000_000)
+    """K; by default the epochs that distances and cuts need."""
+    blocks: int | None = Field(None, ge=1, le=1_000_000)
+    """Blocks of epochs in which flows are constant; by default one an epoch."""
+    side: Literal["restrict", "relax"] = "restrict"
+    """Blocks that give a schedule, or that prove that more epochs are needed."""

@@ -20,12 +20,8 @@ from .problem import tick_of, to_copies
 class TenOptions(Strict):
     """Options of ``ten-ilp``."""
 
-    horizon: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Ticks of one model; by default models are solved until bound and schedule meet.",
-    )
+    horizon: int | None = Field(None, ge=1, le=1_000_000)
+    """Ticks of one model; by default models are solved until bound and schedule meet."""
 
 
 def supports(instance: Instance) -> Refusal | None:
