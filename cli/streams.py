@@ -37,8 +37,7 @@ class StdoutError(CwbError):
     def __init__(self, error: OSError) -> None:
         reason = "is closed" if error.errno == errno.EBADF else (error.strerror or "cannot be written").lower()
         super().__init__(f"standard output: {reason}")
-        #: Whether its reader has ended, who has seen enough.
-        self.seen_enough = error.errno == errno.EPIPE
+        self.seen_enough = error.errno == errno.EPIPE  #: Whether its reader has ended, who has seen enough.
 
 
 def open_closed() -> None:

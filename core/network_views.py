@@ -158,10 +158,8 @@ def rings_of(topology: Topology) -> WiredFabric | None:
     return None if ends else _fabric(stack)
 
 
-#: End of a link: a rank by its number, or a switch by its ranks.
-_End = int | frozenset[int]
-#: Bandwidth and latency of a link.
-_LinkRates = tuple[Fraction, Fraction]
+_End = int | frozenset[int]  #: End of a link: a rank by its number, or a switch by its ranks.
+_LinkRates = tuple[Fraction, Fraction]  #: Bandwidth and latency of a link.
 _LinkedDimension = tuple[Block, int, _LinkRates]  #: Block and size of a dimension, and its links.
 
 

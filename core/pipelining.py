@@ -49,10 +49,8 @@ _AHEAD = 1e-6  #: Slopes are taken over this part of the deadline, or of the tim
 class LatencyModel(Enum):
     """Effect of a link's latency on the next chunk."""
 
-    #: The link is busy for it, as for the bytes: MTree's equation (2).
-    OCCUPANCY = "occupancy"
-    #: The next chunk follows at once, as on a long line.
-    PROPAGATION = "propagation"
+    OCCUPANCY = "occupancy"  #: The link is busy for it, as for the bytes: MTree's equation (2).
+    PROPAGATION = "propagation"  #: The next chunk follows at once, as on a long line.
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,7 @@ class SimulationMode(Enum):
     CONGESTION_AWARE = "congestion-aware"
     #: As before, but a node passes a chunk on while it arrives; a path is as fast as its slowest link.
     CUT_THROUGH = "cut-through"
-    #: Sends on a link share it, max-min fairly over their whole paths.
-    FAIR_SHARE = "fair-share"
+    FAIR_SHARE = "fair-share"  #: Sends on a link share it, max-min fairly over their whole paths.
     #: Of trees: link by link, store and forward; every tree has its share of every link, by its data.
     SHARES = "shares"
 
@@ -32,12 +31,10 @@ class SimulationMode(Enum):
 class Routing(Enum):
     """Paths of sends in a simulation."""
 
-    #: Those of the schedule.
-    FIXED = "fixed"
+    FIXED = "fixed"  #: Those of the schedule.
     #: One of the shortest paths, by a hash of the two ends, as switches choose for a flow (equal-cost multi-path).
     ECMP = "ecmp"
-    #: All shortest paths, in equal parts, as networks do that spray packets.
-    SPRAY = "spray"
+    SPRAY = "spray"  #: All shortest paths, in equal parts, as networks do that spray packets.
 
     @property
     def in_words(self) -> str:

@@ -36,8 +36,7 @@ class Cable:
     source: str
     target: str
     rate_Bps: Fraction
-    #: Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
-    pcie: bool = False
+    pcie: bool = False  #: Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
 
 
 @dataclass(frozen=True)

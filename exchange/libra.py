@@ -30,8 +30,7 @@ from .plain_data import read_yaml
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
 _COMPONENTS = {"Link": "link", "Switch": "switch", "Nic": "nic"}
-#: A component with a price in the original that no network needs.
-_IGNORED_COMPONENT = "Npu"
+_IGNORED_COMPONENT = "Npu"  #: A component with a price in the original that no network needs.
 _COLLECTIVES = {
     "NONE": None,
     "ALLREDUCE": "all_reduce",

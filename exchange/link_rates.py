@@ -43,8 +43,7 @@ def _rate(nominal: str, effective: str) -> LinkRate:
     return LinkRate(Fraction(nominal) * GB, Fraction(effective) * GB)
 
 
-#: The tables, which say what they are.
-_TABLES = json.loads(Path(__file__).with_name("link_rates.json").read_text())
+_TABLES = json.loads(Path(__file__).with_name("link_rates.json").read_text())  #: The tables, which say what they are.
 
 _NVLINK = {int(lowest): _rate(*rates) for lowest, rates in _TABLES["nvlink"].items()}
 

@@ -140,8 +140,7 @@ atexit.register(close_servers)
 class ForkedRun:
     """A forked run."""
 
-    #: The run reports it when it begins.
-    pid: int | None = None
+    pid: int | None = None  #: The run reports it when it begins.
 
     def __init__(self, task: Task, asked: bytes, stderr: IO[bytes]) -> None:
         self._server = _borrow(task)

@@ -44,8 +44,7 @@ from ..models.forestcoll.solve import (
 )
 from . import heuristic
 
-#: What trees from one root make.
-SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)
+SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)  #: What trees from one root make.
 
 
 class BlinkOptions(Strict):

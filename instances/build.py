@@ -39,8 +39,7 @@ from .schema import (
     WorkloadFile,
 )
 
-#: Finds the workload that a name or path means.
-FindWorkload = Callable[[str], WorkloadFile]
+FindWorkload = Callable[[str], WorkloadFile]  #: Finds the workload that a name or path means.
 #: Makes a network from building-block notation or a generator expression.
 MakeNetwork = Callable[[str], Fabric | Topology]
 

@@ -241,8 +241,7 @@ _RANKED = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 
 
 NAMES = ("method", "instance", "clock")  #: Name and heading of each facet, in the order in which a page encodes them.
 
-#: What may follow the name of a method in the name of a series.
-_AFTER = (" (", ", ", " [", ": ")
+_AFTER = (" (", ", ", " [", ": ")  #: What may follow the name of a method in the name of a series.
 
 
 @dataclass(frozen=True)

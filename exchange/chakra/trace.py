@@ -34,8 +34,7 @@ class Node(NamedTuple):
     grains: int = 0  #: Size in the grains of a schedule; 0 if it is not known.
     name: str = ""
     data: int = -1  #: Chunk of the schedule; -1 if it is not known.
-    #: Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
-    use: int = 0
+    use: int = 0  #: Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
     #: Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
     turn: int = -1
     held: bool = False  #: True if it could be ready before that one begins.

@@ -109,8 +109,7 @@ def _read_tunings() -> Iterator[Tuning]:
         yield Tuning((major, minor, patch), hop_us=dict(hops), **numbers)
 
 
-#: By the name of the version.
-TUNINGS: Mapping[str, Tuning] = {one.name: one for one in _read_tunings()}
+TUNINGS: Mapping[str, Tuning] = {one.name: one for one in _read_tunings()}  #: By the name of the version.
 
 
 def _read_rccl() -> Iterator[tuple[str, Tuning]]:
