@@ -12,24 +12,7 @@ import click
 
 from ..core.errors import ExitStatus, locate_errors
 from ..core.option_names import FAILURES, FLOW_COLLECTIVES
-from . import completion
-from .options import (
-    OUTPUT_FILE,
-    PATH,
-    Command,
-    Edits,
-    duration_option,
-    json_flag,
-    load_edited,
-    network_edits,
-    network_options,
-    options_of,
-    plugin_option,
-    print_found,
-    quiet_flag,
-    time_limit,
-    working_on_stderr,
-)
+from . import completion, options
 from .streams import INTERRUPTED, echo, notice
 
 if TYPE_CHECKING:
@@ -37,19 +20,19 @@ if TYPE_CHECKING:
     from ..studies.resilience import Failure, Resilience
 
 
-@click.command(cls=Command)
-@click.argument("plan", type=PATH)
+@click.command(cls=options.Command)
+@click.argument("plan", type=options.PATH)
 @click.option(
     "--change", "-c", "change", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
 @click.option("--solver", "-s", default="highs", help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.")
-@options_of("mtree-repair", "--option")
-@time_limit
+@options.options_of("mtree-repair", "--option")
+@options.time_limit
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
-@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the new plan to this file.")
-@json_flag("the record as one JSON object on stdout")
-@quiet_flag
-@network_options
+@click.option("--output", "-o", type=options.OUTPUT_FILE, help="Write the new plan to this file.")
+@options.json_flag("the record as one JSON object on stdout")
+@options.quiet_flag
+@options.network_options
 def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: Any) -> int:
     """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
 
@@ -74,10 +57,10 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: A
 
     if ranks is not None:
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
-    with working_on_stderr(quiet=quiet) as progress:
+    with options.working_on_stderr(quiet=quiet) as progress:
         found = mend(plan, progress=progress, notice=notice, **given)
     if not isinstance(found, Run):
-        print_found(found, _show_repair, as_json=as_json)
+        options.print_found(found, _show_repair, as_json=as_json)
         return int(ExitStatus.OK)
     if as_json:
         echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
@@ -110,7 +93,7 @@ def _show_repair(found: RepairedSchedule) -> None:
     console().print(table)
 
 
-@click.command(cls=Command)
+@click.command(cls=options.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(FLOW_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--size", metavar="SIZE", help="Size, instead of the collective's.")
@@ -123,11 +106,11 @@ def _show_repair(found: RepairedSchedule) -> None:
 )
 @click.option("--slow", metavar="FACTOR", default="0", help="Fraction of its bandwidth that a link keeps, such as 1/2.")
 @click.option("--top", type=click.IntRange(1), default=20, help="Rows of the table.")
-@duration_option("time-limit", "Time limit of all failures together.", "5 min")
-@json_flag("all failures as one JSON object")
-@quiet_flag
-@network_edits
-@plugin_option
+@options.duration_option("time-limit", "Time limit of all failures together.", "5 min")
+@options.json_flag("all failures as one JSON object")
+@options.quiet_flag
+@options.network_edits
+@options.plugin_option
 def resilience(
     instance: str,
     kinds: tuple[str, ...],
@@ -135,7 +118,7 @@ def resilience(
     time_limit_s: float | None,
     as_json: bool,
     quiet: bool,
-    edits: Edits,
+    edits: options.Edits,
     **given: Any,
 ) -> int:
     """Rank all single failures of INSTANCE by their cost: links, ranks and switches, one lost at a time.
@@ -150,10 +133,10 @@ def resilience(
     """
     from ..studies.resilience import resilience as examine
 
-    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
-        posed = load_edited(instance, edits)
+    with options.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+        posed = options.load_edited(instance, edits)
         found = examine(posed, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **given)
-    print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
+    options.print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
     return INTERRUPTED if not found.complete and time_limit_s is None else int(ExitStatus.OK)
 
 

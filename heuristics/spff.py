@@ -14,17 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ..algorithms.bounds.schedule_bounds import best_bound
-from ..algorithms.schedules.problem import (
-    Commodity,
-    RankEdge,
-    chunks_of,
-    commodities_of,
-    edges_of,
-    fewest_sends,
-    group_problems,
-    step_schedule,
-    supports_copies,
-)
+from ..algorithms.schedules import problem
 from ..core.budget import Budget, require_schedulable
 from ..core.errors import InputError
 from ..core.fields import Strict
@@ -43,13 +33,15 @@ class SpffOptions(Strict):
     """Which of the chunks that wait at a link goes first, by the rest of its path."""
 
 
-def trees(chunk: Commodity, edges: Sequence[RankEdge]) -> tuple[dict[int, RankEdge], dict[int, Fraction]]:
+def trees(
+    chunk: problem.Commodity, edges: Sequence[problem.RankEdge]
+) -> tuple[dict[int, problem.RankEdge], dict[int, Fraction]]:
     """Shortest paths of a chunk: the last edge to each target and relay, and its distance to its farthest target."""
-    leaving: dict[int, list[RankEdge]] = {}
+    leaving: dict[int, list[problem.RankEdge]] = {}
     for edge in edges:
         leaving.setdefault(edge.source, []).append(edge)
     best: dict[int, Fraction] = {chunk.source: Fraction(0)}
-    last: dict[int, RankEdge] = {}
+    last: dict[int, problem.RankEdge] = {}
     done: set[int] = set()
     heap = [(Fraction(0), chunk.source)]
     while heap:
@@ -62,7 +54,7 @@ def trees(chunk: Commodity, edges: Sequence[RankEdge]) -> tuple[dict[int, RankEd
             if edge.target not in best or beyond < best[edge.target]:
                 best[edge.target], last[edge.target] = beyond, edge
                 heapq.heappush(heap, (beyond, edge.target))
-    used: dict[int, RankEdge] = {}
+    used: dict[int, problem.RankEdge] = {}
     left: dict[int, Fraction] = {}
     for target in chunk.targets:
         if target not in last:
@@ -76,19 +68,19 @@ def trees(chunk: Commodity, edges: Sequence[RankEdge]) -> tuple[dict[int, RankEd
 
 
 def rounds(
-    chunks: Sequence[Commodity], topology: Topology, budget: Budget, *, longest: bool
-) -> list[tuple[int, int, RankEdge]] | None:
+    chunks: Sequence[problem.Commodity], topology: Topology, budget: Budget, *, longest: bool
+) -> list[tuple[int, int, problem.RankEdge]] | None:
     """Send round by round; give (round, chunk, edge) of every send, or None if the budget ends first."""
-    edges = edges_of(topology)
+    edges = problem.edges_of(topology)
     slowest = min(link.bandwidth_Bps for link in topology.links)
     room = [int(link.bandwidth_Bps / slowest) for link in topology.links]
-    waiting: list[tuple[Fraction, int, int, RankEdge]] = []
+    waiting: list[tuple[Fraction, int, int, problem.RankEdge]] = []
     for index, chunk in enumerate(chunks):
         used, left = trees(chunk, edges)
         waiting += [(-left[node] if longest else left[node], index, node, edge) for node, edge in used.items()]
     waiting.sort(key=lambda row: row[:3])
     has = {(index, chunk.source) for index, chunk in enumerate(chunks)}
-    sends: list[tuple[int, int, RankEdge]] = []
+    sends: list[tuple[int, int, problem.RankEdge]] = []
     now = 0
     while waiting:
         if budget.is_exhausted:
@@ -113,13 +105,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
     with budget.clock.phase("build"):
         bound, certificate = best_bound(instance)
         budget.tell_bound(bound, certificate)
-        require_schedulable(sum(map(fewest_sends, group_problems(instance))))
-        chunks, columns = commodities_of(instance), chunks_of(instance)
+        require_schedulable(sum(map(problem.fewest_sends, problem.group_problems(instance))))
+        chunks, columns = problem.commodities_of(instance), problem.chunks_of(instance)
         sends = rounds(chunks, topology, budget, longest=options.first == "longest")
     if sends is None:
         message = "the rounds were not complete in time"
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
-    schedule = step_schedule(instance.sha256, columns, sends)
+    schedule = problem.step_schedule(instance.sha256, columns, sends)
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
 
@@ -130,5 +122,5 @@ METHOD = heuristic(
     answer_type=StepSchedule,
     options=SpffOptions,
     solve=run,
-    supports=supports_copies,
+    supports=problem.supports_copies,
 )

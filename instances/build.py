@@ -20,26 +20,11 @@ from ..core.trace import Routing
 from ..core.transformer import DP, EDP, EP, PP, TP, Transformer
 from ..core.units import UnitKind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
+from . import schema
 from .demand import sized_messages
 from .experts import read_loads
-from .schema import (
-    MAX_LINKS,
-    DemandFile,
-    DesignFile,
-    FabricFile,
-    InstanceFile,
-    LayerFile,
-    PhaseFile,
-    PricesFile,
-    ReduceRateFile,
-    SizedDemandFile,
-    TopologyFile,
-    TrainingFile,
-    TransformerFile,
-    WorkloadFile,
-)
 
-FindWorkload = Callable[[str], WorkloadFile]  #: Finds the workload that a name or path means.
+FindWorkload = Callable[[str], schema.WorkloadFile]  #: Finds the workload that a name or path means.
 #: Makes a network from building-block notation or a generator expression.
 MakeNetwork = Callable[[str], Fabric | Topology]
 
@@ -57,7 +42,7 @@ COST_MODELS = {
 
 
 def build_instance(
-    file: InstanceFile, name: str, find: FindWorkload, network: MakeNetwork, folder: Path | None = None
+    file: schema.InstanceFile, name: str, find: FindWorkload, network: MakeNetwork, folder: Path | None = None
 ) -> Instance:
     """Build an instance from its validated file.
 
@@ -67,7 +52,7 @@ def build_instance(
         if isinstance(given := file.network, str):
             built = network(given)
         else:
-            built = _build_fabric(given) if isinstance(given, FabricFile) else build_topology(given)
+            built = _build_fabric(given) if isinstance(given, schema.FabricFile) else build_topology(given)
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
@@ -127,7 +112,7 @@ def _fabric(network: Fabric | Topology) -> Fabric:
     return network
 
 
-def _build_fabric(file: FabricFile) -> Fabric:
+def _build_fabric(file: schema.FabricFile) -> Fabric:
     with locate_errors("dimensions"):
         fabric = parse_fabric(file.dimensions, tuple(file.tiers) if file.tiers else None)
     if file.npus is not None and file.npus != fabric.npus:
@@ -151,10 +136,10 @@ def _reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
     return frozenset(i for i, wanted in enumerate(flags) if wanted)
 
 
-def build_topology(file: TopologyFile) -> Topology:
+def build_topology(file: schema.TopologyFile) -> Topology:
     """Make an explicit network; the number of links is bounded before they are made."""
-    if sum(link.count * (2 if link.bidirectional else 1) for link in file.links) > MAX_LINKS:
-        raise InputError(f"more than {MAX_LINKS:,} links", place="links")
+    if sum(link.count * (2 if link.bidirectional else 1) for link in file.links) > schema.MAX_LINKS:
+        raise InputError(f"more than {schema.MAX_LINKS:,} links", place="links")
     links: list[Link] = []
     for link in iterate_in_time(file.links, len(file.links), "entries of links"):
         ends = [(link.source, link.target), (link.target, link.source)][: 2 if link.bidirectional else 1]
@@ -172,7 +157,7 @@ def build_topology(file: TopologyFile) -> Topology:
     return Topology(nodes, tuple(links))
 
 
-def _build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Demand, ...]:
+def _build_demands(file: schema.DemandFile | schema.SizedDemandFile, npus: int) -> tuple[Demand, ...]:
     """Make the demand for a collective among some of the ranks, or the messages of one with sizes."""
     ranks = None if file.ranks is None else tuple(file.ranks)
     if ranks is not None:
@@ -181,22 +166,22 @@ def _build_demands(file: DemandFile | SizedDemandFile, npus: int) -> tuple[Deman
         if not ranks or max(ranks) >= npus:
             wrong = f"no rank {max(ranks)}, since only compute nodes are ranks" if ranks else "no ranks"
             raise InputError(f"{wrong}; expected ranks from 0 to {npus - 1}", place="ranks")
-    if isinstance(file, SizedDemandFile):
+    if isinstance(file, schema.SizedDemandFile):
         with locate_errors("sizes"):
             return sized_messages(file.kind, file.sizes, file.chunks, tuple(range(npus)) if ranks is None else ranks)
     return (Demand(file.kind, file.size, file.chunks, ranks),)
 
 
-def _build_rank_costs(file: InstanceFile, network: Fabric | Topology) -> RankCosts | None:
+def _build_rank_costs(file: schema.InstanceFile, network: Fabric | Topology) -> RankCosts | None:
     given = file.reduce_rate
-    rates = given if isinstance(given, ReduceRateFile) else ReduceRateFile(compute=given)
+    rates = given if isinstance(given, schema.ReduceRateFile) else schema.ReduceRateFile(compute=given)
     costs = RankCosts(file.rank_overhead, rates.compute, rates.switch, file.reduce_while_receiving)
     if costs and not isinstance(network, Topology):
         raise InputError("costs of ranks need a network of nodes and links", place="network")
     return costs or None
 
 
-def _build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
+def _build_workload(file: schema.TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
     used = None
     if file.use is not None:
         with locate_errors("use"):
@@ -238,7 +223,7 @@ def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[st
     return spans
 
 
-def _default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
+def _default_groups(file: schema.WorkloadFile, fabric: Fabric) -> dict[str, Span]:
     """Map the groups of a shipped workload: TP innermost, DP on what is left."""
     nested, over = default_degrees(file, fabric.npus)
     return join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
@@ -251,7 +236,7 @@ def join_spans(spans: dict[str, Span], over: Mapping[str, Sequence[str] | None],
     return spans
 
 
-def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict[str, tuple[str, ...] | None]]:
+def default_degrees(file: schema.WorkloadFile, npus: int) -> tuple[dict[str, int], dict[str, tuple[str, ...] | None]]:
     """Degrees of nested groups, innermost first, and groups over several of them, or over all NPUs (None).
 
     TP is innermost and the pipeline outermost; DP takes the rest. With experts, DP is EP inside and EDP outside.
@@ -272,7 +257,7 @@ def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict
     return {"tp": tp, "ep": ep, "edp": dp // ep, **outer}, {"dp": ("ep", "edp")}
 
 
-def layers_of(file: WorkloadFile, sizes: Mapping[str, int], npus: int | None = None) -> tuple[Layer, ...]:
+def layers_of(file: schema.WorkloadFile, sizes: Mapping[str, int], npus: int | None = None) -> tuple[Layer, ...]:
     """Make the layers of a workload, those of a transformer for groups of some sizes that cover all NPUs once."""
     if file.transformer is None:
         return tuple(map(_build_layer, file.layers))
@@ -286,7 +271,7 @@ def layers_of(file: WorkloadFile, sizes: Mapping[str, int], npus: int | None = N
         return file.transformer.derive_layers(sizes)
 
 
-def _build_layer(file: LayerFile) -> Layer:
+def _build_layer(file: schema.LayerFile) -> Layer:
     return Layer(
         file.name,
         _build_phase(file.forward),
@@ -296,13 +281,13 @@ def _build_layer(file: LayerFile) -> Layer:
     )
 
 
-def _build_phase(file: PhaseFile) -> Phase:
+def _build_phase(file: schema.PhaseFile) -> Phase:
     return Phase(
         file.compute, tuple(Communication(collective_named(c.collective), c.size, c.group) for c in file.communication)
     )
 
 
-def _build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fabric) -> Transformer:
+def _build_transformer(training: schema.TrainingFile, file: schema.TransformerFile, fabric: Fabric) -> Transformer:
     if training.groups is not None:
         raise InputError("a transformer has degrees instead of groups", place="groups")
     with locate_errors("transformer"):
@@ -319,7 +304,7 @@ def _build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fa
     return transformer
 
 
-def _build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
+def _build_cost_model(file: str | dict[str, schema.PricesFile]) -> CostModel:
     if isinstance(file, str):
         priced = {
             tier: {c: parse(p, UnitKind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
@@ -330,7 +315,7 @@ def _build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
     )
 
 
-def _build_design(file: DesignFile, fabric: Fabric) -> Design:
+def _build_design(file: schema.DesignFile, fabric: Fabric) -> Design:
     """Make the design; its constraints are read against the dimensions now, so that a wrong one is found at once."""
     for index, text in enumerate(file.constraints):
         with locate_errors(f"constraints[{index}]"):

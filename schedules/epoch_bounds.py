@@ -9,16 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..core.bounds import (
-    EpochBound,
-    EpochChain,
-    EpochCut,
-    EpochDistance,
-    EpochFlow,
-    EpochPartition,
-    EpochPrices,
-    EpochWindowPrices,
-)
+from ..core import bounds
 from ..core.collective import Collective, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
@@ -47,7 +38,7 @@ class Need:
     summed: bool
 
 
-def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
+def recomputed_epochs(instance: Instance, certificate: bounds.EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
     """Return the number of epochs that a certificate proves necessary."""
     grid = grid_of(instance, round_down=True)
     count = len(grid.topology.nodes)
@@ -58,24 +49,24 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
     reject_if(grid.timing.changes, "a bound for constant bandwidths proves nothing here", place="certificate")
     if grid.timing.semantics is Semantics.CIRCUIT and "switch" in {node.kind.value for node in grid.topology.nodes}:
         raise InputError("through switches chunks may share links, so epochs prove nothing here", place="certificate")
-    if isinstance(certificate, EpochPartition):
+    if isinstance(certificate, bounds.EpochPartition):
         return _partition(instance, grid, certificate)
     needs = needs_of(instance)
     match certificate:
-        case EpochDistance(source, target):
+        case bounds.EpochDistance(source, target):
             asked = any(source in need.sources and target in need.targets for need in needs)
             return distances(grid, source)[target] if asked and source != target else 0
-        case EpochCut():
+        case bounds.EpochCut():
             return _cut(grid, needs, certificate)
-        case EpochChain():
+        case bounds.EpochChain():
             return _chain(grid, needs, certificate)
-        case EpochFlow(sink, epochs):
+        case bounds.EpochFlow(sink, epochs):
             sources = [(min(n.sources), n.count) for n in needs if sink in n.targets - n.sources and not n.summed]
             return fewest_epochs_of_flow(grid, sources, sink, epochs)
-        case EpochPrices(starts, prices):
+        case bounds.EpochPrices(starts, prices):
             ways = [(min(n.sources), t, n.count) for n in needs if not n.summed for t in n.targets - n.sources]
             return fewest_epochs_by_prices(grid, ways, starts, prices)
-        case EpochWindowPrices():
+        case bounds.EpochWindowPrices():
             copied = [(min(n.sources), n.targets - n.sources, n.count) for n in needs if not n.summed]
             return fewest_epochs_by_window_prices(grid, copied, certificate)
 
@@ -96,7 +87,7 @@ def needs_of(instance: Instance) -> list[Need]:
     return found
 
 
-def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> int:
+def _partition(instance: Instance, grid: Grid, certificate: bounds.EpochPartition) -> int:
     nodes = [node for part in certificate.parts for node in part]
     if sorted(nodes) != list(range(len(grid.topology.nodes))) or grid.timing.fluid or grid.timing.changes:
         raise InputError("expected every node in one set, and whole chunks", place="certificate.parts")
@@ -155,7 +146,7 @@ def _least(enough: Callable[[int], bool]) -> int:
     return low
 
 
-def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
+def _cut(grid: Grid, needs: list[Need], cut: bounds.EpochCut) -> int:
     inside = frozenset(cut.nodes)
     reject_if(cut.sink is not None and cut.sink not in inside, "the sink is not in the set", place="certificate.sink")
     sinks = [cut.sink] if cut.sink is not None else sorted(frozenset[int]().union(*{n.targets for n in needs}) & inside)
@@ -177,7 +168,7 @@ def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
     return _least(lambda k: sum(t <= k for t in last) >= wanted)
 
 
-def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
+def _chain(grid: Grid, needs: list[Need], chain: bounds.EpochChain) -> int:
     inside, sink = frozenset(chain.nodes), chain.sink
     if sink not in inside or grid.timing.fluid:
         raise InputError("expected a sink in the set, and whole chunks", place="certificate.sink")
@@ -363,7 +354,7 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
 
 
 def fewest_epochs_by_window_prices(
-    grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: EpochWindowPrices
+    grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: bounds.EpochWindowPrices
 ) -> int:
     """Return the number of epochs that window prices prove for chunks that are copied on the way, 0 if none."""
     _check_windows(grid, certificate)
@@ -381,7 +372,7 @@ def fewest_epochs_by_window_prices(
     return certificate.epochs if owed > paid else 0
 
 
-def _check_windows(grid: Grid, certificate: EpochWindowPrices) -> None:
+def _check_windows(grid: Grid, certificate: bounds.EpochWindowPrices) -> None:
     links, sinks = len(grid.source), certificate.sinks
     reject_if(grid.timing.fluid, "prices of windows are a bound of whole chunks", place="certificate")
     if not 1 <= len(set(sinks)) == len(sinks) <= MAX_SINKS:

@@ -28,19 +28,10 @@ from numpy.typing import NDArray
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
+from . import highs_common
 from .base import Adapter
 from .compiled_model import CompiledLinearModel
 from .guard import Worker
-from .highs_common import (
-    FEASIBLE,
-    TERMINATIONS,
-    new_highs,
-    pass_hessian,
-    pass_model,
-    refuse_lost_coefficients,
-    set_option,
-    set_own_option,
-)
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
 from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, run_session
@@ -59,7 +50,7 @@ class HighsSession(Session):
         self.track = Track("highs")
         self.options = options
         self.threads = budget.threads
-        self.highs: Any = new_highs(budget.threads)
+        self.highs: Any = highs_common.new_highs(budget.threads)
         self.version = f"{self.highs.version()} ({self.highs.githash()[:8]})"
         self.scale = 1.0
         self._log_file = budget.log_file
@@ -82,32 +73,32 @@ class HighsSession(Session):
         if options.node_limit is not None:
             wanted["mip_max_nodes"] = options.node_limit
         for name, value in wanted.items():
-            set_option(self.highs, name, value)
+            highs_common.set_option(self.highs, name, value)
         for name, value in adapter.own_options(options):
-            set_own_option(self.highs, name, value)
+            highs_common.set_own_option(self.highs, name, value)
         self._uses_pdlp = self.highs.getOptionValue("solver")[1] == "pdlp"
         if self._log_file is None:
             return
         if self._uses_pdlp:
             raise InputError("HiGHS's pdlp writes to the screen instead of its log file: leave out one of the two")
-        set_option(self.highs, "output_flag", True)
-        set_option(self.highs, "log_file", self._log_file)
+        highs_common.set_option(self.highs, "output_flag", True)
+        highs_common.set_option(self.highs, "log_file", self._log_file)
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Transfer the model; only mixed-integer models use a start."""
         self.matrix = matrix
         self.scale = matrix.cost_scale
-        refuse_lost_coefficients(matrix)
-        pass_model(self.highs, matrix, self.scale)
+        highs_common.refuse_lost_coefficients(matrix)
+        highs_common.pass_model(self.highs, matrix, self.scale)
         if matrix.Q is not None:
-            pass_hessian(self.highs, matrix, self.scale)
+            highs_common.pass_hessian(self.highs, matrix, self.scale)
         if not matrix.is_mixed_integer:
             return
         if start:
             values = matrix.start()
             self._set_start(np.flatnonzero(~np.isnan(values)), values)
         # Without output HiGHS tells nothing of a search.
-        set_option(self.highs, "output_flag", not self._uses_pdlp)
+        highs_common.set_option(self.highs, "output_flag", not self._uses_pdlp)
         self.highs.cbMipImprovingSolution.subscribe(self._take_in_solution)
         self.highs.cbMipLogging.subscribe(self._take_in_progress)
         self.highs.cbMipInterrupt.subscribe(self._stop_if_asked)
@@ -132,8 +123,8 @@ class HighsSession(Session):
         """
         if self.matrix.is_mixed_integer:
             return None
-        set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))
-        set_option(self.highs, "iis_time_limit", inf if limit_s is None else max(limit_s, 1e-3))
+        highs_common.set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))
+        highs_common.set_option(self.highs, "iis_time_limit", inf if limit_s is None else max(limit_s, 1e-3))
         status, found = self.highs.getIis()
         if status != highspy.HighsStatus.kOk or not found.valid_:
             return None
@@ -191,10 +182,10 @@ class HighsSession(Session):
             self.highs.clearSolver()
             before = {name: self.highs.getOptionValue(name)[1] for name in change}
             for name, value in change.items():
-                set_option(self.highs, name, value)
+                highs_common.set_option(self.highs, name, value)
             outcome = self._run_once(limit_s)
             for name, value in before.items():
-                set_option(self.highs, name, value)
+                highs_common.set_option(self.highs, name, value)
             if outcome.termination is not Termination.ERROR:
                 return outcome
         return outcome
@@ -202,7 +193,7 @@ class HighsSession(Session):
     def _run_once(self, limit_s: float | None) -> SessionResult:
         # HiGHS holds its limit against the seconds of all runs of a model together.
         before = self.highs.getRunTime()
-        set_option(self.highs, "time_limit", inf if limit_s is None else before + max(limit_s, 1e-3))
+        highs_common.set_option(self.highs, "time_limit", inf if limit_s is None else before + max(limit_s, 1e-3))
         self.highs.run()
         self._last_run_s = self.highs.getRunTime() - before
         return self._read()
@@ -210,14 +201,14 @@ class HighsSession(Session):
     def _read(self) -> SessionResult:
         status = self.highs.getModelStatus()
         words = self.highs.modelStatusToString(status)
-        termination = TERMINATIONS.get(status, Termination.ERROR)
+        termination = highs_common.TERMINATIONS.get(status, Termination.ERROR)
         info = self.highs.getInfo()
         mixed = self.matrix.is_mixed_integer
         if termination is Termination.ERROR:
             # Nothing was solved, and the numbers of a solve are not set.
             return SessionResult(termination, message=f"HiGHS has not solved the model: {words}")
         values = None
-        if info.primal_solution_status == FEASIBLE and termination not in WITHOUT_SOLUTION:
+        if info.primal_solution_status == highs_common.FEASIBLE and termination not in WITHOUT_SOLUTION:
             values = np.array(self.highs.getSolution().col_value)
             if termination is Termination.OPTIMAL and not mixed and not self._uses_pdlp and self._misses_a_row(values):
                 return SessionResult(
@@ -292,9 +283,9 @@ class HighsSession(Session):
         if outcome.termination is not Termination.INFEASIBLE:
             return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
         presolve = self.highs.getOptionValue("presolve")[1]
-        set_option(self.highs, "presolve", "off")
+        highs_common.set_option(self.highs, "presolve", "off")
         again = self._run_once(limit_s)
-        set_option(self.highs, "presolve", presolve)
+        highs_common.set_option(self.highs, "presolve", presolve)
         if again.termination is Termination.INFEASIBLE:
             return SessionResult(Termination.NUMERICAL, without_costs.values, message="infeasible with costs only")
         return again

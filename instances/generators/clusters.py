@@ -16,30 +16,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...core.topology import Link, Node, Topology
+from . import building
 from .amd import INFINITY_FABRIC
-from .building import (
-    BANDWIDTH,
-    LATENCY,
-    Rate,
-    Time,
-    bufferless,
-    check_range,
-    check_ranges,
-    check_size,
-    gpu,
-    gpus,
-    nics,
-    nvswitches,
-    rail_cluster,
-    read_wire,
-    switched_box,
-    switched_network,
-    wired_box,
-)
 
 #: What ForestColl's A100 boxes have.
-NVLINK: Rate = "300 GB/s"
-NIC: Rate = "25 GB/s"
+NVLINK: building.Rate = "300 GB/s"
+NIC: building.Rate = "25 GB/s"
 
 
 def rail(
@@ -47,14 +29,14 @@ def rail(
     per_box: int = 8,
     missing_nics: int = 0,
     *,
-    nvlink: Rate = NVLINK,
-    nic: Rate = NIC,
-    latency: Time = LATENCY,
+    nvlink: building.Rate = NVLINK,
+    nic: building.Rate = NIC,
+    latency: building.Time = building.LATENCY,
     multicast: bool = False,
 ) -> Topology:
     """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box."""
-    check_ranges(boxes=(boxes, 2), per_box=(per_box, 2), missing_nics=(missing_nics, 0, boxes - 1))
-    return rail_cluster(
+    building.check_ranges(boxes=(boxes, 2), per_box=(per_box, 2), missing_nics=(missing_nics, 0, boxes - 1))
+    return building.rail_cluster(
         boxes, per_box, per_box, nvlink=nvlink, nic=nic, latency=latency, multicast=multicast, missing_nics=missing_nics
     )
 
@@ -67,9 +49,9 @@ def pods(
     oversubscription: int = 2,
     missing_nics: int = 0,
     *,
-    nvlink: Rate = NVLINK,
-    nic: Rate = NIC,
-    latency: Time = LATENCY,
+    nvlink: building.Rate = NVLINK,
+    nic: building.Rate = NIC,
+    latency: building.Time = building.LATENCY,
     multicast: bool = False,
 ) -> Topology:
     """Pods of GPU boxes: a leaf switch for each pod, and every leaf on all spine switches.
@@ -77,21 +59,23 @@ def pods(
     ``oversubscription``: a leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not
     block, 2 halves what leaves a pod. A missing NIC does not count.
     """
-    check_ranges(pods=(pods, 2), boxes=(boxes, 1), per_box=(per_box, 2), spines=(spines, 1))
-    check_range(oversubscription, "oversubscription", 1)
+    building.check_ranges(pods=(pods, 2), boxes=(boxes, 1), per_box=(per_box, 2), spines=(spines, 1))
+    building.check_range(oversubscription, "oversubscription", 1)
     count = pods * boxes
-    check_range(missing_nics, "missing_nics", 0, count - 1)
-    check_size(
+    building.check_range(missing_nics, "missing_nics", 0, count - 1)
+    building.check_size(
         nodes=count * (per_box + 1) + pods + spines, links=2 * (2 * count * per_box - missing_nics + pods * spines)
     )
-    inside, outside = read_wire(nvlink, latency, place="nvlink"), read_wire(nic, latency, place="nic")
+    inside, outside = building.read_wire(nvlink, latency, place="nvlink"), building.read_wire(nic, latency, place="nic")
     up = outside * Fraction(boxes * per_box, oversubscription * spines)
     leaves, tops = [f"leaf{pod}" for pod in range(pods)], [f"spine{index}" for index in range(spines)]
-    links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
-    links += nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
+    links = [link for box in range(count) for link in building.switched_box(box, per_box, inside)]
+    links += building.nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
     links += [link for leaf in leaves for top in tops for link in up.link_pair(leaf, top)]
-    below = [name for box in range(count) for name in nvswitches(box)]
-    return switched_network(gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast)
+    below = [name for box in range(count) for name in building.nvswitches(box)]
+    return building.switched_network(
+        building.gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast
+    )
 
 
 def three_tier(
@@ -105,9 +89,9 @@ def three_tier(
     core_oversubscription: int = 1,
     missing_nics: int = 0,
     *,
-    nvlink: Rate = NVLINK,
-    nic: Rate = NIC,
-    latency: Time = LATENCY,
+    nvlink: building.Rate = NVLINK,
+    nic: building.Rate = NIC,
+    latency: building.Time = building.LATENCY,
     multicast: bool = False,
 ) -> Topology:
     """Three tiers above GPU boxes: every leaf on all aggregation switches of its pod, these on all core switches.
@@ -116,33 +100,35 @@ def three_tier(
     switch. ``oversubscription``, ``core_oversubscription``: bandwidth downwards over bandwidth upwards, of a leaf
     switch and of an aggregation switch; 1 does not block. A missing NIC does not count.
     """
-    check_ranges(pods=(pods, 2), per_box=(per_box, 2))
-    check_ranges(leaves=(leaves, 1), boxes=(boxes, 1), aggregations=(aggregations, 1), cores=(cores, 1))
-    check_ranges(oversubscription=(oversubscription, 1), core_oversubscription=(core_oversubscription, 1))
+    building.check_ranges(pods=(pods, 2), per_box=(per_box, 2))
+    building.check_ranges(leaves=(leaves, 1), boxes=(boxes, 1), aggregations=(aggregations, 1), cores=(cores, 1))
+    building.check_ranges(oversubscription=(oversubscription, 1), core_oversubscription=(core_oversubscription, 1))
     count = pods * leaves * boxes
-    check_range(missing_nics, "missing_nics", 0, count - 1)
-    check_size(
+    building.check_range(missing_nics, "missing_nics", 0, count - 1)
+    building.check_size(
         nodes=count * (per_box + 1) + pods * (leaves + aggregations) + cores,
         links=2 * (2 * count * per_box - missing_nics + pods * aggregations * (leaves + cores)),
     )
-    inside, outside = read_wire(nvlink, latency, place="nvlink"), read_wire(nic, latency, place="nic")
+    inside, outside = building.read_wire(nvlink, latency, place="nvlink"), building.read_wire(nic, latency, place="nic")
     middle = outside * Fraction(boxes * per_box, oversubscription * aggregations)
     top = middle * Fraction(leaves, core_oversubscription * cores)
     low = [[f"leaf{pod}.{index}" for index in range(leaves)] for pod in range(pods)]
     high = [[f"aggregation{pod}.{index}" for index in range(aggregations)] for pod in range(pods)]
     core = [f"core{index}" for index in range(cores)]
     leaf_names = [name for pod in low for name in pod]
-    links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
-    links += nics(count, per_box, outside, lambda box, _: leaf_names[box // boxes], missing=missing_nics)
+    links = [link for box in range(count) for link in building.switched_box(box, per_box, inside)]
+    links += building.nics(count, per_box, outside, lambda box, _: leaf_names[box // boxes], missing=missing_nics)
     for below, above in zip(low, high, strict=True):
         links += [link for one in below for other in above for link in middle.link_pair(one, other)]
         links += [link for one in above for other in core for link in top.link_pair(one, other)]
-    switches = [name for box in range(count) for name in nvswitches(box)]
+    switches = [name for box in range(count) for name in building.nvswitches(box)]
     switches += [*leaf_names, *(name for pod in high for name in pod), *core]
-    return switched_network(gpus(count, per_box), switches, links, multicast=multicast)
+    return building.switched_network(building.gpus(count, per_box), switches, links, multicast=multicast)
 
 
-def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+def mixed(
+    a100: int = 16, mi250: int = 8, *, latency: building.Time = building.LATENCY, multicast: bool = False
+) -> Topology:
     """A100 boxes and MI250 boxes on one InfiniBand switch.
 
     The boxes are those of ``dgx_a100`` (eight GPUs on an NVSwitch of 300 GB/s, NICs of 25 GB/s) and of ``mi250`` (16
@@ -150,28 +136,30 @@ def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast:
 
     ``a100``, ``mi250``: number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
     """
-    check_ranges(a100=(a100, 1), mi250=(mi250, 1))
-    check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
-    inside, fabric = read_wire("300 GB/s", latency), read_wire("50 GB/s", latency)
-    outside, share = read_wire("25 GB/s", latency), read_wire("16 GB/s", latency)
-    links = [link for box in range(a100) for link in switched_box(box, 8, inside)]
-    links += nics(a100, 8, outside, lambda _box, _index: "ib")
-    names = [*gpus(a100, 8)]
+    building.check_ranges(a100=(a100, 1), mi250=(mi250, 1))
+    building.check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
+    inside, fabric = building.read_wire("300 GB/s", latency), building.read_wire("50 GB/s", latency)
+    outside, share = building.read_wire("25 GB/s", latency), building.read_wire("16 GB/s", latency)
+    links = [link for box in range(a100) for link in building.switched_box(box, 8, inside)]
+    links += building.nics(a100, 8, outside, lambda _box, _index: "ib")
+    names = [*building.gpus(a100, 8)]
     for box in range(a100, a100 + mi250):
-        mine = [gpu(box, index) for index in range(16)]
+        mine = [building.gpu(box, index) for index in range(16)]
         names += mine
-        links += wired_box(box, INFINITY_FABRIC, fabric)
+        links += building.wired_box(box, INFINITY_FABRIC, fabric)
         links += [link for name in mine for link in share.link_pair(name, "ib")]
-    switches = [name for box in range(a100) for name in nvswitches(box)]
-    return switched_network(names, [*switches, "ib"], links, multicast=multicast)
+    switches = [name for box in range(a100) for name in building.nvswitches(box)]
+    return building.switched_network(names, [*switches, "ib"], links, multicast=multicast)
 
 
 #: TE-CCL, table 2.
-INSIDE: Time = "0.6 us"
-OUTSIDE: Time = "0.75 us"
+INSIDE: building.Time = "0.6 us"
+OUTSIDE: building.Time = "0.75 us"
 
 
-def internal1(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "25 GB/s") -> Topology:
+def internal1(
+    chassis: int = 2, *, bandwidth: building.Rate = building.BANDWIDTH, uplink: building.Rate = "25 GB/s"
+) -> Topology:
     """Chassis of four GPUs in a ring, all joined by one switch: the first internal topology of TE-CCL.
 
     ``uplink``: between a GPU and the switch; not in the paper.
@@ -179,7 +167,9 @@ def internal1(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
     return _chassis(chassis, 4, bandwidth, uplink)
 
 
-def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "25 GB/s") -> Topology:
+def internal2(
+    chassis: int = 2, *, bandwidth: building.Rate = building.BANDWIDTH, uplink: building.Rate = "25 GB/s"
+) -> Topology:
     """Chassis of two GPUs, all joined by one switch: the second internal topology of TE-CCL.
 
     ``uplink``: between a GPU and the switch; not in the paper.
@@ -187,18 +177,20 @@ def internal2(chassis: int = 2, *, bandwidth: Rate = BANDWIDTH, uplink: Rate = "
     return _chassis(chassis, 2, bandwidth, uplink)
 
 
-def _chassis(chassis: int, per_chassis: int, bandwidth: Rate, uplink: Rate) -> Topology:
-    check_range(chassis, "chassis", 1)
+def _chassis(chassis: int, per_chassis: int, bandwidth: building.Rate, uplink: building.Rate) -> Topology:
+    building.check_range(chassis, "chassis", 1)
     ring = 2 if per_chassis == 2 else 2 * per_chassis
-    check_size(nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1)))
-    inside, outside = read_wire(bandwidth, INSIDE), read_wire(uplink, OUTSIDE, place="uplink")
+    building.check_size(
+        nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1))
+    )
+    inside, outside = building.read_wire(bandwidth, INSIDE), building.read_wire(uplink, OUTSIDE, place="uplink")
     links: list[Link] = []
     for box in range(chassis):
         for index in range(ring // 2):
-            links += inside.link_pair(gpu(box, index), gpu(box, (index + 1) % per_chassis))
-    names = gpus(chassis, per_chassis)
+            links += inside.link_pair(building.gpu(box, index), building.gpu(box, (index + 1) % per_chassis))
+    names = building.gpus(chassis, per_chassis)
     if chassis == 1:
         return Topology(tuple(map(Node, names)), tuple(links))
     for name in names:
         links += outside.link_pair(name, "network")
-    return Topology((*map(Node, names), bufferless("network")), tuple(links))
+    return Topology((*map(Node, names), building.bufferless("network")), tuple(links))

@@ -18,28 +18,7 @@ from ..numbers import mark_of, natural, number, size_text
 from ..objective_types import is_ranked
 from ..runs import LedgerRun, runs_of
 from ..statistics import fit_power, geometric_mean, mean
-from .look import (
-    COLUMN_IN,
-    LETTERS,
-    LINES,
-    MOST,
-    count_text,
-    drawable,
-    enough_ticks,
-    legend,
-    legend_lines,
-    more_series,
-    most_common,
-    new_figure,
-    no_records_error,
-    panels,
-    plain_ticks,
-    series_name,
-    several_solvers,
-    short,
-    strokes,
-    write_omissions,
-)
+from . import look
 
 _Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]  #: Value of every series on every problem.
 _CLOCKS = 2  #: Panels of objectives, one a clock: those with the most problems.
@@ -57,7 +36,7 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
     models with the most problems.
     """
     runs = runs_of(records)
-    solvers = several_solvers(runs)
+    solvers = look.several_solvers(runs)
     found = {what: _values(runs, solvers, what) for what in (_OWN, _COMPLETION)}
     clocks = sorted({run.clock for run in runs if run.clock and is_ranked(run.clock)} - {"simulated"})
     by_clock = {clock: _values(runs, solvers, clock) for clock in clocks}
@@ -65,16 +44,16 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
         found[f"objective, {clock}"] = by_clock[clock]
     found = {title: values for title, values in found.items() if values}
     if not found:
-        raise no_records_error("performance-profile", records, "a problem that two methods or solvers answered")
+        raise look.no_records_error("performance-profile", records, "a problem that two methods or solvers answered")
     everything = [name for values in found.values() for line in values.values() for name in line]
-    names = most_common(everything)
-    styles = strokes(names)
-    figure, axes = panels(len(found), legend_lines(names))
+    names = look.most_common(everything)
+    styles = look.strokes(names)
+    figure, axes = look.panels(len(found), look.legend_lines(names))
     for panel, (title, values) in zip(axes, found.items(), strict=True):
         _draw(panel, title, {name: ratios(values, name) for name in names}, len(values), styles)
     axes[-1].set_xlabel("within this factor of the best")
-    write_omissions(figure, more_series(len(set(everything)) - len(names)))
-    legend(figure, names, styles, marker="")
+    look.write_omissions(figure, look.more_series(len(set(everything)) - len(names)))
+    look.legend(figure, names, styles, marker="")
     return figure
 
 
@@ -83,12 +62,12 @@ def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
     found: _Values = {}
     for run in runs:
         value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
-        if run.objective is None or value is None or not drawable(value) or run.record.sense == "maximize":
+        if run.objective is None or value is None or not look.drawable(value) or run.record.sense == "maximize":
             continue
         if what in (_OWN, _COMPLETION) or run.clock == what:
             question = None if what in (_OWN, _COMPLETION) else run.question
             key = (run.problem, question, run.record.seed, run.record.threads)
-            found.setdefault(key, {})[series_name(run, solvers)] = value
+            found.setdefault(key, {})[look.series_name(run, solvers)] = value
     return {problem: line for problem, line in found.items() if len(line) > 1}
 
 
@@ -109,12 +88,12 @@ def _draw(
             axes.step([1.0, *line, end], [0.0, *shares, shares[-1]], where="post", **{**styles[name], "marker": ""})
     if end > 3:  # closer together, powers would be too few ticks
         axes.set_xscale("log", base=2 if end < 100 else 10)
-        plain_ticks(axes.xaxis)
+        look.plain_ticks(axes.xaxis)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set(xlim=(1.0, end), ylim=(0.0, 1.03))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_title(short(f"{title}, {count_text(count, 'problem')}", 60), loc="left")
+    axes.set_title(look.short(f"{title}, {look.count_text(count, 'problem')}", 60), loc="left")
     axes.set_ylabel("problems")
     axes.grid()
 
@@ -124,7 +103,7 @@ def draw_gap_profile(records: Sequence[RunRecord]) -> Figure:
 
     Problems are those of the heat map; one that a method did not answer is never within a factor.
     """
-    matrix = gap_matrix(records, len(records), MOST)
+    matrix = gap_matrix(records, len(records), look.MOST)
     factors = {
         name: sorted(
             1 + max(cell.gap, 0.0)
@@ -133,12 +112,12 @@ def draw_gap_profile(records: Sequence[RunRecord]) -> Figure:
         )
         for name in matrix.columns
     }
-    styles = strokes(matrix.columns)
-    figure, (axes,) = panels(1, legend_lines(matrix.columns), 2.2)
+    styles = look.strokes(matrix.columns)
+    figure, (axes,) = look.panels(1, look.legend_lines(matrix.columns), 2.2)
     _draw(axes, f"bounds: {matrix.proofs}", factors, len(matrix.rows), styles)
     axes.set_xlabel("answer within this factor of the best bound")
-    write_omissions(figure, matrix.left_out)
-    legend(figure, matrix.columns, styles, marker="")
+    look.write_omissions(figure, matrix.left_out)
+    look.legend(figure, matrix.columns, styles, marker="")
     return figure
 
 
@@ -170,22 +149,22 @@ def _draw_times(
     fitted: bool,
 ) -> Figure:
     runs = runs_of(records)
-    solvers = several_solvers(runs)
+    solvers = look.several_solvers(runs)
     points: dict[str, list[tuple[float, float]]] = {}
     for run in runs:
         x, y = size(run), run.own_s
-        if run.objective is not None and x is not None and y is not None and drawable(x) and drawable(y):
-            points.setdefault(series_name(run, solvers), []).append((float(x), y))
+        if run.objective is not None and x is not None and y is not None and look.drawable(x) and look.drawable(y):
+            points.setdefault(look.series_name(run, solvers), []).append((float(x), y))
     if fitted:
         points = {name: line for name, line in points.items() if len({x for x, _ in line}) >= _SIZES}
     if not points:
-        raise no_records_error(plot, records, expected)
-    names = most_common([name for name, line in points.items() for _ in line])
+        raise look.no_records_error(plot, records, expected)
+    names = look.most_common([name for name, line in points.items() for _ in line])
     fits = {name: fit for name in names if fitted and (fit := fit_power(points[name])) is not None}
-    styles = strokes(names)
+    styles = look.strokes(names)
     for name, (_, exponent, half) in fits.items():  # with half of its 95 % interval if there are points for one
         styles[name]["label"] += f": {label[0]}^{exponent:.1f}{'' if half is None else f' ± {half:.1f}'}"
-    figure, (axes,) = panels(1, legend_lines([styles[name]["label"] for name in names]), 2.6)
+    figure, (axes,) = look.panels(1, look.legend_lines([styles[name]["label"] for name in names]), 2.6)
     for name in names:
         axes.plot(*zip(*points[name], strict=True), **{**styles[name], "linestyle": "", "alpha": 0.8})
         if name in fits:
@@ -193,12 +172,12 @@ def _draw_times(
             ends = [min(x for x, _ in points[name]), max(x for x, _ in points[name])]
             axes.plot(ends, [factor * x**exponent for x in ends], **{**styles[name], "marker": ""})
     axes.set(xscale="log", yscale="log")
-    enough_ticks(axes.xaxis)
-    enough_ticks(axes.yaxis)
+    look.enough_ticks(axes.xaxis)
+    look.enough_ticks(axes.yaxis)
     axes.set(xlabel=label, ylabel="own time (s)")
     axes.grid()
-    write_omissions(figure, more_series(len(points) - len(names)))
-    legend(figure, names, styles)
+    look.write_omissions(figure, look.more_series(len(points) - len(names)))
+    look.legend(figure, names, styles)
     return figure
 
 
@@ -213,36 +192,36 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     same for all methods.
     """
     runs = [run for run in runs_of(records) if _busbw(run) is not None and run.size_bytes is not None]
-    solvers = several_solvers(runs)
+    solvers = look.several_solvers(runs)
     found: dict[_Panel, list[LedgerRun]] = {}
     for run in runs:
         found.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
     found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
     if not found:
-        raise no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
+        raise look.no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
     kept = sorted(found, key=lambda panel: (-len(found[panel]), natural(panel[0]), panel[1]))[:_PANELS]
     kept.sort(key=lambda panel: (natural(panel[0]), panel[1]))
-    everything = [series_name(run, solvers) for panel in kept for run in found[panel]]
-    names = most_common(everything)
-    styles = strokes(names)
-    figure, axes = panels(len(kept), legend_lines(names), 1.5)
+    everything = [look.series_name(run, solvers) for panel in kept for run in found[panel]]
+    names = look.most_common(everything)
+    styles = look.strokes(names)
+    figure, axes = look.panels(len(kept), look.legend_lines(names), 1.5)
     for axis, panel in zip(axes, kept, strict=True):
         for name in names:
-            points = _points([run for run in found[panel] if series_name(run, solvers) == name])
+            points = _points([run for run in found[panel] if look.series_name(run, solvers) == name])
             if points:
                 axis.plot(*zip(*points, strict=True), **styles[name])
         _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in found[panel]}))
     axes[-1].set_xlabel("size")
     more = len(found) - len(kept)
     pairs = f"{more} more pairs of instance and collective are not shown" if more else ""
-    write_omissions(figure, pairs, more_series(len(set(everything)) - len(names)))
-    legend(figure, names, styles)
+    look.write_omissions(figure, pairs, look.more_series(len(set(everything)) - len(names)))
+    look.legend(figure, names, styles)
     return figure
 
 
 def _busbw(run: LedgerRun) -> float | None:
     value = None if mark_of(run.record) is not None else number(run.record.metrics.get("busbw_GBps"))
-    return value if drawable(value) else None
+    return value if look.drawable(value) else None
 
 
 def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
@@ -258,7 +237,7 @@ def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:
     chosen = list(sizes)[::step]
     axes.set_xticks(chosen, [size_text(size) for size in chosen])
     axes.set_xticks([], minor=True)
-    axes.set_title(short(f"{panel[1].replace('_', '-')} on {panel[0]}", 62), loc="left")
+    axes.set_title(look.short(f"{panel[1].replace('_', '-')} on {panel[0]}", 62), loc="left")
     axes.set_ylabel("busbw (GB/s)")
     axes.set_ylim(bottom=0)
     axes.grid()
@@ -271,50 +250,54 @@ _Point = tuple[float, float, int]  #: A method in the plot: mean own time, mean 
 def draw_time(records: Sequence[RunRecord]) -> Figure:
     """Draw a point for each method: geometric mean time and mean gap over its answered problems."""
     runs = runs_of(records)
-    bounds, solvers = Bounds(runs), several_solvers(runs)
+    bounds, solvers = Bounds(runs), look.several_solvers(runs)
     found: dict[str, list[tuple[float, float]]] = {}
     clock: dict[str, str] = {}
     for run in runs:
         if (point := _point(run, bounds)) is not None:
-            name = f"{series_name(run, solvers)} [{run.clock}]"
+            name = f"{look.series_name(run, solvers)} [{run.clock}]"
             found.setdefault(name, []).append(point)
             clock[name] = run.clock or ""
     if not found:
-        raise no_records_error("gap-time", records, "answers of problems with a proved bound")
-    names = most_common([name for name, points in found.items() for _ in points])
+        raise look.no_records_error("gap-time", records, "answers of problems with a proved bound")
+    names = look.most_common([name for name, points in found.items() for _ in points])
     places = {
         name: (geometric_mean([x for x, _ in points]) or 0.0, mean([y for _, y in points]) or 0.0, len(points))
         for name in names
         if (points := found[name])
     }
-    styles = strokes(names)
-    figure, (axes,) = panels(1, len(names), 2.5)
+    styles = look.strokes(names)
+    figure, (axes,) = look.panels(1, len(names), 2.5)
     clocks = sorted({clock[name] for name in names})
     for index, one in enumerate(clocks):
         ends = front([places[name] for name in names if clock[name] == one])
         axes.step(
-            *zip(*((x, y) for x, y, _ in ends), strict=True), LINES[index % 4], where="post", color="#777777", zorder=1
+            *zip(*((x, y) for x, y, _ in ends), strict=True),
+            look.LINES[index % 4],
+            where="post",
+            color="#777777",
+            zorder=1,
         )
     for name in names:
         x, y, count = places[name]
-        label = f"{short(name, LETTERS)}  ({y:.1%}, {x:.3g} s, {count_text(count, 'run')})"
+        label = f"{look.short(name, look.LETTERS)}  ({y:.1%}, {x:.3g} s, {look.count_text(count, 'run')})"
         axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5, "label": label})
     axes.set_xscale("log")
-    enough_ticks(axes.xaxis)
+    look.enough_ticks(axes.xaxis)
     axes.set_yscale("symlog", linthresh=0.01)
     axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set(xlabel="own time (s), geometric mean", ylabel="mean gap to the best bound")
     axes.grid()
     means = "means are over the problems that a method answered; a front for each clock"
-    write_omissions(figure, more_series(len(found) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
+    look.write_omissions(figure, look.more_series(len(found) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
     figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)
     return figure
 
 
 def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
     gap, seconds = bounds.gap(run, timed=True), run.own_s
-    if gap is None or abs(gap) > _WIDEST or seconds is None or not drawable(seconds):
+    if gap is None or abs(gap) > _WIDEST or seconds is None or not look.drawable(seconds):
         return None
     return None if run.clock in (None, "bound") else (seconds, gap)
 
@@ -341,7 +324,7 @@ def draw_heatmap(records: Sequence[RunRecord]) -> Figure:
     """Draw a cell for each method and problem: its gap in percent, or the mark in its place."""
     matrix = gap_matrix(records, _ROWS, _COLUMNS)
     rows, columns, cells = matrix.rows, matrix.columns, matrix.cells
-    figure = new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(COLUMN_IN, 2.3 + 0.34 * len(columns)))
+    figure = look.new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(look.COLUMN_IN, 2.3 + 0.34 * len(columns)))
     axes = figure.subplots()
     found = [[cells.get((row, column)) for column in columns] for row in rows]
     shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in found]
@@ -354,12 +337,12 @@ def draw_heatmap(records: Sequence[RunRecord]) -> Figure:
             ink = "black" if isnan(shares[r][c]) else _INK[shares[r][c] > _DARK]
             axes.text(c, r, "" if cell is None else cell.text, ha="center", va="center", fontsize=5, color=ink)
     axes.set_xticks(
-        range(len(columns)), [short(name, 24) for name in columns], rotation=60, ha="right", rotation_mode="anchor"
+        range(len(columns)), [look.short(name, 24) for name in columns], rotation=60, ha="right", rotation_mode="anchor"
     )
-    axes.set_yticks(range(len(rows)), [short(problem_name(row), 40) for row in rows])
+    axes.set_yticks(range(len(rows)), [look.short(problem_name(row), 40) for row in rows])
     axes.tick_params(length=0, labelsize=5.5)
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({matrix.proofs})")
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    write_omissions(figure, "in the cells: percent", matrix.left_out)
+    look.write_omissions(figure, "in the cells: percent", matrix.left_out)
     return figure

@@ -14,22 +14,8 @@ from fractions import Fraction
 
 from ...algorithms.breadth_first.broadcast import Broadcast, IncomingLinks, graph_of
 from ...core.errors import InputError
-from . import circulants
+from . import candidates, circulants
 from .build import Generate, links_of
-from .candidates import (
-    Candidate,
-    Construction,
-    Traits,
-    bases,
-    both_directions,
-    circulant,
-    degree_expansion,
-    line_graph,
-    parallel,
-    power,
-    product,
-    transpose_candidate,
-)
 
 TIES = 3  #: Networks of equal values that are kept.
 Cell = tuple[int, int]  #: Where a candidate of a size and degree stands.
@@ -49,13 +35,13 @@ class Closure:
         asked = set(sizes)
         self.sizes = [n for n in range(2, max(asked) + 1) if any(size % n == 0 for size in asked)]
         self.degrees = degrees
-        self.cells: dict[Cell, list[Candidate]] = defaultdict(list)
+        self.cells: dict[Cell, list[candidates.Candidate]] = defaultdict(list)
         self._known = frozenset(self.sizes)
-        self._factors: dict[Cell, dict[bool, Candidate]] = defaultdict(dict)
+        self._factors: dict[Cell, dict[bool, candidates.Candidate]] = defaultdict(dict)
         self._factor_cells: list[Cell] = []
         cells = [(nodes, degree) for nodes in self.sizes for degree in range(1, max(degrees) + 1)]
         for nodes, degree in cells:
-            for base in bases(nodes, degree, circulants=circulants, generalized=self._leads(degree)):
+            for base in candidates.bases(nodes, degree, circulants=circulants, generalized=self._leads(degree)):
                 self._offer(base)
         for cell in cells:
             for one in self.cells.get(cell, ()):
@@ -63,17 +49,17 @@ class Closure:
             if cell in self._factors:
                 self._multiply(cell)
 
-    def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[Candidate]:
+    def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[candidates.Candidate]:
         """Return the Pareto frontier of the closure by ascending steps, with ties."""
         allowed = [c for c in self.cells.get((nodes, degree), ()) if c.bidirectional or not bidirectional]
         ordered = sorted(allowed, key=lambda c: (c.steps, c.bandwidth))
-        best: list[Candidate] = []
+        best: list[candidates.Candidate] = []
         for one in ordered:
             if not best or one.bandwidth < best[-1].bandwidth or _is_tied(one, best[-1]):
                 best.append(one)
         return best
 
-    def _offer(self, new: Candidate) -> None:
+    def _offer(self, new: candidates.Candidate) -> None:
         """Keep a candidate unless others are as good in every respect."""
         cell = self.cells[new.nodes, new.degree]
         if new in cell:
@@ -86,27 +72,27 @@ class Closure:
                     return
         cell[:] = [old for old in cell if _is_tied(old, new) or not _is_as_good(new, old)]
         cell.append(new)
-        if Traits.FACTOR in new.traits:
+        if candidates.Traits.FACTOR in new.traits:
             best = self._factors[new.nodes, new.degree]
             for bidirectional in {False, new.bidirectional}:
                 if bidirectional not in best or new.steps < best[bidirectional].steps:
                     best[bidirectional] = new
 
-    def _expand(self, one: Candidate) -> None:
+    def _expand(self, one: candidates.Candidate) -> None:
         """Apply every expansion that stays within the sizes and degrees."""
         nodes, degree, most = one.nodes, one.degree, max(self.degrees)
-        if degree > 1 and Traits.REGULAR in one.traits and nodes * degree in self._known:
-            self._offer(line_graph(one))
+        if degree > 1 and candidates.Traits.REGULAR in one.traits and nodes * degree in self._known:
+            self._offer(candidates.line_graph(one))
         for n in range(2, most // degree + 1):
             if not self._leads(n * degree):
                 continue
-            self._offer(parallel(one, n))
-            if Traits.REGULAR in one.traits and n * nodes in self._known:
-                self._offer(degree_expansion(one, n))
-            if Traits.FACTOR not in one.traits and nodes**n in self._known:
-                self._offer(power(one, n))
-        if Traits.SYMMETRIC in one.traits and not one.bidirectional and 2 * degree <= most:
-            self._offer(both_directions(one))
+            self._offer(candidates.parallel(one, n))
+            if candidates.Traits.REGULAR in one.traits and n * nodes in self._known:
+                self._offer(candidates.degree_expansion(one, n))
+            if candidates.Traits.FACTOR not in one.traits and nodes**n in self._known:
+                self._offer(candidates.power(one, n))
+        if candidates.Traits.SYMMETRIC in one.traits and not one.bidirectional and 2 * degree <= most:
+            self._offer(candidates.both_directions(one))
 
     def _leads(self, degree: int) -> bool:
         """Return True if a network that is no factor can still reach a requested degree."""
@@ -126,14 +112,14 @@ class Closure:
             for bidirectional, one in self._factors[cell].items():
                 two = self._factors[other].get(bidirectional)
                 if two and (bidirectional not in made or one.steps + two.steps <= made[bidirectional].steps):
-                    self._offer(product(one, two))
+                    self._offer(candidates.product(one, two))
 
 
-def _is_tied(one: Candidate, other: Candidate) -> bool:
+def _is_tied(one: candidates.Candidate, other: candidates.Candidate) -> bool:
     return one.steps == other.steps and one.bandwidth == other.bandwidth
 
 
-def _is_as_good(one: Candidate, other: Candidate) -> bool:
+def _is_as_good(one: candidates.Candidate, other: candidates.Candidate) -> bool:
     return one.steps <= other.steps and one.bandwidth <= other.bandwidth and not other.traits & ~one.traits
 
 
@@ -174,8 +160,10 @@ class Choice:
     """A network of the frontier."""
 
     #: The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
-    candidate: Candidate
-    back: Candidate  #: The same network, with the all-gather on its transpose that a reduce-scatter reverses.
+    candidate: candidates.Candidate
+    back: (
+        candidates.Candidate
+    )  #: The same network, with the all-gather on its transpose that a reduce-scatter reverses.
     steps: int  #: T_L in units of alpha.
     bandwidth: Fraction  #: T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
     #: ``reduce_steps`` and ``reduce_bandwidth``: the same of the reduce-scatter, a reversed all-gather of the
@@ -185,7 +173,7 @@ class Choice:
     diameter: int
     distance_sum: int
     all_reduce_s: Fraction  #: Time of an all-reduce: reduce-scatter, then all-gather.
-    also: tuple[Candidate, ...] = ()
+    also: tuple[candidates.Candidate, ...] = ()
 
     @property
     def all_to_all_limit(self) -> Fraction:
@@ -220,7 +208,7 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     return best
 
 
-def search_circulants(job: Job, degree: int, known: Sequence[Candidate]) -> Iterator[Candidate]:
+def search_circulants(job: Job, degree: int, known: Sequence[candidates.Candidate]) -> Iterator[candidates.Candidate]:
     """Search for circulants of a degree, unless a known network is optimal in both values.
 
     Formulas give the best two-way ones of degrees 1, 2 and 4.
@@ -232,7 +220,7 @@ def search_circulants(job: Job, degree: int, known: Sequence[Candidate]) -> Iter
             continue
         trials = circulants.TRIALS // (job.degree if job.spare_ports else 1)
         for one in circulants.search(job.nodes, degree, two_way=two_way, trials=trials):
-            yield circulant(one.expression, one.nodes, degree, one.steps, one.bandwidth, two_way=two_way)
+            yield candidates.circulant(one.expression, one.nodes, degree, one.steps, one.bandwidth, two_way=two_way)
             best = best or (one.steps == steps and one.bandwidth == bandwidth)
 
 
@@ -269,7 +257,7 @@ def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int
     return rings
 
 
-def value_candidate(one: Candidate, job: Job, generate: Generate) -> list[Choice]:
+def value_candidate(one: candidates.Candidate, job: Job, generate: Generate) -> list[Choice]:
     """Return the choices that a network offers for a job.
 
     The first has the fewest steps; a second one the least bandwidth time, if that is another all-gather.
@@ -279,14 +267,14 @@ def value_candidate(one: Candidate, job: Job, generate: Generate) -> list[Choice
     graph = graph_of(range(one.nodes), links)
     home = (
         []
-        if Traits.SYMMETRIC in one.traits
-        else _all_gathers(transpose_candidate(one), graph_of(range(one.nodes), links[:, ::-1]))
+        if candidates.Traits.SYMMETRIC in one.traits
+        else _all_gathers(candidates.transpose_candidate(one), graph_of(range(one.nodes), links[:, ::-1]))
     )
 
     def seconds(steps: int, bandwidth: Fraction) -> Fraction:
         return steps * job.alpha_s + bandwidth * idle * job.ratio_s
 
-    def choice(onward: Candidate) -> Choice:
+    def choice(onward: candidates.Candidate) -> Choice:
         back = min(home, key=lambda gather: seconds(gather.steps, gather.bandwidth), default=onward)
         return Choice(
             onward,
@@ -303,7 +291,7 @@ def value_candidate(one: Candidate, job: Job, generate: Generate) -> list[Choice
     return [choice(onward) for onward in _all_gathers(one, graph)]
 
 
-def _all_gathers(one: Candidate, graph: IncomingLinks) -> list[Candidate]:
+def _all_gathers(one: candidates.Candidate, graph: IncomingLinks) -> list[candidates.Candidate]:
     """Return a network's non-dominated all-gathers, expanded and breadth-first, by ascending steps.
 
     Formulas are of the expanded all-gather. On a line graph it returns a node's own shard to it, and after a degree
@@ -319,9 +307,9 @@ def _all_gathers(one: Candidate, graph: IncomingLinks) -> list[Candidate]:
     return [breadth_first] if own_bandwidth <= one.bandwidth else [breadth_first, one]
 
 
-def expansions(one: Candidate) -> int:
+def expansions(one: candidates.Candidate) -> int:
     """Return the number of expansions that made a network."""
-    return (one.made is not Construction.BASE) * one.count + sum(map(expansions, one.of))
+    return (one.made is not candidates.Construction.BASE) * one.count + sum(map(expansions, one.of))
 
 
 def _nothing(job: Job) -> str:
