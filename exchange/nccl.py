@@ -1,4 +1,4 @@
-"""Files of NCCL: graphs that it found, results of nccl-tests and rccl-tests, and input of its example tuner plugin.
+"""Files of NCCL: graphs that it found, results of nccl-tests and rccl-tests, and choices for it by size.
 
 In a graph (``NCCL_GRAPH_DUMP_FILE``), a channel lists the GPUs that it visits, between the NICs where it enters and
 leaves a box. All channels are used at the same time: their network is what NCCL has found, and the machine may have
@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -252,23 +253,19 @@ TUNED: Mapping[Collective, str] = {
     Collective.REDUCE: "reduce",
 }
 
-#: Algorithms of NCCL by the method of cwb that makes the same; NCCL's trees are for all-reduce alone.
-_ALGORITHMS: Mapping[str, str] = {"ring": "ring", "dbt": "tree"}
 
-
-def algorithm_of(kind: Collective, model: str) -> str | None:
-    """NCCL's name of what a method makes; None if NCCL has it not."""
-    name = _ALGORITHMS.get(model)
-    if kind not in TUNED or (name == "tree" and kind is not Collective.ALL_REDUCE):
-        return None
-    return name
-
-
-def tuner_text(kind: Collective, spans: Sequence[tuple[int, int, str]], ranks: int, protocol: str) -> str:
-    """Write the file of spans: first and last size in bytes, and NCCL's algorithm."""
+def tuner_text(kind: Collective, spans: Sequence[tuple[int, int, str, str]], ranks: int) -> str:
+    """Write the tuner's file of spans: first and last size in bytes, and NCCL's algorithm and protocol."""
     head = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
     lines = [
-        f"{TUNED[kind]},{first},{last},{algorithm},{protocol.lower()},-1,-1,{ranks}\n"
-        for first, last, algorithm in spans
+        f"{TUNED[kind]},{first},{last},{algorithm.replace('-', '_')},{protocol},-1,-1,{ranks}\n"
+        for first, last, algorithm, protocol in spans
     ]
     return "".join([head, *lines])
+
+
+def selection_text(kind: Collective, spans: Sequence[tuple[int, int, str, str]]) -> str:
+    """Write the same spans with the names of ``algSelection`` in an ``ncclCollConfig_t``, algorithms alone."""
+    same = [(name, list(some)) for name, some in groupby(spans, itemgetter(2))]
+    lines = [f"{TUNED[kind]},{some[0][0]},{some[-1][1]},{name.replace('-', '')}\n" for name, some in same]
+    return "".join(["collective_type,min_bytes,max_bytes,algSelection\n", *lines])

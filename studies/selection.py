@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from ..exchange.msccl.files import xml_text
 from ..exchange.msccl.flow import flow_of
 from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
-from ..exchange.nccl import algorithm_of, tuner_text
+from ..exchange.nccl import TUNED, selection_text, tuner_text
+from ..heuristics.nccl.method import expected_seconds, prediction, study_options, supports
+from ..heuristics.nccl.model import Pick
 from ..schedules.completion import OF_FORESTS, OF_SCHEDULES
 from ..schedules.files import write_schedule
 from .fastest_by_size import fastest, limit_spans, sizes_between
@@ -69,21 +73,23 @@ class Selection:
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
     found: Candidates
 
-    def tuner(self, protocol: str) -> str | None:
-        """Return the file for NCCL's tuner with its best algorithms; None without candidates of NCCL."""
+    def nccl_files(self) -> dict[str, str]:
+        """Return files for NCCL by name: algorithms and protocols of the least expected time, if it predicts any."""
         choice = self.choice
-        known = [(one, algorithm_of(choice.kind, one.item.model)) for one in self.candidates]
-        some = [(one, name) for one, name in known if name is not None]
-        if not some:
-            return None
-        found: list[tuple[int, int, str]] = []
-        for span in fastest([one.seconds for one, _ in some], choice.first, choice.last):
-            name = some[span.curve][1]
-            if found and found[-1][2] == name:
-                found[-1] = found[-1][0], span.last, name
-            else:
-                found.append((span.first, span.last, name))
-        return tuner_text(choice.kind, found, choice.ranks, protocol)
+        posed = choice.with_size(choice.last, 1)
+        if choice.kind not in TUNED or supports(posed):
+            return {}
+        found = prediction(posed, study_options({}))
+        offered = [at for at, cost in found.costs.items() if cost.bandwidth_GBps]
+        if not offered:
+            return {}
+        curves = [partial(expected_seconds, found, Pick(*at, inf)) for at in offered]
+        spans = [
+            (first, last, offered[at][0].value, offered[at][1].value)
+            for first, last, at in fastest(curves, choice.first, choice.last)
+        ]
+        texts = tuner_text(choice.kind, spans, choice.ranks), selection_text(choice.kind, spans)
+        return dict(zip(("nccl_tuner.conf", "nccl_selection.csv"), texts, strict=True))
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb select --json``."""
@@ -220,11 +226,11 @@ def select(
     chosen = select_schedules(choice, found, target, most)
     if folder is not None:
         with new_folder(folder) as made:
-            _write_folder(made, folder.absolute(), chosen, proto)
+            _write_folder(made, folder.absolute(), chosen)
     return chosen
 
 
-def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> None:
+def _write_folder(made: Path, folder: Path, chosen: Selection) -> None:
     """Write all files into ``made``, to be renamed to ``folder``, and check the programs as a runtime loads them."""
     from ..reports.plots.look import draw_as
     from ..reports.plots.studies import draw_selection
@@ -251,9 +257,8 @@ def _write_folder(made: Path, folder: Path, chosen: Selection, proto: str) -> No
         "select.csv": selection_csv(plain),
         "select.md": selection_markdown(plain),
         "records.jsonl": "".join(f"{record}\n" for record in records),
-        "nccl_tuner.conf": chosen.tuner(proto),
+        **chosen.nccl_files(),
     }
     for name, text in texts.items():
-        if text is not None:
-            (made / name).write_bytes(text.encode(errors="backslashreplace"))
+        (made / name).write_bytes(text.encode(errors="backslashreplace"))
     (made / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))

@@ -23,6 +23,7 @@ from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
 from cwb.studies import schedule_candidates as runs
+from cwb.studies.predict import predict
 
 Cwb = Callable[..., tuple[int, str, str]]
 
@@ -94,16 +95,24 @@ def test_inclusive_dialects_and_both_placements(cwb: Cwb, tmp_path: Path, dialec
     assert not (folder / "msccl.conf").exists()
 
 
-def test_the_tuner_has_algorithms_of_nccl_alone(cwb: Cwb, tmp_path: Path) -> None:
-    """Lines are of trees and rings, for sizes that follow each other, in words that the plugin knows."""
+def test_nccl_has_its_algorithm_of_the_least_expected_time(cwb: Cwb, tmp_path: Path) -> None:
+    """Files for the tuner and for a call's configuration have what NCCL is expected to do fastest, whatever was run."""
     folder = tmp_path / "chosen"
-    asked = ["-o", str(folder), "--models", "direct, ring, dbt", "--chunks", "1", "--quiet"]
-    assert cwb("select", "complete(4)", "--collective", "all_reduce", *asked)[0] == 0
+    asked = ["-o", str(folder), "--models", "ring", "--chunks", "1", "--quiet"]
+    assert cwb("select", "dgx_h100", "--collective", "all_reduce", *asked)[0] == 0
     cells = [line.split(",") for line in (folder / "nccl_tuner.conf").read_text().splitlines()[1:]]
-    assert [cell[3] for cell in cells] == ["tree", "ring"]
-    assert {(cell[0], *cell[4:]) for cell in cells} == {("allreduce", "simple", "-1", "-1", "4")}
     assert (cells[0][1], cells[-1][2]) == ("1024", str(2**30))
-    assert int(cells[1][1]) == int(cells[0][2]) + 1
+    assert all(int(after[1]) == int(before[2]) + 1 for before, after in pairwise(cells))
+    assert {(cell[0], *cell[5:]) for cell in cells} == {("allreduce", "-1", "-1", "8")}
+    for cell in cells:
+        least = {
+            name: predict("dgx_h100", collective="all_reduce", size=int(cell[2]), options={"algorithm": name}).seconds
+            for name in ("ring", "tree", "nvls")
+        }
+        assert min(least, key=least.__getitem__) == cell[3]
+    assert cells[-1][3:5] == ["nvls", "simple"]
+    named = [line.split(",") for line in (folder / "nccl_selection.csv").read_text().splitlines()[1:]]
+    assert [cell[3] for cell in named] == list(dict.fromkeys(cell[3] for cell in cells))
     asked[1] = str(tmp_path / "other")
     assert cwb("select", "complete(4)", "--collective", "all_to_all", *asked)[0] == 0
     assert not (tmp_path / "other" / "nccl_tuner.conf").exists()
