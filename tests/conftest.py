@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from draws import NIGHTLY, draws
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
 
+# Hundreds of processes are started. Without files of compiled code each of them would compile the package again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A busy machine is no reason to fail. CI draws the same examples every time, so that a change fails by what it changed;
 # every other run draws new ones.
-settings.register_profile("cwb", deadline=None)
-settings.register_profile("cwb-ci", deadline=None, derandomize=True)
+settings.register_profile("cwb", deadline=None, max_examples=draws(100))
+settings.register_profile("cwb-ci", deadline=None, max_examples=draws(100), derandomize=True)
 settings.load_profile("cwb-ci" if os.environ.get("CI") else "cwb")
 
 # A shell that starts tests in the background has them ignore Ctrl-C, which some are about.
@@ -25,11 +31,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests in which programs or solvers take part that not every machine has: ``-m programs``."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests in which programs or solvers take part that not every machine has: ``-m programs``.
+
+    Tests marked ``nightly`` are left out unless they are asked for, by ``-m nightly`` or by CWB_NIGHTLY=1.
+    """
     for item in items:
         if {"require_program", "require_solver"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("programs")
+    if not NIGHTLY and "nightly" not in config.option.markexpr:
+        kept = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")

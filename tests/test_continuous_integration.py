@@ -18,3 +18,14 @@ def test_tests_that_need_a_program_run_again_with_all_programs():
     files = [path for path, text in texts.items() if asks.search(text)]
     assert len(files) > 10
     assert [str(path) for path in files if not marked.search(texts[path])] == []
+
+
+def test_what_is_left_out_runs_every_night():
+    """Tests that are marked nightly, and all drawn examples, are run by the nightly workflow, which the contributing
+    page names."""
+    nightly = (ROOT / ".github" / "workflows" / "nightly.yml").read_text()
+    assert 'CWB_NIGHTLY: "1"' in nightly
+    assert "pytest" in nightly
+    assert ".github/workflows/nightly.yml" in (ROOT / "CONTRIBUTING.md").read_text()
+    for script in re.findall(r"- (benchmarks/\w+\.py)", nightly):
+        assert (ROOT / script).exists()

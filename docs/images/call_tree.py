@@ -8,9 +8,10 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,12 +45,16 @@ def trace_calls() -> tuple[list[tuple[tuple[Call, ...], str]], int]:
     chains: dict[Call, tuple[Call, ...]] = {}
     files: set[str] = set()
 
-    def place(frame: FrameType) -> Call | None:
-        path = Path(frame.f_code.co_filename)
-        if not frame.f_code.co_flags & inspect.CO_OPTIMIZED or not path.is_relative_to(ROOT) or path == Path(__file__):
+    @cache
+    def place_of(code: CodeType) -> Call | None:
+        path = Path(code.co_filename)
+        if not code.co_flags & inspect.CO_OPTIMIZED or not path.is_relative_to(ROOT) or path == Path(__file__):
             return None  # the body of a module or class, a library
         inside = path.relative_to(ROOT)
-        return None if inside.parts[0].startswith(".") else (inside.as_posix(), frame.f_code.co_qualname)
+        return None if inside.parts[0].startswith(".") else (inside.as_posix(), code.co_qualname)
+
+    def place(frame: FrameType) -> Call | None:
+        return place_of(frame.f_code)
 
     def trace(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and (call := place(frame)) is not None:

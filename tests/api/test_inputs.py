@@ -14,6 +14,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.topology import Link
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -192,7 +193,7 @@ fields = st.dictionaries(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(50))
 @given(st.lists(fields, min_size=1, max_size=3), fields | st.fixed_dictionaries({}, optional=dict.fromkeys(
     ("kind", "multicast", "buffer", "buffer_bytes", "type", "label", "pos", "Latitude", "Longitude"),
     values)))  # fmt: skip

@@ -6,10 +6,12 @@ import json
 import runpy
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from cwb.core.errors import InputError
+from cwb.core.instance import Instance
 from cwb.core.method import Kind, Method
 from cwb.core.network_views import supported_view
 from cwb.core.record import RunRecord
@@ -39,12 +41,20 @@ def test_a_method_says_what_it_is(name):
         method.options.model_validate({"no_such_option": 1})
 
 
+@cache
+def first_run(name: str) -> tuple[Instance, str, RunRecord]:
+    """The example of a method, its digest before it was solved, and the record of the run."""
+    instance = example(name)
+    before = instance.sha256
+    return instance, before, run_one(instance, request(name, seed=7))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_answers_its_example_and_is_verified(name):
     """Every method answers an example, the verifier agrees and says to which question, optimal comes with a bound, and
     the record reads back."""
-    record = run_one(example(name), request(name))
+    _, _, record = first_run(name)
     assert record.exit_status == 0
     assert record.status in ("optimal", "feasible")
     assert record.verified is True, record.violations
@@ -68,7 +78,7 @@ def test_a_method_answers_its_example_and_is_verified(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_is_deterministic(name):
     """The same seed gives the same objective, bound and answer, with no metric that is not declared."""
-    first, second = (run_one(example(name), request(name, seed=7)) for _ in range(2))
+    (_, _, first), second = first_run(name), run_one(example(name), request(name, seed=7))
     assert (first.objective, first.bound, first.answer) == (second.objective, second.bound, second.answer)
     assert set(first.metrics) <= {*registry.get(name).metrics, *VERIFIED}
 
@@ -87,9 +97,7 @@ def test_a_method_gives_a_reason_for_what_it_does_not_support(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_leaves_the_instance_as_it_was(name):
     """Solving changes neither the instance nor its digest."""
-    instance = example(name)
-    before = instance.sha256
-    run_one(instance, request(name))
+    instance, before, _ = first_run(name)
     assert instance == example(name)
     assert instance.sha256 == before
 

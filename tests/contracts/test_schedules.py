@@ -12,6 +12,7 @@ from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import SimulationMode, simulate
 from cwb.schedules.verify import verify
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def instance(spec: str, kind: Collective, size_bytes: Fraction = SIZE, chunks: i
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(data=st.data())
 def test_no_bound_is_beaten(data):
     """On random networks, sizes, bandwidths and latencies, every algorithm that fits is verified and no faster than any
@@ -62,7 +63,7 @@ betas = st.integers(1, 500)
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(st.integers(3, 12), sizes, alphas, betas)
 def test_ring_on_a_ring(n, size, alpha_ns, gigabytes):
     """Around a ring a part takes n - 1 steps of alpha + S / (n B), twice for an all-reduce, and half the data each way
@@ -77,7 +78,7 @@ def test_ring_on_a_ring(n, size, alpha_ns, gigabytes):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(st.integers(2, 10), sizes, alphas, betas)
 def test_direct_on_a_complete_graph(n, size, alpha_ns, gigabytes):
     """If all ranks are neighbours, all parts travel at once: alpha + S / (n B), twice for an all-reduce."""
@@ -87,7 +88,7 @@ def test_direct_on_a_complete_graph(n, size, alpha_ns, gigabytes):
         assert completion(spec, kind, "direct", size) == pytest.approx(passes * (alpha + part), rel=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.integers(1, 3), sizes, alphas, betas)
 def test_halving_doubling_on_a_hypercube(d, size, alpha_ns, gigabytes):
     """On a hypercube every exchange of halves has a link of its own: at most d latencies and (n - 1) / n of the data
@@ -99,7 +100,7 @@ def test_halving_doubling_on_a_hypercube(d, size, alpha_ns, gigabytes):
     assert completion(spec, K.ALL_REDUCE, "rhd", size) <= 2 * once * (1 + 1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.integers(3, 6), st.integers(3, 6), sizes, betas)
 def test_torus_rings_on_a_torus(a, b, size, gigabytes):
     """Rotated over the dimensions, all links are used all the time: without latency the bound of all ranks is met when
@@ -112,7 +113,7 @@ def test_torus_rings_on_a_torus(a, b, size, gigabytes):
         assert time == pytest.approx(bound, rel=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(st.integers(1, 4), sizes, alphas, betas)
 def test_binomial_broadcast_on_a_complete_graph(d, size, alpha_ns, gigabytes):
     """A binomial tree doubles the ranks that have the message in each of log2(n) rounds of alpha + S / B."""

@@ -14,6 +14,7 @@ from cwb.core.budget import Budget, limited_by
 from cwb.core.errors import InputError, OutOfTime
 from cwb.core.json_stream import COLUMN, LazyColumn, read_stream
 from cwb.core.strict_json import parse_json
+from draws import draws
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def in_crumbs(monkeypatch):
 
 
 @pytest.mark.usefixtures("in_crumbs")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(texts())
 @example("[[1],]")
 @example("[1,2,3,4, ]")

@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 import pytest
 from cwb.core.rows import Lists, Table, array_rows, force_row_by_row, present, row_by_row_reasons, rows
 from cwb.solvers.matrix import compile_matrix
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -356,7 +357,7 @@ TERMS = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=6, max_size=6),
     st.lists(st.tuples(st.sampled_from(TERMS), st.sampled_from([-2, 1, 0.5]), st.booleans()), min_size=1, max_size=4),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cwb.exchange.json_layout import WIDTH, readable_json
 from cwb.instances.loader import shipped_instances
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 @given(JSON)
 def test_the_layout_changes_nothing(data: Any) -> None:
     """Whatever is written is read back as it was, in the same order of keys."""

@@ -15,6 +15,7 @@ from cwb.exchange.graph_network import Defaults, import_file, import_graph
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.instances.loader import from_data
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def load_graph(graph, **said):
     return from_data(data, "x").network
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(topologies())
 def test_there_and_back(topology):
     """The graph of a network is read as the same network: names, order, kinds, limits and exact numbers."""

@@ -22,8 +22,12 @@ from cwb.harness.request import Request
 from cwb.harness.suite import Settings, run_cells
 from cwb.harness.supervise import supervise
 from cwb.harness.task import Task, tasks
+from draws import NIGHTLY
 
 pytestmark = pytest.mark.slow  # clusters of processes
+
+#: Processes of the Dask cluster.
+WORKERS = 4 if NIGHTLY else 2
 
 
 def plan(*models: str, n: int = 2) -> list[Cell]:
@@ -155,14 +159,16 @@ def deaf() -> Task:
 
 @pytest.fixture
 def cluster(faults: None, workers: object) -> Iterator[Any]:
-    """Four Dask workers, each a process of its own, in the environment of the other fixtures."""
+    """Some Dask workers, each a process of its own, in the environment of the other fixtures."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
         yield cluster
 
 
 def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
-    """On four workers, one of which is killed at work, the records are those of processes here, each once."""
+    """On several workers, one of which is killed at work, the records are those of processes here, each once."""
     ledger, killed = tmp_path / "dask" / "records.jsonl", []
 
     def kill_worker(_: str) -> None:
@@ -183,7 +189,7 @@ def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
 def test_dask_ends_runs(cluster: Any, tmp_path: Path, workers: Callable[[int], None]) -> None:
     """A run that is cancelled ends on its worker, which is free for the next one."""
     executor = open_executor(cluster.scheduler_address.replace("tcp://", "dask://"), tmp_path)
-    assert executor.capacity() == 4
+    assert executor.capacity() == WORKERS
     future = executor.submit(supervise, deaf())
     workers(1)
     executor.shutdown(cancel_futures=True)

@@ -18,6 +18,7 @@ from cwb.heuristics import ccube
 from cwb.heuristics.ccube import METHOD, TreeSearch, two_trees, wires_of
 from cwb.instances import load
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ def test_parallel_links_are_wires():
     assert verdict.objective == pytest.approx(verdict_of(whole, run(whole).answer).objective, rel=0.05)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(14, 24))
 def test_on_random_boxes(rng, wires):
     """Whatever the wires, either two trees that fit are found and the verifier agrees with the schedule, or the method

@@ -15,6 +15,7 @@ from cwb.heuristics.innetwork import join_all, tree_edges
 from cwb.instances import load
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.verify import heaviest_load
+from draws import draws
 from hypothesis import given, settings
 from test_hubs import best_by_trees, switched_networks
 
@@ -46,7 +47,7 @@ def test_hundreds_of_ranks_without_a_solver():
     assert record.bound <= record.objective <= record.bound * 1.02
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=draws(10), deadline=None)
 @given(topology=switched_networks(two_way=True))
 def test_no_better_than_the_best_trees(topology):
     """On small networks the trees are right, and between the best of all trees and twice their time."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from cwb.core.errors import InputError
 from cwb.instances.expression import MAX_DEPTH, MAX_DIGITS, MAX_LENGTH, Expression, is_expression, parse_expression
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -160,7 +161,7 @@ fragments = st.sampled_from(
 
 
 @given(st.text(max_size=60) | st.lists(fragments, max_size=25).map("".join) | st.builds("f({})".format, st.text()))
-@settings(max_examples=500)
+@settings(max_examples=draws(500))
 def test_any_text_is_parsed_or_refused_in_one_line(text):
     """Random text raises nothing but an InputError of one line, and what parses has the shape of an expression."""
     try:

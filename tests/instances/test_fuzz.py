@@ -12,6 +12,7 @@ from cwb import load
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.models.libra.problem import time_model
+from draws import draws
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +134,7 @@ def use(instance: Instance) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(400), suppress_health_check=list(HealthCheck))
 @given(damaged_files())
 def test_damaged_files_are_refused_in_one_line(folder: Path, data: Any) -> None:
     """Whatever is deleted, changed or put into a right file, loading gives an instance that can be used, or an input
@@ -147,7 +148,7 @@ def test_damaged_files_are_refused_in_one_line(folder: Path, data: Any) -> None:
         assert len(str(error)) < 600
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 @given(st.sampled_from(SOURCES), st.data())
 def test_damaged_bytes_are_refused_in_one_line(folder: Path, source: Any, data: st.DataObject) -> None:
     """The same for files that are cut or have wrong bytes."""

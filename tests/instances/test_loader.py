@@ -17,6 +17,7 @@ from cwb.core.timing import RankCosts
 from cwb.core.topology import Topology
 from cwb.core.trace import Routing
 from cwb.instances.loader import MAX_KEYS, read_json, shipped_instances, shipped_workloads
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,7 +178,7 @@ def test_what_is_not_there_is_refused(spec: str, reason: str) -> None:
     assert reason in str(caught.value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 @given(st.one_of(st.text(max_size=40), st.from_regex(r"[a-zA-Z]{1,8}(\([0-9a-z,=\[\]\" .-]{0,20}\))?", fullmatch=True)))
 def test_no_text_breaks_the_loader(text: str) -> None:
     """Whatever is given as an instance, there is one or an input error, and nothing else."""

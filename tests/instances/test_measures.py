@@ -13,6 +13,7 @@ from cwb.instances import measures
 from cwb.instances.build import build_topology
 from cwb.instances.measures import measure_network
 from cwb.instances.schema import TopologyFile
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,7 +51,7 @@ def test_closed_forms(text, diameter, bisection):
 
 
 @given(st.integers(4, 9), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 def test_bounds_hold(nodes, seed, switched):
     """On random networks the bound and the cut are below and above the least of all halves by networkx."""
     graph = nx.gnm_random_graph(nodes, 2 * nodes, seed=seed, directed=True)

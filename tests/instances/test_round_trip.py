@@ -19,6 +19,7 @@ from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.studies.find_topology import instance_data
+from draws import draws
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def test_networks_of_the_topology_finder(rate: Fraction, latency_s: Fraction, si
         assert load(path).sha256 == instance.sha256
 
 
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(st.lists(rates, min_size=2, max_size=4), times, rates)
 @example([Fraction(1, 10**9)] * 2, Fraction(2**53 + 1, 10**15), Fraction(1))
 @example([Fraction(1, 10**9)] * 2, Fraction(0), Fraction(2**63 + 1, 10**9))

@@ -18,6 +18,7 @@ from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
 from cwb.reports.table import build
 from cwb.reports.tables import TABLES, get
+from draws import draws
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -189,7 +190,7 @@ _fields = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=draws(40), suppress_health_check=list(HealthCheck))
 @given(data=st.lists(_fields, min_size=1, max_size=5))
 def test_any_record_makes_a_report(data: list[dict[str, Any]], make_run: Make) -> None:
     """Whatever is in the fields of records, all tables, failures and machines are told on a sound page.

@@ -15,6 +15,7 @@ from cwb.instances import load
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.file_parts import read_certificate
 from cwb.schedules.strict import Fields
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +107,7 @@ def test_prices_of_windows_prove_what_a_node_must_receive():
         assert recomputed_epochs(instance, replace(prices, **change)) == 0
 
 
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(st.data())
 def test_no_prices_of_windows_prove_more_than_the_optimum(data):
     """Whatever the windows, prices and sinks, the bound is at most the optimum, which the bound above meets."""

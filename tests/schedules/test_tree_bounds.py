@@ -22,6 +22,7 @@ from cwb.schedules import verdict_of
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.tree_bounds import arborescence, fault_of_trees, recomputed_tree_bound
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +112,7 @@ def best_rate(instance, trees, most, floor):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 @given(st.integers(0, 10**6))
 def test_no_prices_prove_more_than_the_optimum(seed):
     """Whatever the prices are, on networks whose directions differ too, no bound is above the time of the best trees of

@@ -17,6 +17,7 @@ from cwb.solvers.dual_bounds import correct_multipliers, implied_bounds, lower_b
 from cwb.solvers.first_order_session import FirstOrderSession, repair_point
 from cwb.solvers.matrix import compile_matrix
 from cwb.solvers.options import KnownSolver
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def exactly(matrix, y, lower, upper):
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(programs(), st.lists(st.floats(-5, 5), min_size=4, max_size=4))
 def test_a_bound_is_never_more_than_the_multipliers_prove(model, multipliers):
     """Whatever the multipliers are, the bound is at most what they prove in exact arithmetic, and nearly that."""
@@ -79,7 +80,7 @@ def test_a_bound_is_never_more_than_the_multipliers_prove(model, multipliers):
             assert float(proved) - bound <= 1e-9 * (1 + abs(float(proved)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(programs())
 def test_it_agrees_with_the_simplex_method_or_says_less(model):
     """Optimal and infeasible are claimed where they are true, and every bound and every point is right."""

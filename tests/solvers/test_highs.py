@@ -18,6 +18,7 @@ from cwb.core.solver import SolverOptions, Termination
 from cwb.solvers import get, guard
 from cwb.solvers.highs_session import HighsSession
 from cwb.solvers.matrix import compile_matrix
+from draws import draws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
@@ -65,7 +66,7 @@ def to_pyomo(p: dict[str, Any], maximize: bool = False) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=draws(120))
 @given(programs(), st.booleans())
 def test_linear_programs_agree_with_scipy(p: dict[str, Any], maximize: bool) -> None:
     """Status and optimum of random linear programs are those of scipy's linprog, and the bound is the optimum."""
@@ -87,7 +88,7 @@ def test_linear_programs_agree_with_scipy(p: dict[str, Any], maximize: bool) -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=draws(80))
 @given(programs(integers=True), st.booleans())
 def test_integer_programs_agree_with_scipy(p: dict[str, Any], maximize: bool) -> None:
     """Status and optimum of random bounded mixed-integer programs are those of scipy's milp."""
@@ -101,7 +102,7 @@ def test_integer_programs_agree_with_scipy(p: dict[str, Any], maximize: bool) ->
         assert result.bound == pytest.approx(result.objective, abs=1e-5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(programs(), programs(), st.data())
 def test_resolve_equals_fresh_solve(p: dict[str, Any], q: dict[str, Any], data: Any) -> None:
     """After new costs, column bounds, sides and one more row, a re-solve is a fresh solve of the changed model."""

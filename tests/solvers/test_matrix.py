@@ -11,6 +11,7 @@ import pytest
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.solver import Termination
 from cwb.solvers.matrix import compile_matrix
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def models(draw: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(models(), st.lists(st.floats(-5, 5, width=32), min_size=6, max_size=6))
 def test_arrays_equal_expressions(m: Any, point: list[float]) -> None:
     """At any point the arrays give the values of the objective and of every body, and the same sides."""

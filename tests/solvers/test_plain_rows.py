@@ -9,6 +9,7 @@ import pyomo.environ as pe
 import pytest
 from cwb.solvers import linearize
 from cwb.solvers.plain_rows import NotPlain, PlainRows
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyomo.core.expr import LinearExpression
@@ -63,7 +64,7 @@ def objective_of(m: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 @given(plain_models())
 def test_both_ways_give_the_same_arrays(m: Any) -> None:
     """Rows, columns, sides and coefficients are those of Pyomo's compiler, in its order."""

@@ -25,6 +25,7 @@ from cwb.instances import load
 from cwb.instances.loader import from_data
 from cwb.models.mcf.solve import bound
 from cwb.schedules.network_bounds import recomputed_cut_bound, recomputed_length_bound
+from draws import draws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def several(draw):
     return instance.with_changes(demand=found[0], also=tuple(found[1:]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=draws(60))
 @given(several())
 def test_the_verifier_finds_the_same(instance):
     """Cuts and lengths of all collectives together prove what is claimed, and the cut at least what every collective
@@ -112,7 +113,7 @@ def with_own_sizes(draw):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=draws(25))
 @given(with_own_sizes())
 def test_no_bound_on_sizes_of_their_own_is_beaten(instance):
     """Every bound that a method, the cut or a rank proves is at most the time of each verified schedule."""

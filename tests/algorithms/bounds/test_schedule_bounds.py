@@ -23,6 +23,7 @@ from cwb.instances import load
 from cwb.schedules.network_bounds import recomputed_partition_bound
 from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import verify
+from draws import draws
 from hypothesis import given, settings
 
 pytestmark = pytest.mark.slow  # random schedules are simulated
@@ -64,7 +65,7 @@ def instances(draw, kinds=KINDS, groups=True):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(300), deadline=None)
 @given(st.data())
 def test_a_cut_is_what_the_conditions_say(data):
     """The closed form of every collective is the sum over its conditions: data that only the set has, or sums that need
@@ -88,7 +89,7 @@ def test_a_cut_is_what_the_conditions_say(data):
     assert seconds == (leaving / rate if leaving else 0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(st.data())
 def test_the_best_rank_is_the_best_of_all_cuts_of_one_rank(data):
     """The closed form finds the largest bound among the cuts around single ranks, and names a cut that gives it."""
@@ -101,7 +102,7 @@ def test_the_best_rank_is_the_best_of_all_cuts_of_one_rank(data):
     assert bounds.cut_bound(instance, certificate.nodes)[0] == seconds
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(st.data())
 def test_the_latency_bound_is_the_weighted_diameter_of_the_demand(data):
     """The largest distance between two ranks of which one needs the other's data, as networkx finds it; links may have
@@ -184,7 +185,7 @@ def test_no_simulated_schedule_beats_a_bound(mode, barrier):
     """Random correct schedules of every collective take at least as long as the latency, any cut, any partition and
     unit lengths say."""
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=draws(150), deadline=None)
     @given(st.data())
     def check(data):
         instance = data.draw(instances(groups=False))

@@ -10,6 +10,7 @@ import pytest
 from cwb.algorithms.breadth_first import broadcast as module
 from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
 from cwb.core.errors import InputError, Unsupported
+from draws import draws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -67,7 +68,7 @@ def test_loads_are_the_largest_quotients(network):
 
 
 @given(networks())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=draws(25))
 def test_loads_are_those_of_the_linear_program(network):
     """The load of a step is the optimum of LP (1), to rounding, for the receiver that needs most."""
     n, pairs = network

@@ -14,6 +14,7 @@ from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import expand, parse_fabric
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.instances import load
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,7 +69,7 @@ def networks(draw):
 
 
 @given(topology=networks())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 def test_paths_have_the_fewest_hops_and_then_the_least_latency(topology):
     """Every path agrees with Dijkstra on (hops, latency), and is connected."""
     graph = nx.DiGraph()
@@ -93,7 +94,7 @@ def test_paths_have_the_fewest_hops_and_then_the_least_latency(topology):
 
 
 @given(topology=networks(), data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=draws(50), deadline=None)
 def test_a_path_does_not_depend_on_the_other_pairs(topology, data):
     """Asking for many pairs, in any order and more than once, gives the same paths as asking for each alone."""
     alone = {}

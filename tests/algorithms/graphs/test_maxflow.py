@@ -10,6 +10,7 @@ import pytest
 from cwb.algorithms.graphs import maxflow
 from cwb.algorithms.graphs.maxflow import RootedFlow, Unreachable, arcs_of, near_order, smallest_step, worst_cut
 from cwb.algorithms.graphs.network import kernel_for
+from draws import draws
 from networks import seeded_networks, seeded_random
 from oracle import (
     SOURCE,
@@ -222,7 +223,7 @@ def test_worst_cut_is_brute_forces():
     """Newton's method finds the maximum over all cuts, with equal and with random weights, and a set that has this
     ratio."""
     rng = seeded_random(1)
-    for network in seeded_networks(120, seed=11):
+    for network in seeded_networks(draws(120), seed=11):
         if len(network.nodes) > 11:
             continue
         weights = uniform(network) if rng.random() < 0.5 else {v: rng.randint(0, 4) for v in network.compute}

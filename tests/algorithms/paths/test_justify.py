@@ -18,6 +18,7 @@ from cwb.core.topology import Link, Node, Topology
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def random_network(rng: Random, nodes: int) -> Topology:
     return Topology(tuple(Node(str(n)) for n in range(nodes)), tuple(links))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(
     st.randoms(use_true_random=False),
     st.integers(3, 6),

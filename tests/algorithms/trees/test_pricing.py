@@ -10,6 +10,7 @@ import pytest
 from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.pricing import Arborescences, Prices, arborescence, cheapest_trees
 from cwb.algorithms.trees.trees import lowest_tree
+from draws import draws
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, height, instance, random_edges
@@ -31,7 +32,7 @@ def cheapest_of_all(root, nodes, arcs):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(st.data())
 def test_the_cheapest_arborescence_is_the_best_of_all(data):
     """On random graphs of up to five sites, with parallel arcs, cost is that of trying every choice of arcs."""
@@ -46,7 +47,7 @@ def test_the_cheapest_arborescence_is_the_best_of_all(data):
     assert arborescence(root, nodes, start, end, cost) == known
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=draws(80), deadline=None)
 @given(st.data())
 def test_no_low_tree_is_cheaper(data):
     """For random prices of links and of trees, no spanning tree of at most the height costs less; of any height one

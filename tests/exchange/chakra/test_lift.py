@@ -21,6 +21,7 @@ from cwb.instances import load
 from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
+from draws import draws
 from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,7 +219,7 @@ def changed_traces(draw):
     return FAMILIES[name]()[0], Trace(tuple(tuple(nodes) for nodes in ranks))
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(changed_traces())
 def test_any_change_is_a_verified_schedule_or_refused(found):
     """Whatever a trace says, it becomes a schedule that the verifier takes, or an error of one line."""

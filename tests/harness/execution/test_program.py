@@ -27,6 +27,7 @@ from cwb.schedules.multirail import to_sends
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.answers import write_out
 from cwb.studies.execution import _resize
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_memory import play
@@ -76,7 +77,7 @@ def right(programs, **more) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(st.data())
 def test_all_methods_do_what_they_are_asked_for(data):
     """Whatever is answered and verified gives every rank the data of the collective's definition, also in pieces, with
@@ -256,7 +257,7 @@ def break_answer(answer, how: str, data: st.DataObject):
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 @given(st.data(), st.sampled_from(["drop", "twice", "chunk", "target", "copy"]))
 def test_faults_are_found(data, how):
     """A schedule with a send dropped or repeated, of another chunk, to another rank, or copied instead of added, is

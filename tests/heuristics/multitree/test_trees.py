@@ -15,6 +15,7 @@ from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.heuristics.multitree.method import grow, height_of
 from cwb.instances import load
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def reachable(topology: Topology, start: int, group: set[int], free: list[bool])
     return (seen & group) - {start}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=draws(150), deadline=None)
 @given(case=networks(), parallel=st.booleans())
 def test_trees_of_any_network(case, parallel):
     """Every tree spans, an edge comes in a later step than the one above it, no link is over its uses, and no tree

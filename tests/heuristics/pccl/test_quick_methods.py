@@ -28,7 +28,7 @@ def answers(posed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("size", [2**20, 2**30])
+@pytest.mark.parametrize("size", [2**20, pytest.param(2**30, marks=pytest.mark.nightly)])
 def test_no_method_that_it_can_run_is_faster(pose, run, verify_schedule, network, size):
     """Of gathers, sums and exchanges over switches, ``pccl`` is complete no later than ring, direct, rhd and tacos."""
     for kind in ("all_gather", "reduce_scatter", "all_reduce", "all_to_all"):

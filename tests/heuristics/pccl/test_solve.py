@@ -21,6 +21,7 @@ from cwb.heuristics.pccl.method import METHOD
 from cwb.instances import load
 from cwb.schedules.collective import bound_of
 from cwb.schedules.verify import verify
+from draws import draws
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_groups import demands, networks
@@ -30,7 +31,7 @@ SHARED = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, suppress_health_check=[*SHARED, HealthCheck.too_slow])
+@settings(deadline=None, max_examples=draws(60), suppress_health_check=[*SHARED, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_networks_and_groups(run, verify_schedule, data):
     """Several groups' collectives on links of different speeds, through switches of all kinds, are verified and

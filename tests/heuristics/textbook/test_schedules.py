@@ -8,6 +8,7 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +36,7 @@ def twice(kind: str, count: int) -> int:
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=draws(12), deadline=None)
 @given(n=st.integers(2, 11), chunks=st.integers(1, 3), network=st.sampled_from(NETWORKS))
 def test_on_any_number_of_ranks(pose, solve_and_replay, name, kind, n, chunks, network):
     """The replay of the schedule ends in the post-condition, whatever the number of ranks and chunks and the network.

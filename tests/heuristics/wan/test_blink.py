@@ -14,6 +14,7 @@ from cwb.algorithms.trees.trees import excess
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions
 from cwb.heuristics.wan.blink import build, weighted_packing
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, instance, random_edges, rate, solve
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.slow  # random networks, checked by brute force
 seeds = st.integers(0, 10**6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(seeds)
 def test_multiplicative_weights_pack_close_to_the_strength(seed):
     """The packing overloads no link and has at least three quarters of the strength."""

@@ -12,6 +12,7 @@ from cwb.core.budget import Budget
 from cwb.core.trees import TreePacking
 from cwb.heuristics.wan.method import WanRingOptions
 from cwb.heuristics.wan.widest import cut_site, exact_cycle, random_cycle, widest_ring
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, height, instance, random_edges, rate, solve
@@ -28,7 +29,7 @@ def rings(nodes, edges, least=0):
     return [o for o in orders if all(frozenset(pair) in joined for pair in pairwise((*o, 0)))]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(seeds)
 def test_the_single_tree_is_the_best_of_all(seed):
     """Of all trees that are low enough, none has a larger smallest capacity."""

@@ -8,6 +8,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.instances.generators.dense import optimal_circulant
 from cwb.instances.generators.grids import mesh, ring, torus, twisted_hypercube, twisted_torus
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,7 +154,7 @@ def test_twisted_hypercube(to_undirected, dim):
 
 
 @given(st.integers(7, 5000))
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_optimal_circulant_has_the_offsets_of_theorem_22(n):
     """The offsets are m and m + 1 with m as in theorem 22, computed there with a square root."""
     m = ceil((-1 + sqrt(2 * n - 1)) / 2)

@@ -6,6 +6,7 @@ from cwb.core.topology import Topology
 from cwb.instances import generators
 from cwb.instances.expression import Expression, parse_expression
 from cwb.instances.generators.binding import READERS, find_generator, hints
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -205,7 +206,7 @@ keywords = st.sampled_from(sorted({name for topology in SMALL for name in hints(
 
 
 @given(st.sampled_from(list(SMALL)), st.lists(arguments, max_size=4), st.dictionaries(keywords, arguments, max_size=3))
-@settings(max_examples=400)
+@settings(max_examples=draws(400))
 def test_any_arguments_make_a_topology_or_are_refused(name, positional, given_by_name):
     """Random arguments raise nothing but an InputError of one line."""
     expression = parse_expression(str(Expression(name, tuple(positional), given_by_name)))

@@ -25,6 +25,7 @@ from cwb.models.forestcoll.solve import run as run_in_halves
 from cwb.models.forestcoll.solve_allreduce import run, solve_allreduce
 from cwb.models.forestcoll.solve_lp import CutOracle, search
 from cwb.schedules.collective import exact_bound
+from draws import draws
 from hypothesis import given, settings
 from small_networks import cuts, feasible, graphs, make_instance, network, strength
 
@@ -73,7 +74,12 @@ def check(topology, plan):
         ("mi250_8(boxes=2)", Fraction(128), Fraction(104), CutCertificate, None),
         ("dgx_a100(boxes=2)", Fraction(520, 3), Fraction(520, 3), PartitionCertificate, 16),
         pytest.param(
-            "mi250(boxes=2)", Fraction(2656, 15), Fraction(2656, 15), PartitionCertificate, 16, marks=pytest.mark.slow
+            "mi250(boxes=2)",
+            Fraction(2656, 15),
+            Fraction(2656, 15),
+            PartitionCertificate,
+            16,
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -102,7 +108,7 @@ def test_the_plan_of_eight_and_eight_is_exact():
     assert found.optimal
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(graphs(two_way=True, switches=0))
 def test_without_switches_the_optimum_is_the_strength_of_the_network(topology):
     """On two-way networks of ranks the optimum, the bound and the plan are what trying all partitions gives."""
@@ -114,7 +120,7 @@ def test_without_switches_the_optimum_is_the_strength_of_the_network(topology):
     check(topology, found.plan)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(graphs(balanced=False, ranks=(2, 4)))
 def test_plans_hold_and_bounds_are_bounds(topology):
     """On any network the plan holds exactly, is worth the program's value, and is within the bound."""
@@ -127,7 +133,7 @@ def test_plans_hold_and_bounds_are_bounds(topology):
     assert exact_bound(instance, found.certificate) == found.bound_s
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(graphs())
 def test_the_optimum_is_no_less_than_two_stages(topology):
     """In balanced networks, trees do at least as well as a reduce-scatter and an all-gather."""
@@ -137,7 +143,7 @@ def test_the_optimum_is_no_less_than_two_stages(topology):
     assert rate >= float(len(net.rank_nodes) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=draws(20), deadline=None)
 @given(graphs())
 def test_capacities_are_multiples_of_one_kth(topology):
     """With the paper's k all capacities are multiples of one k-th of the network's unit, and the plan still holds."""

@@ -15,6 +15,7 @@ from cwb.models.forestcoll.method import ForestOptions
 from cwb.models.forestcoll.problem import pose as posed_ways
 from cwb.models.forestcoll.solve import latency_of, solve_forest
 from cwb.schedules.verify import heaviest_load, verify
+from draws import draws
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded_random
 from oracle import to_topology
 from posing import SIZE, loads, pose, star
@@ -38,7 +39,7 @@ def test_no_link_carries_more_than_it_may(family):
     floor(U b_e) copies."""
     rng = seeded_random(41)
     refused = 0
-    for _ in range(40):
+    for _ in range(draws(40)):
         network = random_network(rng, family)
         topology = to_topology(network, random_unit(rng), random_cuts(rng, network))
         k = rng.choice(("optimal", "smallest", 1, 2, 3, 4))
@@ -62,7 +63,7 @@ def test_no_link_carries_more_than_it_may(family):
             separate, unit = oracle.from_topology(topology, separate=True)
             assert unit == problem.unit_Bps
             assert solved.copies == oracle.fixed_k(separate, solved.k) == fixed_k(problem, best, solved.k)[0]
-    assert refused < 30
+    assert refused < draws(40) * 3 // 4
 
 
 def test_parallel_links_matter():

@@ -22,6 +22,7 @@ from cwb.models.forestcoll.problem import hubs_of
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import heaviest_load, verify
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -128,7 +129,7 @@ def switched_networks(draw, *, two_way=False):
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=draws(15), deadline=None)
 @given(topology=switched_networks())
 def test_no_bound_is_above_the_best_trees_and_no_trees_are_better(topology):
     """Of all trees over switches that can, none is faster than what is proved, and none of the method's faster than

@@ -7,11 +7,12 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.models.forestcoll.formulations.lp6_allreduce import build, unit
 from cwb.models.forestcoll.problem import PairNetwork, from_all_ranks
+from draws import draws
 from hypothesis import given, settings
 from small_networks import graphs, network
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(graphs(two_way=True))
 def test_mirror_images_need_no_flows_of_their_own(topology):
     """If links have the same bandwidth in both directions, the small model has the optimum of the full one."""

@@ -24,6 +24,7 @@ from cwb.models.forestcoll.method import FORESTCOLL_LP, BoundOptions
 from cwb.models.forestcoll.problem import from_all_ranks
 from cwb.models.forestcoll.solve_lp import CutOracle, confirm_bound, first_bound, search, solve_concurrent
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import feasible, graphs, make_instance, network, slowest_cut, smallest_scale
@@ -32,7 +33,7 @@ HIGHS = solvers.get("highs")
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(graphs(balanced=False))
 def test_both_programs_give_the_definition(topology):
     """Search and the concurrent program give 1/x* as the exact fraction that trying all cuts gives; exact flows agree
@@ -45,7 +46,7 @@ def test_both_programs_give_the_definition(topology):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(graphs(balanced=False), st.integers(1, 5))
 def test_a_fixed_number_of_trees_gives_the_definition(topology, k):
     """With k trees a rank, U is the smallest of all fractions j / b_e at which every cut has room."""
@@ -54,7 +55,7 @@ def test_a_fixed_number_of_trees_gives_the_definition(topology, k):
     assert smallest_scale(topology, k) == found.U
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(graphs())
 def test_the_value_of_the_concurrent_program_is_the_exact_one(topology):
     """The solver's x is the reciprocal of the exact fraction to seven digits, so the cut is no accident."""
@@ -94,7 +95,7 @@ def test_few_trees(expression, algbw):
     assert [round(float(len(net.rank_nodes) / per_rank), 2) for per_rank in found] == pytest.approx(algbw)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(graphs(balanced=False), st.none() | st.integers(1, 4))
 def test_exact_flows_find_what_a_program_has_missed(topology, k):
     """Also from the first cut alone exact flows lead to the optimum."""
@@ -148,7 +149,7 @@ def test_a_record_has_the_bound_as_its_objective():
     assert record.metrics["inv_x"] == "1/13"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(graphs(balanced=False), st.sampled_from([Collective.ALL_GATHER, Collective.REDUCE_SCATTER]))
 def test_one_way_networks_are_turned_around_for_reductions(topology, kind):
     """The verified time is size / N times the worst cut, of the links turned around for a reduce-scatter."""

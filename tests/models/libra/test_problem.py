@@ -15,6 +15,7 @@ from cwb.instances.loader import shipped_instances
 from cwb.models.libra.method import DesignOptions, pose
 from cwb.models.libra.problem import time_model, traffic
 from cwb.schedules.training import weighted_time
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def test_a_group_in_a_part_of_a_fully_connected_dimension():
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(data=st.data())
 def test_merged_terms_give_the_verifiers_time(data, random_instances):
     """However the terms are merged, T(B) is what the verifier adds up layer by layer, for any bandwidths."""

@@ -17,6 +17,7 @@ from cwb.core.workload import Communication, Layer, Phase, TrainingLoop
 from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.models.libra.problem import ILL_POSED, pose_problem
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libra_instances import GB, without_total
@@ -70,7 +71,7 @@ def test_reference_optimum(row, solver):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(data=st.data())
 def test_certified_optimum_of_random_instances(data, random_instances):
     """On random instances of both objectives HiGHS proves its gap, the verifier agrees, and no random plan is below the
@@ -341,7 +342,7 @@ def test_nothing_but_overlapped_computation_is_proved(seconds):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=draws(20))
 @given(data=st.data())
 def test_random_limits_without_a_total_are_proved(data, random_instances):
     """Random lower limits of all dimensions, orders of two and upper limits leave nothing unproved."""

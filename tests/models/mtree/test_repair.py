@@ -20,6 +20,7 @@ from cwb.models.mtree import repair as repair_method
 from cwb.models.mtree.repair import grafts
 from cwb.models.mtree.repair_input import PreviousTree, change_network, describe_trees, survivors
 from cwb.schedules.files import write_schedule
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mtree_networks import all_trees, best_rate, height, instance, random_edges
@@ -81,7 +82,7 @@ def rows_of(asked, changes, previous):
     ]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=draws(10), deadline=None)
 @given(seeds, st.integers(0, 2))
 def test_the_best_repair_is_found_and_proved(seed, most):
     """Of all choices of new trees none is better, the status says so, and the re-rated old plan is that of a linear

@@ -17,6 +17,7 @@ from cwb.instances import load
 from cwb.models.multirail.method import THEMIS_LP, FabricOptions
 from cwb.models.multirail.method import pose as pose_options
 from cwb.schedules.multirail import evaluate, weighted_bound_s
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,7 +105,7 @@ def test_without_duals_the_bound_is_the_solvers(fabric, pose, solve):
     chunks=st.integers(1, 20),
     kind=st.sampled_from(["all_reduce", "reduce_scatter", "all_gather"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 def test_nobody_beats_the_linear_program(fabric, pose, solve, sizes, rates, latency, chunks, kind):
     """Its bound holds for BlueConnect, Themis and its own rounding, and its certificate proves it exactly."""
     a, b, c = sizes

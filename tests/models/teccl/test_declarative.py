@@ -25,6 +25,7 @@ from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify.grid import grid_of
+from draws import draws
 from epochs_oracle import TooLarge, reachable
 from grids import demand_of, network, on_grid, small_networks, switch_trees, with_room, with_switch
 from hypothesis import assume, given, settings
@@ -89,7 +90,7 @@ def none_is_faster(instance, epochs, most=1000):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(
     small_networks(ranks=(2, 3)),
     st.sampled_from([*KINDS, *SUMS]),
@@ -126,7 +127,7 @@ def test_nothing_that_is_proved_is_undercut(
     assert none_is_faster(instance, low)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=draws(12), deadline=None)
 @given(small_networks(ranks=(2, 3)), st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from(EPOCHS))
 def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, semantics):
     """On random networks all models give verified schedules; A* is no better than the optimum, and splitting chunks no
@@ -155,7 +156,7 @@ def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer
     assert (outcome.status, found) == (Status.OPTIMAL, 3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(
     switch_trees(),
     st.sampled_from(KINDS),
@@ -478,7 +479,7 @@ def test_hyper_edges_are_switches_without_copies():
     assert any("multicast" in violation for violation in verdict_of(edges.instance, moved).violations)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=draws(10), deadline=None)
 @given(
     small_networks(ranks=(2, 3)),
     st.sampled_from(["all_gather", "all_to_all", "scatter"]),

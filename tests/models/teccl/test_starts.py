@@ -22,6 +22,7 @@ from cwb.instances import load
 from cwb.models.teccl import solve_astar, solve_milp
 from cwb.models.teccl.options import AstarOptions, MilpOptions
 from cwb.schedules import verdict_of
+from draws import draws
 from grids import network, on_grid, small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_early_stop_on_two_chassis(size, epochs):
 
 
 @given(small_networks(), st.sampled_from(KINDS), st.integers(1, 2))
-@settings(max_examples=15)
+@settings(max_examples=draws(15))
 def test_rounds_without_a_solver(topology, kind, chunks):
     """Rounds whose solver finds nothing follow the schedule to begin with and end with it or a shorter one."""
     instance = on_grid(topology, kind, chunks)

@@ -22,6 +22,7 @@ from cwb.models.ten.method import METHOD
 from cwb.models.ten.problem import expand_time
 from cwb.models.ten.solve import finish, first_schedule
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ten_oracle import fewest_ticks
@@ -55,7 +56,7 @@ def networks(draw, nodes, slowest):
     return links, [draw(st.integers(1, slowest)) for _ in links]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=draws(25), deadline=None)
 @given(networks(3, 2), st.sampled_from(["all_gather", "all_to_all", "broadcast", "gather"]), st.integers(1, 2))
 def test_optimum_on_three_ranks(drawn, kind, chunks):
     """On networks of three ranks with slow and fast links, the method proves what trying everything finds, and the
@@ -81,7 +82,7 @@ def test_optimum_on_three_ranks(drawn, kind, chunks):
     assert outcome.objective == pytest.approx(fewest_ticks(links, ticks, pairs))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=draws(15), deadline=None)
 @given(networks(4, 1))
 def test_optimum_of_an_all_gather_on_four_ranks(drawn):
     """On networks of four ranks with equal links, the method proves what trying everything finds, forwards and

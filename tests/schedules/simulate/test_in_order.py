@@ -15,6 +15,7 @@ from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def relays(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=50)
+@settings(max_examples=draws(50))
 @given(given_=relays())
 def test_compiled_and_interpreted_agree(mode, given_):
     """From any number of sends on the simulation may be compiled, and no time changes."""

@@ -22,6 +22,7 @@ from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.trees import edge_depths
 from cwb.schedules.verify import heaviest_load
+from draws import draws
 from hypothesis import given, settings
 from tree_packings import packing
 
@@ -63,7 +64,7 @@ def test_the_closed_form_by_hand(make, kind):
     """On random forests with random latencies the arrays give what the formula gives leaf by leaf, for every number of
     pieces."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=draws(60))
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 6))
@@ -147,7 +148,7 @@ def test_forests_take_what_the_simulation_of_shares_says(make, kind):
     """On random forests of all kinds, over switches and links that a tree uses several times, closed form and
     simulation agree to 1e-12."""
 
-    @settings(max_examples=40)
+    @settings(max_examples=draws(40))
     @given(st.data())
     def check(data):
         instance, made = through_switches(make, data, kind)
@@ -167,7 +168,7 @@ def test_one_tree_is_a_schedule_like_any_other(make, kind):
     """A tree alone on links of one speed takes exactly as long as where links serve one piece at a time, as those of
     schedules in steps do."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=draws(60))
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 7))

@@ -19,6 +19,7 @@ from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate import timelines as simulation
 from cwb.schedules.simulate.network import TickWires, rules, seconds_of, to_ticks, wires
 from cwb.schedules.simulate.transfers import transfers_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def test_bruck_on_a_mesh_takes_69_microseconds(bruck: tuple[Instance, StepSchedu
     assert simulate(*bruck).completion_s == pytest.approx(69e-6, rel=1e-15)
 
 
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(
     factor=st.builds(Fraction, st.integers(1, 10**15), st.integers(1, 10**15)),
     mode=st.sampled_from([AWARE, CUT]),

@@ -22,6 +22,7 @@ from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules.simulate import simulate
 from cwb.schedules.trees import tree_sends
+from draws import draws
 from hypothesis import given, settings
 from tree_packings import packing
 
@@ -57,7 +58,7 @@ def random_trees(draw, make, kind):
 def test_a_pipelined_tree_has_its_closed_form(make, kind, hold, mode):
     """Broadcast, reduction and all-reduce along a tree take exactly the closed form of their slowest path."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=draws(60))
     @given(st.data())
     def check(data):
         instance, tree, there, trees = data.draw(random_trees(make, kind))
@@ -150,7 +151,7 @@ def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
     """Two trees that share links, in-out trees with other ones for the reduction, take as long as the same sends in
     steps in the slow simulator."""
 
-    @settings(max_examples=30)
+    @settings(max_examples=draws(30))
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 5))

@@ -13,6 +13,7 @@ from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,7 +162,7 @@ def count_stored(hops, index, chunks, last):
     return count
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([A_B, B_C]), st.integers(0, 6)), max_size=10, unique=True),
     st.integers(1, 3),

@@ -23,6 +23,7 @@ from cwb.schedules import verdict_of
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.files import read_schedule, write_schedule
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,7 +160,7 @@ def problems(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(problems(), st.data())
 def test_no_certificate_proves_more_than_a_schedule(instance, data):
     """Whatever nodes, sinks, thresholds and epochs a certificate names, its bound is at most the epochs of a verified

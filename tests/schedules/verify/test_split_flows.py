@@ -15,6 +15,7 @@ from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.schedules import verdict_of
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,7 +121,7 @@ def fits(arrivals: list[int], leaves: list[int], room: int, rate: int) -> bool:
     return False
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=4, unique=True),
     st.lists(st.integers(1, 6), min_size=3, max_size=3),
