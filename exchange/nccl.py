@@ -137,6 +137,10 @@ _LINE = re.compile(rf"(?<![\w.])([0-9]+)\s+[0-9]+\s+{_TYPE}\s+(?:[a-z]\w*\s+)?((
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
 _HALF = 4  #: Columns of one half of a line: time, two bandwidths, errors.
 _RANK = re.compile(r"\bRank\s{1,9}([0-9]{1,9})\s{1,9}(?:Group\s{1,9}[0-9]{1,9}\s{1,9})?Pid\s")
+_CHANNEL = re.compile(
+    r" Channel ([0-9/]{1,9}) : ([0-9]{1,7})\[\w{1,9}\] -> ([0-9]{1,7})\[\w{1,9}\] \[(send|receive)\]"
+    r" via NET/([\w ]{1,40})/([0-9]{1,4})(?:\([0-9]{1,7}\))?(/GDRDMA)?"
+)
 _LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
 
 
@@ -157,6 +161,7 @@ class Measurements:
     collective: Collective | None
     ranks: int | None
     version: str
+    findings: tuple[str, ...] = ()  #: Causes of low rates that lines of ``NCCL_DEBUG=INFO`` name, as sentences.
 
 
 def read_measured(path: Path) -> Measurements:
@@ -180,7 +185,27 @@ def _from_text(text: str) -> Measurements:
     ranks = {int(number) for number in _RANK.findall(text)}
     found = _LIBRARY.search(text)
     version = "" if found is None else found[2] or _version_text(int(found[1]))
-    return Measurements(tuple(samples), _collective(text), len(ranks) or None, version)
+    return Measurements(tuple(samples), _collective(text), len(ranks) or None, version, tuple(_findings(text)))
+
+
+def _findings(text: str) -> Iterator[str]:
+    """Yield the causes of low rates in lines of ``NCCL_DEBUG=INFO`` (``src/transport`` of NCCL 2.30.7)."""
+    if "NVLS multicast support is not available" in text:
+        yield "The log says that NVLink SHARP is not available."
+    if " via SHM/" in text:
+        yield "GPUs of a box exchange data over memory of the CPU (SHM), not over NVLink."
+    nics: dict[tuple[str, ...], dict[str, str]] = {}
+    directly, names = set[bool](), set[str]()
+    for *ends, side, name, nic, direct in _CHANNEL.findall(text):
+        nics.setdefault(tuple(ends), {})[side] = nic
+        directly.add(bool(direct))
+        names.add(name)
+    if used := {one["send"] for one in nics.values() if "send" in one}:
+        yield f"Boxes send over {len(used)} {'NIC' if len(used) == 1 else 'NICs'} ({', '.join(sorted(names))})."
+        if False in directly:
+            yield "Data between boxes passes through memory of the CPU (no GPUDirect RDMA)."
+    if crossed := sum(len(one) == 2 and one["send"] != one["receive"] for one in nics.values()):
+        yield f"{crossed} of {len(nics)} connections cross rails: they leave and enter over NICs of different numbers."
 
 
 def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:

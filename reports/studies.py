@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,15 +90,26 @@ def hints(found: Mapping[str, Any]) -> list[str]:
             f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound "
             "at the largest size."
         )
-    ratios = [
-        (one["measured_s"] / one["nccl_predicted_s"], one["size_bytes"])
-        for one in found["rows"]
-        if one["measured_s"] and one["nccl_predicted_s"]
-    ]
-    if ratios:
-        ratio, size = max(ratios, key=lambda pair: pair[0])
-        told.append(f"The measured time is farthest from NCCL's prediction at {size_text(size)}: {ratio:.3g} times.")
-    return told
+    return [*told, *_diagnosis_in_words(found)]
+
+
+def _diagnosis_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences on the largest measured size, its likely causes, and a log."""
+    told: Mapping[str, Any] = found["diagnosis"] or {"log": ()}
+    if "size_bytes" in told:
+        low, high, expected, measured = (
+            found["busbw_factor"] * told["size_bytes"] / told[key] / 1e9
+            for key in ("high_s", "low_s", "expected_s", "measured_s")
+        )
+        verdict = "slower than" if measured < low or told["causes"] else "faster than" if measured > high else "as"
+        yield (
+            f"{size_text(told['size_bytes'])} is measured {verdict} expected: {measured:.4g} GB/s bus bandwidth, "
+            f"expected {expected:.4g}, {low:.4g} to {high:.4g} in nine of ten cases."
+        )
+        for one in told["causes"][:2]:
+            rate = found["busbw_factor"] * told["size_bytes"] / one["expected_s"] / 1e9
+            yield f"Expected is {rate:.4g} GB/s with {one['cause']}."
+    yield from told["log"]
 
 
 def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from ..heuristics.nccl.constants import Algorithm
 from ..heuristics.nccl.method import SENDS, Prediction, expected_seconds, prediction, study_options
 from ..heuristics.nccl.model import COLLECTIVES, EXCHANGES, seconds
 from .calibration import Fit, fit, measured_collective
+from .diagnosis import diagnosis
 from .grid import sizes as sizes_or_range
 from .inputs import Spec, seconds_or_none, whole_size
 from .schedule_candidates import (
@@ -164,7 +165,17 @@ class Advice:
             "left_out": dict(self.found.left_out),
             "why_ended": self.found.why_ended,
             "suspects": list(self.predicted.suspects),
+            "diagnosis": self.diagnosis(),
         }
+
+    def diagnosis(self) -> dict[str, Any] | None:
+        """Return the largest measured size beside the expected time, with likely causes; None without measurements."""
+        if self.measured is None:
+            return None
+        size = max(sample.size for sample in self.measured.samples)
+        least_s = min(sample.seconds for sample in self.measured.samples if sample.size == size)
+        compared = diagnosis(self.choice.with_size(size, 1), self.predicted, size, least_s)
+        return {**(compared or {}), "log": list(self.measured.findings)}
 
     def helpful_links(self) -> list[dict[str, Any]]:
         """Return the classes of links that limit the last size, with the bound's gain from 10 % more bandwidth."""
