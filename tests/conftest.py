@@ -37,7 +37,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests marked ``nightly`` are left out unless they are asked for, by ``-m nightly`` or by CWB_NIGHTLY=1.
     """
     for item in items:
-        if {"require_program", "require_solver"} & set(getattr(item, "fixturenames", ())):
+        solver = getattr(item, "callspec", None) and item.callspec.params.get("solver")
+        is_library = solver in {"highs", "gurobi", "scip"}  # installed with the tests
+        if {"require_program", "require_solver"} & set(getattr(item, "fixturenames", ())) and not is_library:
             item.add_marker("programs")
     if not NIGHTLY and "nightly" not in config.option.markexpr:
         kept = [item for item in items if not item.get_closest_marker("nightly")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 OTHERS = [ROOT / name for name in ("benchmarks", "docs", "examples", "tests")]
 PACKAGE = [path.parent for path in sorted(ROOT.glob("*/__init__.py")) if path.parent not in OTHERS]
 FOLDERS = PACKAGE + OTHERS
+GENERATORS = ROOT / "instances" / "generators"
 
 #: Relative clauses in place of nouns.
 BANNED = re.compile(r"(What|Whether|How|Where|That|Who|Why|Which|Whose|Whom)\b")
@@ -36,15 +38,25 @@ IRREGULAR = frozenset(IRREGULAR_TEXT.split())
 WORDS_IN_ED = ("bed", "ragged", "embed", "feed", "need", "seed", "shed", "speed")
 
 
-def docstrings(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield every docstring of a folder with its place."""
+@cache
+def read_folder(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return every docstring and every name of a folder with its place; both tests share them."""
+    texts, names = [], []
     for path in sorted(folder.rglob("*.py")):
+        inside = path.relative_to(ROOT)
+        if folder in PACKAGE:  # scripts and tests have the names of their subjects
+            names.append((f"{inside}:1 {path.stem}", path.stem))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                text = ast.get_docstring(node)
-                if text:
-                    name = getattr(node, "name", "module")
-                    yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)} {name}", text
+            if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            name = getattr(node, "name", "module")
+            place = f"{inside}:{getattr(node, 'lineno', 1)} {name}"
+            if text := ast.get_docstring(node):
+                texts.append((place, text))
+            is_error = isinstance(node, ast.ClassDef) and any("Error" in ast.unparse(base) for base in node.bases)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and path.parent != GENERATORS and not is_error:
+                names.append((place, name))
+    return texts, names
 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
@@ -58,7 +70,7 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 def test_docstrings_are_plain(folder: Path) -> None:
     """No docstring begins with a relative clause; those of the package are short, and their entries say something."""
     wrong = []
-    for place, text in docstrings(folder):
+    for place, text in read_folder(folder)[0]:
         first = text.split("\n\n")[0]
         if BANNED.match(first):
             wrong.append(f"{place}: begins with {first.split()[0]!r}")
@@ -72,15 +84,7 @@ def test_docstrings_are_plain(folder: Path) -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_names_are_no_participles(folder: Path) -> None:
     """No function, class or module is named by a single participle; generators have the names of the format."""
-    wrong = []
-    for path in sorted(folder.rglob("*.py")):
-        names = [(path.stem, 1)] if folder in PACKAGE else []  # scripts and tests have the names of their subjects
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and path.parent != ROOT / "instances" / "generators":
-                is_error = isinstance(node, ast.ClassDef) and any("Error" in ast.unparse(base) for base in node.bases)
-                names += [] if is_error else [(node.name, node.lineno)]
-        wrong += [f"{path.relative_to(ROOT)}:{line} {name}" for name, line in names if is_participle(name)]
-    assert wrong == []
+    assert [place for place, name in read_folder(folder)[1] if is_participle(name)] == []
 
 
 def is_participle(name: str) -> bool:

@@ -90,13 +90,15 @@ def expected_status(shown: list[str]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_print_what_their_page_shows(page, execute, require_solver):
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.programs) if page in NEEDS else page for page in PAGES]
+)
+def test_commands_print_what_their_page_shows(page, execute, request):
     """Every command that a page shows with output runs, in order, with the exit status and the lines that are shown."""
     if page == "docs/own-models.md":
         pytest.importorskip("clarabel")
     for name in NEEDS.get(page, ()):
-        require_solver(name)
+        request.getfixturevalue("require_solver")(name)
     for block in PAGES[page]:
         for command, shown in steps(block):
             execute(command, shown)

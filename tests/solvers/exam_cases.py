@@ -43,7 +43,7 @@ def no_time(solver: Solver, folder: Path) -> None:
 
 def stop(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
-    with _later(3.0, budget.stop.set):
+    with _later(1.5, budget.stop.set):
         result = solver.solve(model, budget)
     assert result.termination is Termination.INTERRUPTED, result
     _check_unfinished(model, result)
@@ -52,7 +52,7 @@ def stop(solver: Solver, folder: Path) -> None:
 def ctrl_c(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
     before = signal.getsignal(signal.SIGINT)
-    with _later(3.0, lambda: os.kill(os.getpid(), signal.SIGINT)):
+    with _later(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)):
         result = solver.solve(model, budget)
     assert result.termination is Termination.INTERRUPTED, result
     assert budget.stop.is_set()
@@ -102,8 +102,9 @@ def seed(solver: Solver, folder: Path) -> None:
         )
         return result.objective, result.bound, result.nodes, result.iterations
 
-    assert run(7) == run(7), "two runs with the same seed differ"
-    assert len({run(seed) for seed in (7, 8, 9)}) > 1, "the seed changes nothing"
+    first = run(7)
+    assert first == run(7), "two runs with the same seed differ"
+    assert any(first != run(other) for other in (8, 9)), "the seed changes nothing"
 
 
 def threads(solver: Solver, folder: Path) -> None:

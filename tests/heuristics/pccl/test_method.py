@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from cwb.cli.main import run as command_line
 from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, Unsupported
@@ -25,10 +24,16 @@ from cwb.instances import load
 DEFECTS = Path(__file__).parents[2] / "reference" / "defects3"
 
 
-def solve(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "cwb", "solve", "--model", "pccl", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def solve(capsys):
+    """Run the command line; give its exit status and what it prints on stderr."""
+
+    def start(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            command_line(["solve", "--model", "pccl", *words])
+        return ended.value.code, capsys.readouterr().err
+
+    return start
 
 
 def test_a_reason_is_given(pose):
@@ -74,19 +79,19 @@ def test_conditions_may_be_all_that_is_asked_for(run, verify_schedule):
         ("mesh(2,2)", "0->1: much", "conditions[0]: "),
     ],
 )
-def test_wrong_conditions_are_told_in_one_line(network, conditions, line):
+def test_wrong_conditions_are_told_in_one_line(solve, network, conditions, line):
     """The command line says which condition is wrong and why, and ends with the status of bad input."""
     if network == "star(3)":
         topology = load(network).network
         conditions = conditions.replace("switch", topology.switches[0])
         line = line.replace("switch'", f"{topology.switches[0]}'", 1)
-    done = solve(network, "-O", f"conditions={conditions}")
-    assert done.returncode == 2
-    assert line in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    status, err = solve(network, "-O", f"conditions={conditions}")
+    assert status == 2
+    assert line in err
+    assert len(err.strip().splitlines()) == 1
 
 
-def test_a_group_member_that_is_a_switch_is_refused(tmp_path, pose, run):
+def test_a_group_member_that_is_a_switch_is_refused(tmp_path, pose, run, solve):
     """Ranks are compute nodes: a number beyond them, such as that of a switch, is told with its place."""
     posed = pose("star(3)", ranks=(0, 1, 3))
     with pytest.raises(InputError, match=r"collective\.ranks: rank 3; expected compute nodes, 0 to 2"):
@@ -94,9 +99,9 @@ def test_a_group_member_that_is_a_switch_is_refused(tmp_path, pose, run):
     path = tmp_path / "switch.json"
     group = {"kind": "all_to_all", "size": "1 MiB", "ranks": [0, 1, 3]}
     path.write_text(json.dumps({"cwb": 1, "network": "star(3)", "collective": group}))
-    done = solve(str(path))
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
+    status, err = solve(str(path))
+    assert status == 2
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_an_unreachable_member_is_refused(pose, run):
@@ -108,12 +113,12 @@ def test_an_unreachable_member_is_refused(pose, run):
 
 
 @pytest.mark.parametrize(("kind", "chunks"), [("all_to_all", 10**6), ("broadcast", 10**9)])
-def test_more_chunks_than_memory_are_refused(pose, kind, chunks):
+def test_more_chunks_than_memory_are_refused(solve, kind, chunks):
     """Sends are counted before a chunk is listed."""
-    done = solve("mesh(4,4)", "--collective", kind, "--chunks", str(chunks))
-    assert done.returncode == 2
-    assert "sends at least; expected at most 40,000,000" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    status, err = solve("mesh(4,4)", "--collective", kind, "--chunks", str(chunks))
+    assert status == 2
+    assert "sends at least; expected at most 40,000,000" in err
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_a_run_that_is_asked_to_stop_says_so(pose, run):
