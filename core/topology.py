@@ -121,6 +121,25 @@ class Topology(DisplayMixin):
         return tuple((index[link.source], index[link.target]) for link in self.links)
 
     @cached_property
+    def link_kinds(self) -> tuple[int, ...]:
+        """Number of the kind of every link: equal bandwidths and latencies have the same; kinds are in first order."""
+        seen: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities; fractions are slow
+        values: dict[tuple[Fraction, Fraction], int] = {}
+        found: list[int] = []
+        for link in self.links:
+            key = id(link.bandwidth_Bps), id(link.latency_s)
+            if (kind := seen.get(key)) is None:
+                kind = seen[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
+            found.append(kind)
+        return tuple(found)
+
+    @cached_property
+    def kind_links(self) -> tuple[Link, ...]:
+        """The first link of every kind."""
+        first = dict(zip(reversed(self.link_kinds), reversed(self.links), strict=True))
+        return tuple(first[kind] for kind in range(len(first)))
+
+    @cached_property
     def tree_nodes(self) -> tuple[int, ...]:
         """Number of every node in trees: first the ranks, then the switches."""
         return *self.rank_nodes, *(i for i, node in enumerate(self.nodes) if node.kind is NodeKind.SWITCH)

@@ -17,8 +17,8 @@ import numpy as np
 
 from .display import AnswerMixin
 from .errors import InputError
-from .schedule import Chunks, Ints, offsets
-from .topology import Link, Topology
+from .schedule import Chunks, Floats, Ints, offsets
+from .topology import Topology
 
 
 class TreeKind(Enum):
@@ -191,24 +191,18 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
 Forest = TreePacking | TreeOrbits
 
 
-def kinds_of_links(links: Sequence[Link]) -> Ints:
-    """Assign a number to each link, the same for equal bandwidth and latency."""
-    seen: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities, and fractions are slow
-    values: dict[object, int] = {}
-    found = np.empty(len(links), dtype=np.int64)
-    for index, link in enumerate(links):
-        key = id(link.bandwidth_Bps), id(link.latency_s)
-        if (kind := seen.get(key)) is None:
-            kind = seen[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
-        found[index] = kind
-    return found
+def link_columns(topology: Topology) -> tuple[Floats, Floats]:
+    """Return bandwidths and latencies of all links in bytes a second and seconds; each kind is converted once."""
+    kinds, links = np.array(topology.link_kinds, dtype=np.int64), topology.kind_links
+    bandwidth_Bps = np.array([float(link.bandwidth_Bps) for link in links])
+    return bandwidth_Bps[kinds], np.array([float(link.latency_s) for link in links])[kinds]
 
 
 def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None:
     """Return the image of each link under a permutation of the nodes; None if some link has none.
 
-    Links have different numbers if they differ (:func:`kinds_of_links`); of equal parallel ones the first is moved to
-    the first.
+    Links have different numbers if they differ (:attr:`~.topology.Topology.link_kinds`). Of equal parallel ones, the
+    first is moved to the first.
     """
     tail, head = ends
     nodes, size = len(image), int(kinds.max(initial=0)) + 1
@@ -240,7 +234,7 @@ def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
     if (size := answer.motions * len(answer.trees.path_links)) > MOST_WRITTEN:
         raise InputError(f"{size:,} links of {len(answer):,} trees; expected at most {MOST_WRITTEN:,}", place="answer")
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    kinds = kinds_of_links(topology.links)
+    kinds = np.array(topology.link_kinds, dtype=np.int64)
     tree_node = np.array(topology.tree_nodes, dtype=np.int64)
     number = np.argsort(tree_node)
     parts = [answer.trees]

@@ -26,6 +26,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
+from ...core.trees import link_columns
 from ..graphs.distances import distances
 
 Bound = tuple[Fraction, Certificate]  #: a bound in seconds and what proves it
@@ -355,8 +356,7 @@ def joint_cut(
     """
     topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
-    delays = np.array([float(link.latency_s) for link in topology.links])
+    rates, delays = link_columns(topology)
     order = np.argsort(delays, kind="stable")
     nodes = [np.array([topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
     best: tuple[float, Bools] | None = None

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.trees import Translation, kinds_of_links, link_image
+from ...core.trees import Translation, link_image
 from .colour_refinement import find_mapping, refine_nodes
 from .network import mask_of, number_values
 
@@ -124,7 +124,7 @@ class ColouredNetwork:
             np.array(colour, dtype=np.int64),
             ends[:, 0].copy(),
             ends[:, 1].copy(),
-            kinds_of_links(topology.links),
+            np.array(topology.link_kinds, dtype=np.int64),
             np.array(topology.rank_nodes, dtype=np.int64),
         )
 

@@ -24,6 +24,9 @@ Time = Annotated[str, UnitKind.TIME]
 BANDWIDTH: Rate = "50 GB/s"
 LATENCY: Time = "0.5 us"
 
+#: Most nodes of a generated network: as many ranks as a file may list, and switches.
+MOST_NODES = 2 * MAX_NODES
+
 
 @dataclass(frozen=True)
 class Wire:
@@ -106,9 +109,9 @@ class NestedNetwork:
 
 def check_size(*, nodes: int, links: int) -> None:
     """Reject a network that is too large, before memory is allocated, and report the size of one that takes seconds."""
-    if nodes > MAX_NODES or links > MAX_LINKS:
+    if nodes > MOST_NODES or links > MAX_LINKS:
         raise InputError(
-            f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"
+            f"{nodes:,} nodes and {links:,} links are too many; expected at most {MOST_NODES:,} and {MAX_LINKS:,}"
         )
     if _MEASURING.get():
         raise _MeasuredError(nodes, links)

@@ -60,15 +60,15 @@ class ForestProblem:
     @cached_property
     def unit_Bps(self) -> Fraction:
         """The largest bandwidth that all bandwidths are multiples of."""
-        rates = {link.bandwidth_Bps for link in self.topology.links}
+        rates = {link.bandwidth_Bps for link in self.topology.kind_links}
         scale = lcm(*(rate.denominator for rate in rates))
         return Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
 
     @cached_property
     def bandwidths(self) -> tuple[int, ...]:
         """Bandwidth of every link, in units."""
-        known = {rate: int(rate / self.unit_Bps) for rate in {link.bandwidth_Bps for link in self.topology.links}}
-        return tuple(known[link.bandwidth_Bps] for link in self.topology.links)
+        known = [int(link.bandwidth_Bps / self.unit_Bps) for link in self.topology.kind_links]
+        return tuple(known[kind] for kind in self.topology.link_kinds)
 
     @property
     def links(self) -> range:
@@ -157,23 +157,25 @@ def check_balance(topology: Topology, demand: Demand) -> None:
     Splitting needs balance there (appendix C, assumption (b)); where ranks send and receive at different rates, trees
     exist all the same.
     """
-    entering, leaving = bandwidth_of_nodes(topology)
+    entering, leaving, unit = bandwidth_of_nodes(topology)
     spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
     for index, node in enumerate(topology.nodes):
         if index not in spanned and entering[index] != leaving[index]:
-            sums = f"{_rate(entering[index])} come in, {_rate(leaving[index])} go out"
+            sums = f"{_rate(entering[index] * unit)} come in, {_rate(leaving[index] * unit)} go out"
             raise InputError(
                 f"{node.name!r} forwards data, but {sums}; expected the same", place=f"network.nodes[{index}]"
             )
 
 
-def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
-    """Sum the bandwidths into and out of every node."""
-    entering, leaving = ([Fraction(0)] * len(topology.nodes) for _ in range(2))
-    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
-        leaving[a] += link.bandwidth_Bps
-        entering[b] += link.bandwidth_Bps
-    return entering, leaving
+def bandwidth_of_nodes(topology: Topology) -> tuple[list[int], list[int], Fraction]:
+    """Sum the bandwidths into and out of every node, as multiples of the rate that is returned third."""
+    unit = Fraction(1, lcm(*(link.bandwidth_Bps.denominator for link in topology.kind_links)))
+    rates = [int(link.bandwidth_Bps / unit) for link in topology.kind_links]
+    entering, leaving = ([0] * len(topology.nodes) for _ in range(2))
+    for kind, (a, b) in zip(topology.link_kinds, topology.link_ends, strict=True):
+        leaving[a] += rates[kind]
+        entering[b] += rates[kind]
+    return entering, leaving, unit
 
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
@@ -203,7 +205,7 @@ def hubs_of(topology: Topology) -> tuple[int, ...]:
     Every rank sends and receives at least the size of the all-reduce, so that this is no faster than the least
     bandwidth of a rank; a switch on every tree has to be as fast.
     """
-    entering, leaving = bandwidth_of_nodes(topology)
+    entering, leaving, _ = bandwidth_of_nodes(topology)
     rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
     fastest = min(rates[node] for node in topology.rank_nodes)
     return tuple(switch for switch in adding_switches(topology) if rates[switch] >= fastest)

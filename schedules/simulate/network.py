@@ -30,7 +30,7 @@ from ...core.schedule import Bools, Chunks, Floats, Ints, Sends, offsets
 from ...core.timing import Timing
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trace import SimulationMode
-from ...core.trees import TreePacking
+from ...core.trees import TreePacking, link_columns
 from .transfers import Transfers
 
 
@@ -88,12 +88,7 @@ class Wires:
 
 def wires(topology: Topology, timing: Timing | None = None) -> Wires:
     """Return the columns of a topology's links, with the changes of bandwidth in a timing."""
-    return Wires(
-        np.array([float(link.bandwidth_Bps) for link in topology.links]),
-        np.array([float(link.latency_s) for link in topology.links]),
-        {} if timing is None else _speeds(timing),
-        topology.links,
-    )
+    return Wires(*link_columns(topology), {} if timing is None else _speeds(timing), topology.links)
 
 
 def _speeds(timing: Timing) -> dict[int, Speeds]:

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import NodeKind, Topology
+from ...core.trees import link_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,7 @@ def network_of(instance: Instance) -> Network:
         topology,
         ends[:, 0].copy(),
         ends[:, 1].copy(),
-        np.array([float(link.bandwidth_Bps) for link in topology.links]),
-        np.array([float(link.latency_s) for link in topology.links]),
+        *link_columns(topology),
         rank_node,
         np.array(topology.tree_nodes, dtype=np.int64),
         node_rank,

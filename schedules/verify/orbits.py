@@ -17,7 +17,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Ints
-from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, kinds_of_links, link_image, move_trees
+from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, link_image, move_trees
 from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network
@@ -99,7 +99,7 @@ def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) ->
         return None
     number = np.empty(network.nodes, dtype=np.int64)
     number[network.tree_node] = np.arange(network.nodes)
-    kinds = kinds_of_links(topology.links)
+    kinds = np.array(topology.link_kinds, dtype=np.int64)
     colours: dict[object, int] = {}
     nodes = [(n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes]
     colour = np.array([colours.setdefault(node, len(colours)) for node in nodes], dtype=np.int64)

@@ -56,14 +56,14 @@ def heaviest_load(instance: Instance, forest: Forest) -> Fraction:
 def heaviest_link(instance: Instance, forest: Forest) -> tuple[int, Fraction]:
     """Return the first most loaded link and its exact seconds for the bytes of all trees."""
     network = network_of(instance)
-    heaviest: dict[Fraction, tuple[int, int]] = {}  # by bandwidth: units, and the link's number from the end
-    for index, (link, units) in enumerate(zip(network.topology.links, link_units(forest, network), strict=True)):
-        rate = link.bandwidth_Bps
-        if rate not in heaviest or units > heaviest[rate][0]:
-            heaviest[rate] = units, -index
+    heaviest: dict[int, tuple[int, int]] = {}  # by kind of link: units, and the link's number from the end
+    for index, (kind, units) in enumerate(zip(network.topology.link_kinds, link_units(forest, network), strict=True)):
+        if kind not in heaviest or units > heaviest[kind][0]:
+            heaviest[kind] = units, -index
     if not heaviest:
         raise InputError("expected a network with links", place="network")
-    seconds, last = max((units * forest.trees.unit_bytes / rate, place) for rate, (units, place) in heaviest.items())
+    rates = [link.bandwidth_Bps for link in network.topology.kind_links]
+    seconds, last = max((units * forest.trees.unit_bytes / rates[kind], at) for kind, (units, at) in heaviest.items())
     return -last, seconds
 
 

@@ -96,7 +96,7 @@ WRONG = [
         "solve 'torus(99999,99999)' --model ring",
         "torus(99999,99999)",
         "9,999,800,001 nodes",
-        "expected at most 1,000,000",
+        "expected at most 2,000,000",
     ),
     ("solve 'RI(4)_XX(8)' --model libra", "dimension 2", "'XX(8)'", "expected RI(n), FC(n) or SW(n)"),
     ("solve h10 --model ring", "h10", "no such file", "did you mean 'h100'?"),

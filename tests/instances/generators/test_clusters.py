@@ -156,7 +156,7 @@ def test_bandwidths_are_those_given(make):
         ("mixed(1, 0)", "mi250: 0 is out of range; expected an integer from 1 to 1,000,000"),
         (
             "rail(1000000, 8)",
-            "9,000,008 nodes and 32,000,000 links are too many; expected at most 1,000,000 and 20,000,000",
+            "9,000,008 nodes and 32,000,000 links are too many; expected at most 2,000,000 and 20,000,000",
         ),
     ],
 )
