@@ -227,6 +227,9 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
         )
     if not fit.outliers:
         echo("outliers   none")
+    if (over := found.overheads) is not None:
+        echo(f"overheads  -O '{over.option}' for cwb predict and cwb advise")
+        echo(f"error      {over.error:.1%} of sizes left out of the fit; {over.published_error:.1%} by published ones")
     echo(
         f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
         f"{found.schedule}"

@@ -23,13 +23,21 @@ from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
-from ..core.schedule import Floats
+from ..core.schedule import Bools, Floats
 from ..core.topology import Topology
 from ..core.units import exact
 from ..exchange.nccl import PROGRAMS, Measurements, Sample, read_measured
 from ..harness.request import Request
 from ..harness.run import run
-from ..heuristics.nccl.method import NcclOptions, prediction
+from ..heuristics.nccl.method import (
+    OVERHEADS,
+    Filling,
+    Overheads,
+    Prediction,
+    expected_seconds,
+    prediction,
+    study_options,
+)
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from .inputs import Spec, load
@@ -180,6 +188,61 @@ def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[f
     return [log(max(last + slope * (size - sizes[index - 1]), last))]
 
 
+@dataclass(frozen=True)
+class FittedOverheads:
+    """Overheads of NCCL's expected times that are fitted to one machine, with median relative errors."""
+
+    launch_us: float
+    most_us: float  #: Time that channels lose at most before they are full.
+    half_MiB: float  #: Size at half of it.
+    error: float  #: Of every second size, by a fit to the other sizes.
+    published_error: float  #: Of all sizes, with the overheads of published times.
+
+    @property
+    def option(self) -> str:
+        """The option of the method nccl with these overheads."""
+        return f"overheads=[{self.launch_us:.4g},{self.most_us:.4g},{self.half_MiB:.4g}]"
+
+
+def fit_overheads(found: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
+    """Fit the launch, and the time that channels lose before they are full; None if NCCL predicts no times.
+
+    They are those of the least squared relative error that are not negative.
+    """
+    from scipy.optimize import nnls
+
+    ways = [(found.pick(sample.size), sample) for sample in samples]
+    known = [(pick, sample) for pick, sample in ways if pick is not None]
+    sizes = np.array([sample.size for _, sample in known], dtype=np.float64)
+    kinds = np.unique(sizes)
+    if len(kinds) < 4:
+        return None
+    times = np.array([sample.seconds for _, sample in known])
+    none = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)
+    published, least = (
+        np.array([expected_seconds(found, pick, sample.size, over) for pick, sample in known])
+        for over in (OVERHEADS, none)
+    )
+
+    def solve(some: Bools) -> tuple[float, float, float]:
+        tried = []
+        for half in 2.0 ** np.arange(12, 34, 0.25):
+            rows = np.column_stack([np.ones(len(sizes)), sizes / (sizes + half)])
+            values, off = nnls((rows / times[:, None])[some], ((times - least) / times)[some])
+            tried.append((off, half, *values.tolist()))
+        _, half, launch_s, most_s = min(tried)
+        return launch_s, most_s, half
+
+    odd = np.isin(sizes, kinds[::2])
+    errors = np.empty(len(sizes))
+    for some in (odd, ~odd):
+        launch_s, most_s, half = solve(~some)
+        errors[some] = ((least + launch_s + most_s * sizes / (sizes + half)) / times - 1)[some]
+    launch_s, most_s, half = solve(np.ones(len(sizes), dtype=bool))
+    error, published_error = (float(np.median(abs(off))) for off in (errors, published / times - 1))
+    return FittedOverheads(launch_s * 1e6, most_s * 1e6, half / 2**20, error, published_error)
+
+
 @dataclass(frozen=True, eq=False)
 class CalibratedMachine:
     """A machine with links as fast as measured."""
@@ -195,6 +258,7 @@ class CalibratedMachine:
     measured: Measurements
     collective: Collective
     suspects: tuple[str, ...] = ()  #: Parts of the machine that may be described wrongly, as sentences.
+    overheads: FittedOverheads | None = None  #: Overheads of the uncalibrated machine; None if NCCL predicts no times.
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb calibrate --json``."""
@@ -208,6 +272,7 @@ class CalibratedMachine:
             "rate_factor": self.rate,
             "latency_factor": self.latency,
             "schedule": self.schedule,
+            "overheads": None if self.overheads is None else asdict(self.overheads),
             "suspects": list(self.suspects),
             "below_bound": [dict(zip(names, row, strict=True)) for row in self.below_bound],
         }
@@ -253,9 +318,11 @@ def calibrate_machine(
     )
     below = below_bound(machine, measured, kind)
     posed = machine.with_changes(demand=Demand(kind, Fraction(max(sizes))), also=())
-    suspects = prediction(posed, NcclOptions.model_validate(nccl)).suspects if below or rate > 1 else ()
+    predicted = prediction(posed, study_options(nccl))
+    suspects = predicted.suspects if below or rate > 1 else ()
+    overheads = fit_overheads(predicted, measured.samples)
     data = _scale_links(machine, network, rate, latency, text)
-    return CalibratedMachine(data, found, rate, latency, name, below, measured, kind, suspects)
+    return CalibratedMachine(data, found, rate, latency, name, below, measured, kind, suspects, overheads)
 
 
 def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> tuple[tuple[int, float, float], ...]:

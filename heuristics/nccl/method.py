@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
@@ -56,6 +56,9 @@ class NcclOptions(Strict):
     """Latency in us that the network's plugin reports to NCCL."""
     symmetric: bool = False
     """Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
+    overheads: tuple[NonNegativeFloat, NonNegativeFloat, PositiveFloat] | None = None
+    """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
+    they are full, and the MiB at half of it; by default those of published times."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Rates = "auto"
     """What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts with, as imported
@@ -286,8 +289,13 @@ OVERHEADS = Overheads(2.0, Filling(78.0, 11.5 * 2**20), Filling(260.0, 36 * 2**2
 INTERVALS = ((2**26, (0.85, 1.44)), (2**20, (0.59, 2.22)), (0, (0.21, 2.75)))
 
 
-def expected_seconds(found: Prediction, pick: Pick, size: float, overheads: Overheads = OVERHEADS) -> float:
+def expected_seconds(found: Prediction, pick: Pick, size: float, overheads: Overheads | None = None) -> float:
     """Return the time that NCCL's choice is expected to take at a size in bytes: predicted, with its overheads."""
+    if overheads is None and found.options.overheads:
+        launch_us, most_us, half = found.options.overheads
+        filling = Filling(most_us, half * 2**20)
+        overheads = Overheads(launch_us, filling, filling, OVERHEADS.net_us)
+    overheads = overheads or OVERHEADS
     net_us = min(found.machine.net_us, overheads.net_us)
     machine = found.machine if net_us == found.machine.net_us else replace(found.machine, net_us=net_us)
     costs = table(machine, found.tuning, found.problem.collective)

@@ -10,8 +10,9 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.exchange.nccl import Measurements, Sample
 from cwb.harness import Request, run_one
+from cwb.heuristics.nccl.method import expected_seconds, prediction, study_options
 from cwb.instances import load
-from cwb.studies.calibration import below_bound, calibrate_machine, fit
+from cwb.studies.calibration import below_bound, calibrate_machine, fit, fit_overheads
 from nccl_tests_files import reference
 
 ALPHA, BANDWIDTH = 20e-6, 300e9
@@ -93,6 +94,22 @@ def test_the_machine_takes_the_measured_time():
         )
         assert record.metrics["completion_time_s"] == pytest.approx(50e-6 + size / 100e9, rel=0.02)
     assert "nccl-tests in a.txt: latency 50 us" in found.data["source"]
+
+
+def test_overheads_of_a_machine_are_found():
+    """Times with known overheads give these; published ones of two boxes of H100 are then far nearer than expected."""
+    posed = load("dgx_h100(boxes=2)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(2**20)))
+    truth = prediction(posed, study_options({"overheads": [40.0, 120.0, 8.0]}))
+    samples = [Sample(2**k, expected_seconds(truth, truth.pick(2**k), 2**k), False) for k in range(10, 34)]
+    plain = prediction(posed, study_options({}))
+    found = fit_overheads(plain, samples)
+    assert (found.launch_us, found.most_us, found.half_MiB) == pytest.approx((40, 120, 8))
+    assert found.error < 1e-9 < found.published_error
+    assert found.option == "overheads=[40,120,8]"
+    found = fit_overheads(plain, published("h100-2x8-all_reduce"))
+    assert found.error < 0.1
+    assert found.published_error > 0.5
+    assert fit_overheads(plain, samples[:3]) is None
 
 
 def load_data(data):
