@@ -24,11 +24,11 @@ _SLOWER = 1.1  #: Causes are looked for from this ratio of the measured to the e
 
 def diagnosis(posed: Instance, found: Prediction, size: int, measured_s: float) -> dict[str, Any] | None:
     """Compare a measured time with the expected one, and name causes, the nearest to the measured time first."""
-    expected_s = _expected(found, size)
+    expected_s = _choice_seconds(found, size)
     if expected_s is None:
         return None
     low_s, high_s = interval(size, expected_s)
-    causes = [(what, _expected(other, size)) for what, other in _others(posed, found)]
+    causes = [(what, _choice_seconds(other, size)) for what, other in _others(posed, found)]
     known = [(what, time) for what, time in causes if time and expected_s * 1.05 < time]
     near = sorted(known, key=lambda one: abs(log(one[1] / measured_s)))
     off = abs(log(expected_s / measured_s))
@@ -46,7 +46,7 @@ def diagnosis(posed: Instance, found: Prediction, size: int, measured_s: float) 
     }
 
 
-def _expected(found: Prediction, size: int) -> float | None:
+def _choice_seconds(found: Prediction, size: int) -> float | None:
     pick = found.pick(size)
     return None if pick is None else expected_seconds(found, pick, size)
 
