@@ -8,6 +8,7 @@ go: the links of the bisection are then never idle until the last chunk has cros
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Ints, offsets
 from ...core.topology import Topology
-from .reservations import PathNetwork
 
 
 def sides_of(topology: Topology) -> tuple[int, ...] | None:
@@ -42,7 +42,7 @@ def grid_sides(tail: Ints, head: Ints, nodes: int) -> tuple[int, ...] | None:
 
 
 def grid_ways(
-    net: PathNetwork, sides: tuple[int, ...], source: Ints, target: Ints, backwards: Any
+    tail: Ints, head: Ints, sides: tuple[int, ...], source: Ints, target: Ints, backwards: Any
 ) -> tuple[Ints, Ints]:
     """Return a path along the dimensions for each pair, in order or in reverse: first edge of each, and edges."""
     strides = np.concatenate([[1], np.cumprod(sides)])[:-1].astype(np.int64)
@@ -50,11 +50,11 @@ def grid_ways(
     for stride, side in zip(strides, sides, strict=True):
         hops += np.abs(source // stride % side - target // stride % side)
     first = offsets(hops)
-    towards = np.full((len(net.branches), 2 * len(sides)), -1, dtype=np.int64)
+    towards = np.full((prod(sides), 2 * len(sides)), -1, dtype=np.int64)
     for d, stride in enumerate(strides):
         for up, step in enumerate((-stride, stride)):
-            mine = np.flatnonzero(net.head - net.tail == step)
-            towards[net.tail[mine], 2 * d + up] = mine
+            mine = np.flatnonzero(head - tail == step)
+            towards[tail[mine], 2 * d + up] = mine
     edges = np.zeros(int(first[-1]), dtype=np.int64)
     _walk(source, target, np.asarray(backwards), np.array(sides), strides, towards, first, edges)
     return first, edges

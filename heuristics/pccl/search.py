@@ -195,7 +195,7 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | Non
     mixed = (number[jobs.source] + number[jobs.target] + jobs.chunk * int(alike)) % 2 == 1
     if variant > 1:
         mixed = rng.integers(0, 2, jobs.number) == 1
-    first, edges = grid_ways(net, sides, jobs.source, jobs.target, mixed)
+    first, edges = grid_ways(net.tail, net.head, sides, jobs.source, jobs.target, mixed)
     start = np.zeros(len(edges), dtype=np.int64)
     order = np.arange(jobs.number) if variant < 2 else rng.permutation(jobs.number)
     window, delay = stage.clock

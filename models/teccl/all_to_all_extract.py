@@ -1,16 +1,17 @@
-"""Exact flows on the original grid of epochs from a solver's floats, and their check."""
+"""Exact flows on the original grid of epochs from a solver's floats, their check, and schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import ceil, lcm
 from typing import Any
 
 import numpy as np
 
 from ...algorithms.graphs.colour_refinement import Ints
+from ...algorithms.paths.grid import farthest_first, grid_sides, grid_ways
 from ...core.instance import Instance
 from ...core.kernel import kernel
 from ...core.schedule import Chunks, Schedule, Sends
@@ -43,6 +44,38 @@ class EpochFlows(BlockProgram):
             # Arcs of one offset are on different links, so that none is lost by adding all at once.
             flows[network.link[chosen], offset:] += wide[chosen, : grid.epochs - offset]
         return flows
+
+
+@dataclass(frozen=True, eq=False)
+class PartWays:
+    """Ways of parts of what ranks have for each other."""
+
+    scale: int  #: Parts of what one rank has for another.
+    epochs: int
+    source: Ints  #: (ways,) nodes between which a way leads, and the parts that take it.
+    target: Ints
+    units: Ints
+    way: Ints  #: (hops,) number of the way, link and first epoch.
+    link: Ints
+    epoch: Ints
+
+
+def grid_start(exchange: Exchange) -> PartWays | None:
+    """Send everything along the dimensions of a grid of equal links, farthest first; None on other networks."""
+    tail, head = np.array(exchange.tails), np.array(exchange.heads)
+    nodes, delay = len(exchange.stores), exchange.delay[0]
+    sides = grid_sides(tail, head, nodes) if all(exchange.stores) else None
+    if sides is None or len(set(exchange.capacity)) > 1 or set(exchange.delay) != {delay}:
+        return None
+    scale, ranks = ceil(1 / exchange.capacity[0]), np.array(exchange.ranks)  # a link carries a part in an epoch
+    source, target = ranks[np.argwhere(~np.eye(len(ranks), dtype=np.bool_)).repeat(scale, axis=0)].T
+    place = np.sum(np.unravel_index(np.arange(nodes), sides[::-1]), axis=0)
+    backwards = (place[source] + place[target] + np.arange(len(source)) % scale) % 2 == 1
+    first, edges = grid_ways(tail, head, sides, source, target, backwards)
+    start = np.zeros(len(edges), dtype=np.int64)
+    epochs = farthest_first(np.arange(len(source)), first, edges, 1, delay, start)
+    way = np.repeat(np.arange(len(source)), np.diff(first))
+    return PartWays(scale, epochs, source, target, np.ones_like(source), way, edges, start)
 
 
 def exact_flows(program: BlockProgram, values: Mapping[tuple[int, int], float]) -> EpochFlows | None:
@@ -173,36 +206,46 @@ def _follow_ways(source: int, targets: Any, wanted: int, epochs: int, sent: Any,
     return target[:ways], amount[:ways], hops[:ways], entries[:used]
 
 
-def pieces(flows: EpochFlows) -> int:
+def pieces(flows: EpochFlows | PartWays) -> int:
     """Count flows of one source over one link in one epoch: about the number of sends."""
+    if isinstance(flows, PartWays):
+        return len(flows.link)
     used = flows.rate > 0
     lengths = np.diff(np.array(flows.grid.starts))
     in_class = np.bincount(flows.reduced.classes.flow.ravel(), minlength=len(used))
     return int((used * lengths).sum(axis=1) @ in_class)
 
 
-def flow_schedule(instance: Instance, flows: EpochFlows) -> Schedule:
-    """Build a schedule of parts of chunks, with one send for each link and epoch of a part's path."""
+def ways_of(flows: EpochFlows | PartWays) -> PartWays:
+    """Return the ways of all parts of flows, or ways as they are."""
+    if isinstance(flows, PartWays):
+        return flows
+    ways = list(trace(flows))
+    target, units, hops, link, epoch = (np.concatenate(column) for column in zip(*ways, strict=True))
+    source = np.repeat(np.array(flows.exchange.ranks), [len(hops) for _, _, hops, _, _ in ways])
+    way = np.repeat(np.arange(len(units)), hops)
+    return PartWays(flows.scale, flows.grid.epochs, source, target, units, way, link, epoch)
+
+
+def ways_schedule(instance: Instance, exchange: Exchange, ways: PartWays) -> Schedule:
+    """Build a schedule of parts of chunks, with one send for each link and epoch of a part's way."""
     topology, timing, demand = instance.network, instance.timing, instance.demand
     assert isinstance(topology, Topology) and isinstance(timing, Timing) and demand is not None  # noqa: S101
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
-    groups = tuple((rank_of[node],) for node in flows.exchange.ranks)
-    position = np.zeros(len(flows.exchange.stores), dtype=np.int64)
-    position[list(flows.exchange.ranks)] = np.arange(len(groups))
-    ways = list(trace(flows))
-    held = np.repeat(np.arange(len(ways)), [len(hops) for _, _, hops, _, _ in ways])
-    target, units, hops, link, epoch = (np.concatenate(column) for column in zip(*ways, strict=True))
-    chunk = np.repeat(np.arange(len(units)), hops)
-    order = np.argsort(epoch, kind="stable")
-    links, starts = link[order], epoch[order]
-    delay = np.array(flows.exchange.delay, dtype=np.int64)
+    groups = tuple((rank_of[node],) for node in exchange.ranks)
+    position = np.zeros(len(exchange.stores), dtype=np.int64)
+    position[list(exchange.ranks)] = np.arange(len(groups))
+    order = np.argsort(ways.epoch, kind="stable")
+    links, starts = ways.link[order], ways.epoch[order]
+    delay = np.array(exchange.delay, dtype=np.int64)
     tail, head = np.array(topology.link_ends, dtype=np.int64)[links].T
-    part = demand.size_bytes / len(flows.exchange.ranks)
-    at = np.array([float(k * timing.epoch_s) for k in range(flows.grid.epochs + 1)])
+    part = demand.size_bytes / len(exchange.ranks) / Fraction(ways.scale)
+    at = np.array([float(k * timing.epoch_s) for k in range(ways.epochs + 1)])
+    sums = np.zeros(len(ways.units), np.bool_)
     return Schedule(
         instance.sha256,
-        Chunks(units, part / Fraction(flows.scale), groups, held, position[target], np.zeros(len(units), np.bool_)),
-        Sends(chunk[order], tail, head, np.zeros(len(links), np.bool_), np.arange(len(links) + 1), links),
+        Chunks(ways.units, part, groups, position[ways.source], position[ways.target], sums),
+        Sends(ways.way[order], tail, head, np.zeros(len(links), np.bool_), np.arange(len(links) + 1), links),
         at[starts],
         at[starts + delay[links]],
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...algorithms.epochs.problem import FAR
 from ...algorithms.graphs.colour_refinement import Ints
+from ...algorithms.paths.grid import grid_sides
 from ...algorithms.schedules.problem import Commodity
 from ...core.bounds import EpochBound, EpochCut, EpochDistance
 from ...core.kernel import kernel
@@ -131,7 +132,7 @@ def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
 
 
 def regions(exchange: Exchange) -> set[frozenset[int]]:
-    """Return candidate sets: single nodes, parts that only slow links join, and their complements."""
+    """Return candidate sets: single nodes, sides of a grid, parts that only slow links join, and their complements."""
     everything = frozenset(range(len(exchange.stores)))
     parts = {frozenset([rank]) for rank in exchange.ranks}
     edges = list(zip(exchange.tails, exchange.heads, exchange.capacity, exchange.delay, strict=True))
@@ -139,6 +140,9 @@ def regions(exchange: Exchange) -> set[frozenset[int]]:
         parts |= _components(len(everything), [(i, j) for i, j, c, _ in edges if c > slow])
     for far in sorted(set(exchange.delay)):
         parts |= _components(len(everything), [(i, j) for i, j, _, d in edges if d < far])
+    sides = (grid_sides(np.array(exchange.tails), np.array(exchange.heads), len(everything)) or ())[::-1]
+    for side, place in zip(sides, np.unravel_index(np.arange(len(everything)), sides), strict=True) if sides else ():
+        parts |= {frozenset(np.flatnonzero(place < k).tolist()) for k in range(1, side)}
     switches = frozenset(n for n in everything if not exchange.stores[n])
     for part in list(parts):
         parts |= {part - switches, part | {j for i, j, *_ in edges if i in part and j in switches}}

@@ -21,7 +21,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
+from .all_to_all_extract import EpochFlows, PartWays, exact_flows, grid_start, pieces, ways_of, ways_schedule
 from .all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows, Side, coarse, points_for, reduce
 from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
@@ -100,7 +100,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOpt
     answer: Schedule | BoundOnly = BoundOnly()
     if options.schedule == "always" or (options.schedule == "auto" and count <= MAX_PIECES):
         with budget.clock.phase("schedule"):
-            answer = flow_schedule(instance, search.flows)
+            answer = ways_schedule(instance, exchange, ways_of(search.flows))
     elif not closed or isinstance(certificate, SolverBound):
         return replace(outcome, message=f"flows of {search.upper} epochs are not written out")
     else:
@@ -120,7 +120,7 @@ class AllToAllSearch:
     lower: int
     proof: Proof = "cut"
     upper: int | None = None
-    flows: EpochFlows | None = None
+    flows: EpochFlows | PartWays | None = None
     reports: list[SolverResult] = field(default_factory=list)
     reduced: dict[Side, ReducedFlows] = field(default_factory=dict)
     blocks: int = 0
@@ -134,6 +134,9 @@ class AllToAllSearch:
     def run(self) -> None:
         """Refine the grid until the bounds meet, the program is too large or the budget ends."""
         blocks = FIRST_BLOCKS
+        with self.budget.clock.phase("construct"):
+            start = grid_start(self.exchange)
+        self.flows, self.upper = start, None if start is None else start.epochs
         while not self.is_closed and not self.budget.is_exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
             self.blocks = blocks
             self.budget.progress(f"grid of {blocks} blocks, makespan of {self.lower} epochs or more")
@@ -312,4 +315,4 @@ def extract(model: Any, program: PosedProgram) -> Schedule | None:
         return None
     values = {key: variable.value for key, variable in model.F.items()}
     flows = exact_flows(program, values)
-    return None if flows is None else flow_schedule(program.problem.instance, flows)
+    return None if flows is None else ways_schedule(program.problem.instance, program.exchange, ways_of(flows))

@@ -22,7 +22,8 @@ from cwb.models.teccl.bounds import best_cut, by_epoch, cut_epochs, longest_refu
 from cwb.models.teccl.formulations.all_to_all import build
 from cwb.models.teccl.method import TECCL_ALL_TO_ALL
 from cwb.models.teccl.options import AllToAllOptions
-from cwb.models.teccl.solve_all_to_all import AllToAllSearch, run
+from cwb.models.teccl.problem import epoch_problem
+from cwb.models.teccl.solve_all_to_all import AllToAllSearch, exchange_of, run
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 
@@ -77,9 +78,6 @@ def test_the_reduced_program_has_the_value_of_the_whole_one(network):
     """Classes of flows lose nothing: with and without them the same part is delivered, below and at the makespan."""
     instance = make_exchange(network)
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
-    from cwb.models.teccl.problem import epoch_problem
-    from cwb.models.teccl.solve_all_to_all import exchange_of
-
     exchange = exchange_of(epoch_problem(instance), instance)
     for epochs in (outcome.metrics["epochs"] - 1, outcome.metrics["epochs"]):
         assert delivered_part(exchange, coarse(exchange, epochs, epochs, "restrict")) == pytest.approx(
@@ -107,9 +105,6 @@ def test_the_search_finds_the_makespan_of_the_grid_of_epochs(seed):
 def test_every_change_of_flows_is_a_fault():
     """The check refuses flows of which any is made smaller, or any is made larger than its link."""
     instance = make_exchange("torus(3,3)")
-    from cwb.models.teccl.problem import epoch_problem
-    from cwb.models.teccl.solve_all_to_all import exchange_of
-
     exchange = exchange_of(epoch_problem(instance), instance)
     search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
     search.run()
@@ -143,6 +138,24 @@ def test_schedules_of_parts_are_verified(network, size, epochs):
     assert verdict.objective == pytest.approx(outcome.objective)
 
 
+def is_verified(instance, outcome):
+    """The verifier finds nothing wrong, and measures the claimed epochs."""
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
+    return not verdict.violations and verdict.objective == pytest.approx(outcome.objective)
+
+
+@pytest.mark.parametrize(
+    ("network", "ranks"), [("mesh(7,7)", None), ("mesh(3,8)", None), ("mesh(4,4,4)", None), ("mesh(4,4)", (0, 5, 15))]
+)
+def test_a_grid_begins_with_a_schedule_along_its_dimensions(network, ranks):
+    """On meshes it meets a cut's bound with no program; of a few ranks it is a schedule to begin with."""
+    instance = make_exchange(network, 2**20, ranks)
+    outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
+    assert outcome.status is Status.OPTIMAL
+    assert is_verified(instance, outcome)
+    assert ranks is not None or (outcome.reports == () and isinstance(outcome.certificate, EpochCut))
+
+
 def test_groups_leave_other_ranks_to_relay():
     """An all_to_all of three ranks of a ring of five passes the others, and is verified."""
     instance = make_exchange("ring(5)", ranks=(0, 2, 3))
@@ -174,9 +187,6 @@ def test_the_cut_bound_of_the_reference_rows(reference, row):
     )
     demand = Demand(Collective.ALL_TO_ALL, part * load(network).npus)
     instance = TECCL_ALL_TO_ALL.pose(load(network).with_changes(demand=demand), options)
-    from cwb.models.teccl.problem import epoch_problem
-    from cwb.models.teccl.solve_all_to_all import exchange_of
-
     bound, _ = best_cut(exchange_of(epoch_problem(instance), instance))
     assert bound <= int(data["epochs"])
     if data["topology"] == "DGX2" and data["epoch"] == "Slow":
