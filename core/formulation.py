@@ -13,6 +13,7 @@ from importlib import import_module
 from io import StringIO
 from itertools import islice
 from logging import WARNING, getLogger
+from math import inf
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from .fabric import Fabric
 from .fields import Strict, run_validation
 from .instance import Instance
 from .network_views import NetworkView, links_of, supported_view, with_refusals
-from .outcome import NO_ANSWER, Alternative, Outcome, Status
+from .outcome import NO_ANSWER, NO_TIME, Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
 if TYPE_CHECKING:
@@ -448,6 +449,8 @@ class Formulation:
         if result.has_solution:
             optimum = result.termination is Termination.OPTIMAL
             message = NO_ANSWER if optimum else f"{message}; the model's best solution is no answer to the instance"
+        if bound == inf:  # such as the time at a rate of 0
+            status, answer, objective, bound, message = Status.INFEASIBLE, None, None, None, NO_TIME
         return Outcome(
             status,
             answer,

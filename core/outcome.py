@@ -28,6 +28,9 @@ class Status(Enum):
 #: Message of a model that is solved, where no answer follows from its solution: the limit was not reached.
 NO_ANSWER = "the model is solved, and its solution is no answer to the instance"
 
+#: Message of a model whose bound on the time is infinite.
+NO_TIME = "no finite time is enough: data cannot reach a rank that needs it"
+
 
 @dataclass(frozen=True)
 class Alternative:

@@ -210,7 +210,7 @@ def index_sets(
 ) -> IndexSets:
     """Build the index sets of the general form for a number of epochs."""
     if epochs < problem.diameter:
-        raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
+        raise InputError(f"K = {epochs} is too small: distances alone need {problem.diameter}", place="epochs")
     ways = ways_through_switches(problem, summed=False) if hyper_edges else single_links(problem)
     if any(commodity.summed for commodity in problem.commodities):
         ways += ways_through_switches(problem, summed=True)

@@ -105,7 +105,7 @@ def without_small_switches(instance: Instance) -> EpochProblem:
 def epochs_of_model(given: int | None, default: int, least: int) -> int:
     """Return the model's number of epochs K."""
     if given is not None and given < least:
-        raise InputError(f"{given} are too few: {least} are needed at least", source="-O", place="epochs")
+        raise InputError(f"K = {given} is too small: {least} epochs are needed", source="-O", place="epochs")
     return default if given is None else given
 
 

@@ -55,7 +55,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) 
     most = options.epochs
     search = LpSearch.with_bound(without_small_switches(instance), solver, budget)
     if most is not None and most < search.simple:
-        return Outcome(Status.INFEASIBLE, message=f"{most} epochs are too few: {search.simple} are needed at least")
+        return Outcome(Status.INFEASIBLE, message=f"K = {most} is too small: {search.simple} epochs are needed")
     if options.objective == "paper" and most is not None:
         search.within(most, "paper")
     else:

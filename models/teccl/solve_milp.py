@@ -254,9 +254,9 @@ def _outcome(search: MilpSearch, rule: str, metrics: dict[str, object]) -> Outco
     if high is None:
         message = f"no schedule found in time: {search.low} epochs are needed at least"
         if most is not None and most < low:
-            message = f"{most} epochs are too few: {low} are needed at least"
+            message = f"K = {most} is too small: {low} epochs are needed"
         elif rule and most is not None and not ended:
-            message = f"{most} epochs are too few where {rule}: {search.low} are needed then"
+            message = f"K = {most} is too small where {rule}: {search.low} epochs are needed then"
         return search.outcome(low, most, message, metrics | known)
     if not search.reports:
         low = search.simple  # what the certificate proves, or nothing

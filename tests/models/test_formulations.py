@@ -223,7 +223,7 @@ def test_what_a_grid_of_epochs_proves():
     for posed, options in ((reduce, {}), (gather, {"objective": "paper"}), (gather, {"objective": "feasible"})):
         record = run_one(posed, Request("teccl/milp", options=options))
         assert (record.status, record.bound, record.verified) == ("feasible", None, True)
-    with pytest.raises(InputError, match="too few"):
+    with pytest.raises(InputError, match="too small"):
         run_one(with_demand(load("ring(5)"), "all_gather", None, None), Request("teccl/milp", options={"epochs": 1}))
 
 

@@ -36,6 +36,18 @@ def link(source, target, bandwidth="25 GB/s", **more):
     return {"source": source, "target": target, "bandwidth": bandwidth, **more}
 
 
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [("forestcoll/optimum", "all_gather"), ("forestcoll/allreduce", "all_reduce"), ("mcf/flow", "all_to_all")],
+)
+def test_declared_models_are_infeasible_without_a_path(solve, model, kind):
+    """A model whose best rate is 0 proves that no time is enough, and says why."""
+    links = [link("a", "b", bidirectional=True), link("c", "s", bidirectional=True)]
+    status, record, errors = solve("-m", model, links=links, kind=kind)
+    assert (status, record["status"]) == (3, "infeasible")
+    assert errors == ["cwb: infeasible: no finite time is enough: data cannot reach a rank that needs it"]
+
+
 def test_the_right_input_is_right(solve):
     """The instance that the cases below change is solved."""
     status, record, err = solve()
