@@ -29,3 +29,14 @@ def test_what_is_left_out_runs_every_night():
     assert ".github/workflows/nightly.yml" in (ROOT / "CONTRIBUTING.md").read_text()
     for script in re.findall(r"- (benchmarks/\w+\.py)", nightly):
         assert (ROOT / script).exists()
+
+
+def test_every_smoke_is_a_benchmark_that_there_is():
+    """Each line of the table of smokes says if it may run beside others, and names a script that exists."""
+    lines = [line for line in (ROOT / ".ci" / "smokes").read_text().splitlines() if not line.startswith("#")]
+    assert len(lines) > 30
+    for line in lines:
+        place, script, *_ = line.split()
+        assert place in {"any", "alone"}
+        assert (ROOT / script).exists(), line
+    assert ".ci/smokes" in (ROOT / ".ci" / "run").read_text()

@@ -20,6 +20,7 @@ from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.instances import load
 from cwb.schedules.files import write_schedule
+from draws import NIGHTLY
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -65,14 +66,15 @@ def run(*arguments):
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
 @pytest.mark.parametrize("kind", PLOT_KINDS[:3])
 def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
-    """Every plot of a schedule is written in the format of its suffix, twice the same, and nothing is left beside
-    it."""
-    for name in ("a", "b"):
+    """Every plot of a schedule is written in the format of its suffix, twice the same (in the nightly run all formats),
+    and nothing is left beside it."""
+    for name in ("a", "b") if form == "svg" or NIGHTLY else ("a",):
         assert run(schedule, "--kind", kind, "-o", tmp_path / f"{name}.{form}").exit_code == 0
     content = (tmp_path / f"a.{form}").read_bytes()
     assert content.startswith(STARTS[form])
-    assert content == (tmp_path / f"b.{form}").read_bytes()
-    assert len(list(tmp_path.iterdir())) == 2
+    written = sorted(tmp_path.iterdir())
+    assert [path.name for path in written] == [f"{name}.{form}" for name in "ab"[: len(written)]]
+    assert all(path.read_bytes() == content for path in written)
 
 
 def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):

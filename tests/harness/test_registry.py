@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -93,13 +94,20 @@ ASKS = (
 
 
 @pytest.mark.parametrize("text", ASKS)
-def test_a_plugin_asks_for_a_model_of_the_package(plugin, tmp_path, monkeypatch, text):
-    """A plugin file may call ``cwb.formulation`` or ``cwb.solve`` while it is imported, also in worker processes."""
+def test_a_plugin_asks_for_a_model_of_the_package(plugin, monkeypatch, text):
+    """A plugin file may call ``cwb.formulation`` or ``cwb.solve`` while it is imported."""
     path = plugin("asks", text)
     monkeypatch.setattr(registry, "_modules", {})
     monkeypatch.setenv(PLUGINS, str(path))
     assert registry.formulation("teccl/milp") is cwb.formulation("teccl/milp")
     assert ("asks/milp" in registry.formulation_names()) == ("MINE" in text)
+
+
+@pytest.mark.slow
+def test_worker_processes_import_plugins_that_ask(plugin, tmp_path, monkeypatch):
+    """In worker processes the files may ask as well, all of them in one run."""
+    paths = [str(plugin(f"asks-{number}", text)) for number, text in enumerate(ASKS)]
+    monkeypatch.setenv(PLUGINS, os.pathsep.join(paths))
     suite = tmp_path / "suite.toml"
     suite.write_text('[[grid]]\nmodels = ["ring"]\ninstances = ["ring(3)"]\ncollectives = ["all_gather"]\n')
     command = [sys.executable, "-m", "cwb", "compare", str(suite), "-o", str(tmp_path / "out"), "-q"]

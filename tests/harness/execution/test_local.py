@@ -70,7 +70,7 @@ def test_messages_of_different_sizes():
 
 def test_trees_in_pieces_of_floating_point_numbers():
     """Trees are executed in the pieces of their completion time, or in those asked for; sums have a tolerance."""
-    done = solve_and_write("all_reduce", "dgx1()", "forestcoll", 2**20)
+    done = solve_and_write("all_reduce", "ring(4)", "forestcoll", 2**20)
     chosen, four = cwb.run(done, dtype="float32", repeat=1), cwb.run(done, dtype="float32", repeat=1, pieces=4)
     assert chosen.ok
     assert four.ok
