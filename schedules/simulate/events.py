@@ -169,8 +169,10 @@ class _Queues:
         begin, end = asks.copy(), np.maximum(asks + seconds, tail)
         if self._contended:
             order = np.lexsort((asks, link))
-            place = np.flatnonzero(np.diff(link[order], prepend=-1))
-            length = np.diff(place, append=len(order))
+            used, first = link[order], np.ones(len(order), dtype=np.bool_)
+            first[1:] = used[1:] != used[:-1]  # faster than np.diff
+            place = np.append(np.flatnonzero(first), len(order))
+            place, length = place[:-1], place[1:] - place[:-1]
             for k in range(int(length.max())):  # the k-th of every link's queue
                 now = order[place[length > k] + k]
                 begin[now] = np.maximum(asks[now], self._free[link[now]])
