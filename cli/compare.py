@@ -16,16 +16,7 @@ from ..core.budget import Progress, ignore
 from ..core.errors import ExitStatus
 from ..core.option_names import RETRIES
 from . import completion
-from .options import (
-    Command,
-    Edits,
-    methods_option,
-    network_edits,
-    options_of,
-    parse_duration,
-    plugin_option,
-    quiet_flag,
-)
+from . import options as common
 from .streams import console, echo, notice
 
 if TYPE_CHECKING:
@@ -39,9 +30,9 @@ _NOT_RUN = ("error", "unsupported")  #: Statuses of runs that could not be done.
 _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records have all.
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("suite", required=False, shell_complete=completion.complete("suites", files=True))
-@methods_option(
+@common.methods_option(
     "Instead of a suite: methods, such as ring,tacos,forestcoll.",
     "NAMES",
     shell_complete=completion.complete("models", listed=True),
@@ -69,7 +60,7 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
     metavar="NAMES",
     help="Solvers for those --models that use one.  [default: highs]",
 )
-@options_of("the --models", "--option", text="Option of {}; the values of a list are tried in turn.")
+@common.options_of("the --models", "--option", text="Option of {}; the values of a list are tried in turn.")
 @click.option(
     "--output",
     "-o",
@@ -102,9 +93,9 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
     metavar="WHERE",
     help="local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local.",
 )
-@quiet_flag
-@network_edits
-@plugin_option
+@common.quiet_flag
+@common.network_edits
+@common.plugin_option
 def compare(
     suite: str | None,
     output: Path,
@@ -117,7 +108,7 @@ def compare(
     memory: str | None,
     executor: str,
     quiet: bool,
-    edits: Edits,
+    edits: common.Edits,
     **given: Any,
 ) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
@@ -137,7 +128,9 @@ def compare(
     from ..harness.suite_file import load_suite, with_seeds
     from ..studies.grid import GridOptions, limits_of, suite_of
 
-    limits = limits_of(parse_duration(time_limit, "--time-limit"), parse_duration(grace, "--grace") or 0.0, memory)
+    limits = limits_of(
+        common.parse_duration(time_limit, "--time-limit"), common.parse_duration(grace, "--grace") or 0.0, memory
+    )
     settings = Settings(limits, retry, executor, jobs)
     asked = GridOptions(**given)
     with asked.locate_option_errors():

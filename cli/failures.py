@@ -12,7 +12,8 @@ import click
 
 from ..core.errors import ExitStatus, locate_errors
 from ..core.option_names import FAILURES, FLOW_COLLECTIVES
-from . import completion, options
+from . import completion
+from . import options as common
 from .streams import INTERRUPTED, echo, notice
 
 if TYPE_CHECKING:
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
     from ..studies.resilience import Failure, Resilience
 
 
-@click.command(cls=options.Command)
-@click.argument("plan", type=options.PATH)
+@click.command(cls=common.Command)
+@click.argument("plan", type=common.PATH)
 @click.option(
     "--change", "-c", "change", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
 @click.option("--solver", "-s", default="highs", help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.")
-@options.options_of("mtree-repair", "--option")
-@options.time_limit
+@common.options_of("mtree-repair", "--option")
+@common.time_limit
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
-@click.option("--output", "-o", type=options.OUTPUT_FILE, help="Write the new plan to this file.")
-@options.json_flag("the record as one JSON object on stdout")
-@options.quiet_flag
-@options.network_options
+@click.option("--output", "-o", type=common.OUTPUT_FILE, help="Write the new plan to this file.")
+@common.json_flag("the record as one JSON object on stdout")
+@common.quiet_flag
+@common.network_options
 def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: Any) -> int:
     """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
 
@@ -57,10 +58,10 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: A
 
     if ranks is not None:
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
-    with options.working_on_stderr(quiet=quiet) as progress:
+    with common.working_on_stderr(quiet=quiet) as progress:
         found = mend(plan, progress=progress, notice=notice, **given)
     if not isinstance(found, Run):
-        options.print_found(found, _show_repair, as_json=as_json)
+        common.print_found(found, _show_repair, as_json=as_json)
         return int(ExitStatus.OK)
     if as_json:
         echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
@@ -93,7 +94,7 @@ def _show_repair(found: RepairedSchedule) -> None:
     console().print(table)
 
 
-@click.command(cls=options.Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(FLOW_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--size", metavar="SIZE", help="Size, instead of the collective's.")
@@ -106,11 +107,11 @@ def _show_repair(found: RepairedSchedule) -> None:
 )
 @click.option("--slow", metavar="FACTOR", default="0", help="Fraction of its bandwidth that a link keeps, such as 1/2.")
 @click.option("--top", type=click.IntRange(1), default=20, help="Rows of the table.")
-@options.duration_option("time-limit", "Time limit of all failures together.", "5 min")
-@options.json_flag("all failures as one JSON object")
-@options.quiet_flag
-@options.network_edits
-@options.plugin_option
+@common.duration_option("time-limit", "Time limit of all failures together.", "5 min")
+@common.json_flag("all failures as one JSON object")
+@common.quiet_flag
+@common.network_edits
+@common.plugin_option
 def resilience(
     instance: str,
     kinds: tuple[str, ...],
@@ -118,7 +119,7 @@ def resilience(
     time_limit_s: float | None,
     as_json: bool,
     quiet: bool,
-    edits: options.Edits,
+    edits: common.Edits,
     **given: Any,
 ) -> int:
     """Rank all single failures of INSTANCE by their cost: links, ranks and switches, one lost at a time.
@@ -133,10 +134,10 @@ def resilience(
     """
     from ..studies.resilience import resilience as examine
 
-    with options.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
-        posed = options.load_edited(instance, edits)
+    with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+        posed = common.load_edited(instance, edits)
         found = examine(posed, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **given)
-    options.print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
+    common.print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
     return INTERRUPTED if not found.complete and time_limit_s is None else int(ExitStatus.OK)
 
 

@@ -14,31 +14,14 @@ from click.core import ParameterSource
 from ..core.errors import ExitStatus, InputError, locate_errors
 from ..core.option_names import BOUND_LEVELS
 from . import completion
-from .options import (
-    OUTPUT_FILE,
-    PATH,
-    Command,
-    Edits,
-    OutputFile,
-    json_flag,
-    libraries_on_stderr,
-    log_of_solver,
-    network_edits,
-    not_nan,
-    options_of,
-    parse_solver_options,
-    plugin_option,
-    progress_on_stderr,
-    quiet_flag,
-    time_limit,
-)
+from . import options as common
 from .streams import INTERRUPTED, echo, notice
 
 if TYPE_CHECKING:
     from ..core.record import RunRecord
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option(
     "--model",
@@ -60,7 +43,7 @@ if TYPE_CHECKING:
     shell_complete=completion.complete("solvers"),
     help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.",
 )
-@options_of("the method", "--option", shell_complete=completion.method_options)
+@common.options_of("the method", "--option", shell_complete=completion.method_options)
 @click.option(
     "--solver-option",
     "-S",
@@ -69,9 +52,9 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="An option of the solver, by the solver's name for it; see the page on solvers.",
 )
-@time_limit
+@common.time_limit
 @click.option(
-    "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
+    "--gap", type=click.FloatRange(0, 1, max_open=True), callback=common.not_nan, help="Relative gap at which to stop."
 )
 @click.option(
     "--collective",
@@ -84,9 +67,11 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="File for the solver's log; - is stderr.")
-@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the answer to this file.")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, help="Write the answer to this file.")
 @click.option(
-    "--write-model", type=OUTPUT_FILE, help="Write the last model passed to the solver to this file, .mps or .lp."
+    "--write-model",
+    type=common.OUTPUT_FILE,
+    help="Write the last model passed to the solver to this file, .mps or .lp.",
 )
 @click.option(
     "--pool",
@@ -97,17 +82,19 @@ if TYPE_CHECKING:
 @click.option(
     "--bounds", type=click.Choice(BOUND_LEVELS), default="cheap", help="Bounds of other methods, for the gap."
 )
-@click.option("--start", type=PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
-@click.option("--append", type=OutputFile(appended=True), help="Append the record to this JSONL file.")
-@json_flag("the record as one JSON object on stdout")
+@click.option("--start", type=common.PATH, metavar="FILE", help="Schedule from which --formulation starts its search.")
+@click.option("--append", type=common.OutputFile(appended=True), help="Append the record to this JSONL file.")
+@common.json_flag("the record as one JSON object on stdout")
 @click.option("--explain", is_flag=True, help="If infeasible, report conflicting conditions.")
 @click.option("--sensitivity", is_flag=True, help="Report the value of more bandwidth, by solving again.")
 @click.option(
-    "--picture", type=OUTPUT_FILE, help="Draw the network with its sensitivities to this file, .svg, .pdf or .png."
+    "--picture",
+    type=common.OUTPUT_FILE,
+    help="Draw the network with its sensitivities to this file, .svg, .pdf or .png.",
 )
-@quiet_flag
-@network_edits
-@plugin_option
+@common.quiet_flag
+@common.network_edits
+@common.plugin_option
 @click.pass_context
 def solve(
     context: click.Context,
@@ -132,7 +119,7 @@ def solve(
     start: Path | None,
     as_json: bool,
     quiet: bool,
-    edits: Edits,
+    edits: common.Edits,
     **to_finish: Any,
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.
@@ -160,14 +147,14 @@ def solve(
         raise InputError("expected together with --sensitivity", source="--picture")
     stop = threading.Event()
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
-    own = parse_solver_options(solver_options)
+    own = common.parse_solver_options(solver_options)
     begin = None if start is None else start_of(start)
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1, begin, bounds)
     with (
         locate_errors(source=instance),
-        libraries_on_stderr(),
-        log_of_solver(log_file) as log,
-        progress_on_stderr(quiet=quiet or log_file == "-") as progress,
+        common.libraries_on_stderr(),
+        common.log_of_solver(log_file) as log,
+        common.progress_on_stderr(quiet=quiet or log_file == "-") as progress,
     ):
         request = replace(request, log_file=log)
         kept = None if write_model is None else LastModel(write_model)

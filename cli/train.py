@@ -12,20 +12,7 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.units import SIZES, TIMES, UnitKind, amount, parse
 from . import completion
-from .options import (
-    OUTPUT_FILE,
-    Command,
-    Edits,
-    duration_option,
-    json_flag,
-    load_edited,
-    network_edits,
-    parse_options,
-    plugin_option,
-    print_found,
-    progress_on_stderr,
-    quiet_flag,
-)
+from . import options as common
 from .streams import console
 
 if TYPE_CHECKING:
@@ -34,7 +21,7 @@ if TYPE_CHECKING:
 _LISTED = 20  #: Collectives that are listed; the JSON has all.
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--workload", "-w", metavar="WORKLOAD", help="Name or file.  [default: the instance's only one]")
 @click.option(
@@ -76,12 +63,12 @@ _LISTED = 20  #: Collectives that are listed; the JSON has all.
 @click.option("--microbatches", type=click.IntRange(1, 10_000), default=1)
 @click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
-@duration_option("time-limit", "Time limit of each run of a method, such as '60 s'.")
-@click.option("--timeline", type=OUTPUT_FILE, help="Draw the tasks over time to this file, .svg, .pdf or .png.")
-@json_flag("one JSON object on stdout")
-@quiet_flag
-@network_edits
-@plugin_option
+@common.duration_option("time-limit", "Time limit of each run of a method, such as '60 s'.")
+@click.option("--timeline", type=common.OUTPUT_FILE, help="Draw the tasks over time to this file, .svg, .pdf or .png.")
+@common.json_flag("one JSON object on stdout")
+@common.quiet_flag
+@common.network_edits
+@common.plugin_option
 def train(
     instance: str,
     chunks: int,
@@ -90,7 +77,7 @@ def train(
     timeline: Path | None,
     as_json: bool,
     quiet: bool,
-    edits: Edits,
+    edits: common.Edits,
     **given: Any,
 ) -> int:
     """Simulate a training iteration on the network of INSTANCE.
@@ -107,13 +94,13 @@ def train(
     if timeline is not None:
         plot_format(timeline)
     asked = _options_of(**given)
-    with progress_on_stderr(quiet=quiet) as progress:
-        loaded = load_edited(instance, edits)
+    with common.progress_on_stderr(quiet=quiet) as progress:
+        loaded = common.load_edited(instance, edits)
         with locate_errors(source=instance):
             made = simulated(loaded, asked, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
     if timeline is not None:
         draw_timeline(timeline, made)
-    print_found(measures(made), show, as_json=as_json)
+    common.print_found(measures(made), show, as_json=as_json)
     return 0
 
 
@@ -168,7 +155,7 @@ def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not dot or "=" in method:
             raise InputError(f"{text!r} names no method; expected such as themis.queue=fifo", source="-O")
         found.setdefault(method.strip(), []).append(pair)
-    return {method: parse_options(pairs) for method, pairs in found.items()}
+    return {method: common.parse_options(pairs) for method, pairs in found.items()}
 
 
 def show(found: dict[str, Any]) -> None:

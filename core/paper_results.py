@@ -103,9 +103,8 @@ class PublishedRun(Strict):
     ``gscale({skewness}, {seed})``.
     """
 
-    instance: Annotated[
-        str | None, Field(description="Name, expression or file; or one of the paper's own instances.")
-    ] = None
+    instance: str | None = None
+    """Name, expression or file; or one of the paper's own instances."""
     model: str | None = None
     collective: str | None = None
     size: str | None = None
@@ -114,19 +113,10 @@ class PublishedRun(Strict):
     options: dict[str, Any] = Field(default_factory=dict)
     gap: Annotated[float | None, Field(ge=0, lt=1, description="Relative gap at which the search may stop.")] = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = Field(default_factory=lambda: [0])
-    pieces: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=10**6,
-            description="The answer's trees, each at its own rate, are simulated in so many chunks: "
-            "metrics.simulated_s.",
-        ),
-    ] = None
-    hold_latency: Annotated[
-        bool,
-        Field(description="The answer is simulated with links that are busy for the latency too: metrics.simulated_s."),
-    ] = False
+    pieces: Annotated[int | None, Field(ge=1, le=10**6)] = None
+    """The answer's trees, each at its own rate, are simulated in so many chunks: metrics.simulated_s."""
+    hold_latency: bool = False
+    """The answer is simulated with links that are busy for the latency too: metrics.simulated_s."""
     find: Annotated[PublishedNetwork | None, Field(description="In place of instance and model.")] = None
     train: Annotated[TrainingOptions | None, Field(description="In place of a model.")] = None
     each: dict[str, Annotated[list[str | int | float], Field(min_length=1)]] = Field(default_factory=dict)

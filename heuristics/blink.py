@@ -29,19 +29,11 @@ from ..core.outcome import Outcome, Status
 from ..core.solver import Solver
 from ..core.topology import Topology
 from ..core.trees import TreePacking
+from ..models.forestcoll import solve as forestcoll
 from ..models.forestcoll.bounds import smallest_k
 from ..models.forestcoll.method import PACKING, PAPER, ForestOptions
 from ..models.forestcoll.method import supports as supports_trees
 from ..models.forestcoll.problem import ForestProblem, pose
-from ..models.forestcoll.solve import (
-    ForestDirection,
-    PackedForest,
-    bound_of,
-    busiest_s,
-    is_symmetric,
-    solve_forest,
-    way_of,
-)
 from . import heuristic
 
 SUPPORTED = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE)  #: What trees from one root make.
@@ -99,7 +91,7 @@ class RootCandidate:
     """
 
     root: int
-    ways: tuple[ForestDirection, ...]
+    ways: tuple[forestcoll.ForestDirection, ...]
     mirrored: bool
 
     @property
@@ -113,7 +105,7 @@ class RootPacking:
     """Trees of a root, and the time of the most loaded link."""
 
     rooted: RootCandidate
-    forests: list[PackedForest]
+    forests: list[forestcoll.PackedForest]
     answer: TreePacking
     seconds: Fraction
 
@@ -129,13 +121,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
     with budget.clock.phase("optimum"):
         inward, outward = pose(instance)
         both = inward is not None and outward is not None
-        mirrored = both and is_symmetric(instance)
+        mirrored = both and forestcoll.is_symmetric(instance)
         posed = [(problem, back) for problem, back in ((outward, False), (inward, True)) if problem is not None]
         roots = candidates(instance, posed[0][0], options)
         best = best_roots(posed[:1] if mirrored else posed, roots, budget, mirrored=mirrored)
     first = best[0]
     budget.progress(f"root {first.root}: {float(first.in_turn_s):.6g} s, one way after the other")
-    bound, certificate = bound_of(instance, first.ways, both=both)
+    bound, certificate = forestcoll.bound_of(instance, first.ways, both=both)
     budget.tell_bound(bound, certificate)
     found: RootPacking | None = None
     for choice in best if options.root == "fastest" else best[:1]:
@@ -172,7 +164,7 @@ def best_roots(
     for root in roots:
         if best and budget.is_exhausted:
             break
-        ways = tuple(way_of(restrict_to_root(problem, root), backwards=back) for problem, back in posed)
+        ways = tuple(forestcoll.way_of(restrict_to_root(problem, root), backwards=back) for problem, back in posed)
         found = RootCandidate(root, ways, mirrored)
         if not best or found.in_turn_s < best[0].in_turn_s:
             best = [found]
@@ -183,12 +175,14 @@ def best_roots(
 
 def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: BlinkOptions) -> RootPacking | None:
     """Pack the trees of all ways and put them together: reduce along the one, broadcast along the other."""
-    forests: list[PackedForest] = []
+    forests: list[forestcoll.PackedForest] = []
     packings: list[TreePacking] = []
     for way in choice.ways:
         k = smallest_k(way.problem, way.best) if options.k == "smallest" else options.k
         k = way.best.k if k == "optimal" else k
-        forest = solve_forest(way.problem, way.best, k, instance.sha256, budget, ForestOptions(repack=options.repack))
+        forest = forestcoll.solve_forest(
+            way.problem, way.best, k, instance.sha256, budget, ForestOptions(repack=options.repack)
+        )
         if forest is None:
             return None
         forests.append(forest)
@@ -196,7 +190,7 @@ def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: Bl
     if choice.mirrored:
         packings.append(reverse_trees(packings[0], instance.topology))
     answer = packings[0] if len(packings) == 1 else reduce_then_broadcast(packings[1], packings[0])
-    return RootPacking(choice, forests, answer, busiest_s(instance, answer))
+    return RootPacking(choice, forests, answer, forestcoll.busiest_s(instance, answer))
 
 
 def _metrics(found: RootPacking) -> dict[str, Any]:

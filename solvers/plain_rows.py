@@ -15,20 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from pyomo.common.numeric_types import native_numeric_types
+from pyomo.core import expr
 from pyomo.core.base import Constraint
 from pyomo.core.base.constraint import ConstraintData, ScalarConstraint
-from pyomo.core.expr import (
-    EqualityExpression,
-    InequalityExpression,
-    LinearExpression,
-    MonomialTermExpression,
-    RangedExpression,
-    SumExpression,
-)
 
 from ..core.rows import ArrayRows, array_rows, members
 
-_SUMS = (LinearExpression, SumExpression)
+_SUMS = (expr.LinearExpression, expr.SumExpression)
 _IS_FIXED = attrgetter("_fixed")
 _CONSTRAINTS = (ConstraintData, ScalarConstraint)
 
@@ -75,20 +68,20 @@ class PlainRows:
             raise NotPlain
         expression = constraint.expr
         kind = expression.__class__
-        if kind is RangedExpression:
+        if kind is expr.RangedExpression:
             lower, body, upper = expression.args
             if lower.__class__ not in native_numeric_types or upper.__class__ not in native_numeric_types:
                 raise NotPlain
             constant = self._read(body, 1.0)
             lower, upper = lower - constant, upper - constant
-        elif kind is InequalityExpression or kind is EqualityExpression:
+        elif kind is expr.InequalityExpression or kind is expr.EqualityExpression:
             left, right = expression.args
             if left.__class__ in native_numeric_types:
                 lower, upper = left - self._read(right, 1.0), inf
             else:
                 constant = self._read(left, 1.0)
                 lower, upper = -inf, -(constant + self._read(right, -1.0))
-            if kind is EqualityExpression:
+            if kind is expr.EqualityExpression:
                 lower = upper = lower if upper == inf else upper
         else:
             raise NotPlain
@@ -120,7 +113,7 @@ class PlainRows:
     def _term(self, term: Any, sign: float) -> float:
         kind = term.__class__
         coefficient, variable = sign, term
-        if kind is MonomialTermExpression:
+        if kind is expr.MonomialTermExpression:
             factor, variable = term.args
             if factor.__class__ not in native_numeric_types:
                 raise NotPlain

@@ -27,21 +27,16 @@ from .matrix import MatrixModel
 from .options import INFINITY, NativeOption, check_option, read_options, rejected_value_error
 from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
+#: Limits of nodes and solutions, which users set by SCIP's own options.
+_OWN_LIMITS = "nodelimit totalnodelimit stallnodelimit sollimit bestsollimit restartlimit primallimit duallimit"
+
 _TERMINATIONS = {
-    "optimal": Termination.OPTIMAL,
-    "gaplimit": Termination.OPTIMAL,
+    **dict.fromkeys(("optimal", "gaplimit"), Termination.OPTIMAL),
+    **dict.fromkeys(_OWN_LIMITS.split(), Termination.NODE_LIMIT),
     "infeasible": Termination.INFEASIBLE,
     "unbounded": Termination.UNBOUNDED,
     "inforunbd": Termination.INFEASIBLE_OR_UNBOUNDED,
     "timelimit": Termination.TIME_LIMIT,
-    "nodelimit": Termination.NODE_LIMIT,
-    "totalnodelimit": Termination.NODE_LIMIT,
-    "stallnodelimit": Termination.NODE_LIMIT,
-    "sollimit": Termination.NODE_LIMIT,
-    "bestsollimit": Termination.NODE_LIMIT,
-    "restartlimit": Termination.NODE_LIMIT,
-    "primallimit": Termination.NODE_LIMIT,
-    "duallimit": Termination.NODE_LIMIT,
     "userinterrupt": Termination.INTERRUPTED,
 }
 

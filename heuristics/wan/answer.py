@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...algorithms.trees import trees as tree_rows
 from ...algorithms.trees.network import Wan
-from ...algorithms.trees.trees import (
-    RatedTrees,
-    fill_bottleneck,
-    heights_from,
-    heights_of,
-    in_order,
-    measures_of_rate,
-    measures_of_trees,
-    packing,
-)
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import ModelSize, SolverResult
@@ -31,7 +22,7 @@ def bound_fields(problem: WanProblem) -> dict[str, Any]:
 
 def tree_outcome(
     problem: WanProblem,
-    rated: RatedTrees,
+    rated: tree_rows.RatedTrees,
     *,
     common_root: bool = False,
     reports: Sequence[SolverResult] = (),
@@ -45,16 +36,19 @@ def tree_outcome(
     :class:`~cwb.core.outcome.Outcome`.
     """
     wan = problem.wan
-    rated = in_order(fill_bottleneck(wan, rated))
+    rated = tree_rows.in_order(tree_rows.fill_bottleneck(wan, rated))
     limit = wan.hops(None)
-    roots = heights_of(wan, limit, rated.trees)[0]
+    roots = tree_rows.heights_of(wan, limit, rated.trees)[0]
     if common_root:
         roots[:] = lowest_root(wan, rated)
     seconds = problem.seconds(rated.total)
-    measured = {**measures_of_rate(wan, rated.total, problem.ceiling), **measures_of_trees(wan, rated, roots.tolist())}
+    measured = {
+        **tree_rows.measures_of_rate(wan, rated.total, problem.ceiling),
+        **tree_rows.measures_of_trees(wan, rated, roots.tolist()),
+    }
     return Outcome(
         Status.OPTIMAL if rated.total == problem.ceiling.rate else Status.FEASIBLE,
-        packing(problem.instance, wan, rated, roots),
+        tree_rows.packing(problem.instance, wan, rated, roots),
         objective=float(seconds),
         reports=tuple(reports),
         size=max((report.size for report in reports), key=lambda size: size.nonzeros, default=ModelSize()),
@@ -64,10 +58,10 @@ def tree_outcome(
     )
 
 
-def lowest_root(wan: Wan, rated: RatedTrees) -> int:
+def lowest_root(wan: Wan, rated: tree_rows.RatedTrees) -> int:
     """Return the site from which the highest tree is lowest, in hops."""
     trees = rated.trees
-    hops = [heights_from(wan, wan.latency_ns, trees, [root] * len(trees))[1] for root in range(wan.nodes)]
+    hops = [tree_rows.heights_from(wan, wan.latency_ns, trees, [root] * len(trees))[1] for root in range(wan.nodes)]
     return int(np.array(hops).max(axis=1).argmin())
 
 
@@ -81,5 +75,5 @@ def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[s
     np.add.at(load, schedule.sends.path_links, units[schedule.sends.hop_send])
     load_s = max(count / link.bandwidth_Bps for count, link in zip(load.tolist(), links, strict=True))
     rate = problem.size_bytes / (load_s * schedule.chunks.unit_bytes) / problem.wan.unit_Bps
-    measured = measures_of_rate(problem.wan, rate, problem.ceiling)
+    measured = tree_rows.measures_of_rate(problem.wan, rate, problem.ceiling)
     return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **bound_fields(problem))
