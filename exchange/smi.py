@@ -73,6 +73,8 @@ def import_nvidia_smi(
         sharp = bool(named) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in named)
         box = replace(_with_pcie(matrix, parts, cables, rates, layout), nvls=sharp)
         told = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
+        if layout.boxes > 1 and parts and named & {"gb200", "gb300"}:
+            told += "; NVSwitches join the GPUs of one box, not those of a rack (nvl72 does)"
         return machine_instance(box, layout, name=name or paths[0].stem, source=told)
 
 

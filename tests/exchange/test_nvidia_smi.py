@@ -227,3 +227,11 @@ def test_nvswitches_copy_and_add_from_hopper_on(tmp_path, generation, has_nvls):
         assert switch_abilities(read(tmp_path, text, generation=generation, layout=Layout(nvls=said))) == (said, said)
     with pytest.raises(InputError, match="no NVSwitch; only NVSwitches"):
         read(tmp_path, MESH, generation="h100", layout=Layout(nvls=True))
+
+
+def test_a_tray_of_a_rack_is_no_rack(tmp_path):
+    """Boxes of four GB300 on NVSwitches say that the rack's other trays are not joined; boxes of H100 do not."""
+    for generation, is_tray in (("gb300", True), ("h100", False)):
+        layout = Layout(boxes=2, nic=Times.read("4 x 400 Gb/s"))
+        data = read(tmp_path, smi_topo(lambda i, j: "NV18", 4), generation=generation, layout=layout)
+        assert ("not those of a rack" in data["source"]) == is_tray
