@@ -16,6 +16,9 @@ from hypothesis import settings
 
 TESTS = Path(__file__).parent
 
+#: Tests that the fast loop leaves out beside those that are marked; ``slow_tests.py`` writes the list.
+SLOW = frozenset((TESTS / "slow_tests.txt").read_text(encoding="utf-8").split())
+
 # Hundreds of processes are started. Without files of compiled code each of them would compile the package again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -37,6 +40,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests marked ``nightly`` are left out unless they are asked for, by ``-m nightly`` or by CWB_NIGHTLY=1.
     """
     for item in items:
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker("slow")
         solver = getattr(item, "callspec", None) and item.callspec.params.get("solver")
         is_library = solver in {"highs", "gurobi", "scip"}  # installed with the tests
         if {"require_program", "require_solver"} & set(getattr(item, "fixturenames", ())) and not is_library:

@@ -12,6 +12,7 @@ import pytest
 from cwb.algorithms.graphs.maxflow import Unreachable
 from cwb.models.forestcoll.bounds import find_unbalanced, fixed_k, optimum, smallest_k, smallest_room
 from cwb.models.forestcoll.problem import pose as posed_ways
+from draws import draws
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded_random
 from oracle import Network, has_trees, scale_and_count, to_topology
 from posing import both, pose, star
@@ -37,7 +38,7 @@ def cases(count, seed, *, groups=True):
 def test_optimum_is_the_oracles():
     """The ratio, U and k are those of algorithm 1 and proposition 3, and the set that is told has this ratio; groups
     too."""
-    for problem, network, unit in cases(30, 1):
+    for problem, network, unit in cases(draws(30), 1):
         best = optimum(problem)
         assert problem.unit_Bps == unit
         assert best.ratio == oracle.optimum(network)
@@ -71,7 +72,7 @@ def test_fixed_k_is_the_oracles():
     """With whole trees on every single one of parallel links, U is algorithm 3's and that of brute force, and the told
     set needs it."""
     rng = seeded_random(3)
-    for problem, network, _ in cases(24, 3):
+    for problem, network, _ in cases(draws(24), 3):
         best, k = optimum(problem), rng.randint(1, 6)
         found, side = fixed_k(problem, best, k)
         assert found == oracle.fixed_k(network, k)
