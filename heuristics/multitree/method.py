@@ -10,15 +10,8 @@ from typing import Literal
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.schedules import problem as posing
 from ...algorithms.schedules.compose import concatenate, merge, reverse, transpose
-from ...algorithms.schedules.problem import (
-    GroupProblem,
-    check_size,
-    equal_chunks,
-    group_problems,
-    parallel_uses,
-    supports_groups,
-)
 from ...core.budget import Budget
 from ...core.collective import Collective
 from ...core.errors import InputError
@@ -151,7 +144,7 @@ class MultitreeOptions(Strict):
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOptions) -> Outcome:
     """Grow the trees of every collective on its own (``Method.run``)."""
-    problems = group_problems(instance)
+    problems = posing.group_problems(instance)
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
     schedules: list[StepSchedule] = []
@@ -169,15 +162,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOp
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
 
 
-def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[StepSchedule, int] | None:
+def build(problem: posing.GroupProblem, budget: Budget, *, parallel: bool) -> tuple[StepSchedule, int] | None:
     """Return the schedule of a collective, and the height of its highest tree in edges.
 
     None if the budget ended first. If ``parallel``, a link of k times the smallest bandwidth counts as k links;
     otherwise all links count as equal.
     """
     topology, kind, n = problem.topology, problem.collective, problem.n
-    check_size(kind.passes * n * (n - 1) * problem.demand.chunks)
-    uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
+    posing.check_size(kind.passes * n * (n - 1) * problem.demand.chunks)
+    uses = posing.parallel_uses(topology) if parallel else [1] * len(topology.links)
     phases: list[StepSchedule] = []
     height = 0
     for reducing in [True] * kind.sums + [False] * kind.copies:
@@ -190,7 +183,7 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
     return phases[0] if len(phases) == 1 else concatenate(*phases), height
 
 
-def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
+def all_gather(problem: posing.GroupProblem, edges: StepEdges) -> StepSchedule:
     """Send every rank's part down its tree; chunk j of position i is ``i * c + j``.
 
     Chunks of a part travel together.
@@ -201,7 +194,7 @@ def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
     ends = problem.nodes[edges.parent], problem.nodes[edges.child]
     of_edge = Sends(edges.tree, *ends, np.zeros(len(edges.step), dtype=np.bool_), edges.offset, edges.links)
     own, everyone = np.repeat(np.arange(n), c), np.full(n * c, n)
-    chunks = equal_chunks(problem.ranks, problem.part_bytes / c, own, everyone, reduced=False)
+    chunks = posing.equal_chunks(problem.ranks, problem.part_bytes / c, own, everyone, reduced=False)
     sends = replace(of_edge.take(each), chunk=chunk)
     return StepSchedule(problem.instance.sha256, chunks, sends, edges.step[each])
 
@@ -226,7 +219,7 @@ METHOD = heuristic(
     answer_type=StepSchedule,
     options=MultitreeOptions,
     solve=run,
-    supports=lambda instance: supports_groups(
+    supports=lambda instance: posing.supports_groups(
         instance, (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
     ),
     metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},

@@ -21,20 +21,7 @@ from ...core.bounds import PairPrices
 from ...core.budget import Budget
 from ...core.experts import Experts
 from ...core.schedule import Floats, Ints
-from .packing import (
-    ReplicaPacking,
-    Slots,
-    TooManyError,
-    anneal_counts,
-    even_out_counts,
-    few_placements,
-    find_placement_below,
-    greedy,
-    improve_counts,
-    largest,
-    pack_replicas,
-    replicate_experts,
-)
+from . import packing
 
 MOST_DIVISIONS = 5_000  #: Ways to divide groups among nodes beyond which only the published one is taken.
 _ENOUGH = 1e-3  #: Parts of the bound that a placement may be above it for a search to end.
@@ -45,7 +32,7 @@ Groups = tuple[int, ...]  #: Groups of experts that are on a node together.
 class LayerPlacement:
     """Placement of a layer with its bound."""
 
-    slots: Slots  #: Experts of the slots of every GPU.
+    slots: packing.Slots  #: Experts of the slots of every GPU.
     load: Fraction  #: Largest load of a GPU.
     bound: Fraction  #: Lower bound on the largest load.
     prices: PairPrices | None = None  #: Prices that prove the bound, if it is proved by prices.
@@ -60,27 +47,31 @@ class Layer:
         self._enough = _ENOUGH if budget.gap is None else budget.gap
         self._gpus, self._each = experts.gpus // experts.nodes, experts.groups // experts.nodes
         self._every = tuple(range(experts.groups))
-        self._best: dict[Groups, tuple[Fraction, Slots]] = {}
+        self._best: dict[Groups, tuple[Fraction, packing.Slots]] = {}
         self._done: set[Groups] = set()
         self._proved = False
         self._floor = cache(self._average_or_replica)
 
     def published_placement(self) -> LayerPlacement:
         """Apply the published rule: groups to nodes, replicas to GPUs, the heaviest to the least loaded."""
-        slots: Slots = []
+        slots: packing.Slots = []
         for groups in self._division_by_rule():
             loads = self._floats(groups)
-            slots += self._to_expert_numbers(pack_replicas(loads, self._count(loads), self._gpus, swaps=False), groups)
-        return LayerPlacement(slots, largest(self._loads, slots), self._floor(self._every))
+            slots += self._to_expert_numbers(
+                packing.pack_replicas(loads, self._count(loads), self._gpus, swaps=False), groups
+            )
+        return LayerPlacement(slots, packing.largest(self._loads, slots), self._floor(self._every))
 
     def search(self, first: LayerPlacement) -> LayerPlacement:
         """Search for a better placement and a better bound than a first one's."""
         best = replace(first, bound=min(first.load, max(first.bound, self._division_bound())))
-        self._proved = few_placements(self._experts.count // self._experts.nodes, self._gpus * self._experts.slots)
+        self._proved = packing.few_placements(
+            self._experts.count // self._experts.nodes, self._gpus * self._experts.slots
+        )
         less = 1 if self._proved else 1 - Fraction(self._enough) / 10  # no search for what hardly gains
         while (division := self._division(less * best.load)) is not None:
             slots = [gpu for groups in division for gpu in self._best[groups][1]]
-            best = replace(best, slots=slots, load=largest(self._loads, slots))
+            best = replace(best, slots=slots, load=packing.largest(self._loads, slots))
         if self._proved:
             return replace(best, bound=best.load)
         if self._experts.slots != 2 or best.bound >= best.load or self._is_stopped():
@@ -104,9 +95,9 @@ class Layer:
         return np.array([float(self._loads[e]) for e in self._members(groups)])
 
     def _count(self, loads: Floats) -> Ints:
-        return replicate_experts(loads, self._gpus * self._experts.slots)
+        return packing.replicate_experts(loads, self._gpus * self._experts.slots)
 
-    def _to_expert_numbers(self, found: ReplicaPacking, groups: Groups) -> Slots:
+    def _to_expert_numbers(self, found: packing.ReplicaPacking, groups: Groups) -> packing.Slots:
         members = self._members(groups)
         return [[members[place] for place in gpu] for gpu in found.slots.tolist()]
 
@@ -116,7 +107,7 @@ class Layer:
         gpus = self._gpus * len(groups) // self._each
         slots = gpus * self._experts.slots
         average = sum((self._loads[e] for e in members), Fraction(0)) / gpus
-        count = replicate_experts(self._floats(groups), slots).tolist()
+        count = packing.replicate_experts(self._floats(groups), slots).tolist()
         replica = max(self._loads[e] / k for e, k in zip(members, count, strict=True))
         needed = sum(self._loads[e] // replica + 1 for e in members) if replica else 0
         return max(average, replica) if needed > slots else average
@@ -125,7 +116,7 @@ class Layer:
         if self._experts.nodes == 1:
             return [self._every]
         weights = np.array([self._floats((p,)).sum() for p in self._every])
-        return [tuple(sorted(groups)) for groups in greedy(weights, self._experts.nodes, self._each)]
+        return [tuple(sorted(groups)) for groups in packing.greedy(weights, self._experts.nodes, self._each)]
 
     def _few_divisions(self) -> bool:
         nodes, each, count = self._experts.nodes, self._each, len(self._every)
@@ -179,8 +170,10 @@ class Layer:
             return False
         members = self._members(groups)
         try:
-            found = find_placement_below([self._loads[e] for e in members], self._gpus, self._experts.slots, limit)
-        except TooManyError:
+            found = packing.find_placement_below(
+                [self._loads[e] for e in members], self._gpus, self._experts.slots, limit
+            )
+        except packing.TooManyError:
             found, self._proved = None, False
         if found is None:
             self._done.add(groups)  # limits become less and less
@@ -188,23 +181,25 @@ class Layer:
             self._keep(groups, [[members[place] for place in gpu] for gpu in found])
         return found is not None
 
-    def _keep(self, groups: Groups, slots: Slots) -> None:
-        load = largest(self._loads, slots)
+    def _keep(self, groups: Groups, slots: packing.Slots) -> None:
+        load = packing.largest(self._loads, slots)
         if groups not in self._best or load < self._best[groups][0]:
             self._best[groups] = load, slots
 
-    def _improve_replicas(self, groups: Groups, hints: list[Ints]) -> Slots:
+    def _improve_replicas(self, groups: Groups, hints: list[Ints]) -> packing.Slots:
         """Improve the published or other numbers of replicas, by random changes for two slots on a GPU."""
         loads = self._floats(groups)
         enough = float(self._floor(groups)) * (1 + self._enough)
         counts = [self._count(loads), *hints]
-        counts += [even_out_counts(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
-        packings = [improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts]
+        counts += [packing.even_out_counts(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
+        packings = [packing.improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts]
         best = min(packings, key=lambda found: found.worth)
         random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)
         if random and best.loads.max() > enough and not self._is_stopped():
-            count = anneal_counts(loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._is_stopped)
-            annealed = improve_counts(loads, count, self._gpus, enough, self._is_stopped)
+            count = packing.anneal_counts(
+                loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._is_stopped
+            )
+            annealed = packing.improve_counts(loads, count, self._gpus, enough, self._is_stopped)
             best = min(best, annealed, key=lambda found: found.worth)
         return self._to_expert_numbers(best, groups)
 
@@ -322,4 +317,4 @@ def _numbers(loads: Floats, found: _Counts, total: int) -> Ints:
     while count.sum() > total:
         spare = np.flatnonzero(count > 1)
         count[spare[np.argmin(loads[spare] / (count[spare] - 1))]] -= 1
-    return replicate_experts(loads, total, count)
+    return packing.replicate_experts(loads, total, count)

@@ -24,25 +24,13 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints, StepSchedule
 from ...core.topology import Topology
+from . import gather as gathers
 from .candidates import Candidate, Construction
-from .gather import (
-    Gather,
-    both_directions,
-    cartesian_power,
-    check_size,
-    degree_expansion,
-    from_shares,
-    line_graph,
-    parallel_links,
-    recut,
-    schedule_of,
-    without_sends,
-)
 
 Generate = Callable[[str], Topology]  #: Makes a base network from its expression.
 
 
-def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Gather:
+def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> gathers.Gather:
     """Build the network of a candidate, and its all-gather."""
     if candidate.breadth_first:
         return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, generate, transposed=transposed))
@@ -65,23 +53,23 @@ def schedule(
     kind = None if instance.demand is None else instance.demand.collective
     if kind not in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
         raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
-    check_size(candidate.nodes * (candidate.nodes - 1) * kind.passes)
+    gathers.check_size(candidate.nodes * (candidate.nodes - 1) * kind.passes)
     if kind is Collective.ALL_GATHER:
-        return schedule_of(all_gather(candidate, generate), instance)
+        return gathers.schedule_of(all_gather(candidate, generate), instance)
     home = all_gather(back or candidate, generate, transposed=True)
     if kind is Collective.REDUCE_SCATTER:
-        return reverse(schedule_of(home, instance))
+        return reverse(gathers.schedule_of(home, instance))
     onward = all_gather(candidate, generate)
     pieces = lcm(onward.pieces, home.pieces)
     of_onward, of_home = ((g.owner, g.start * (pieces // g.pieces)) for g in (onward, home))
-    onward, home = recut(onward, pieces, *of_home), recut(home, pieces, *of_onward)
-    return concatenate(reverse(schedule_of(home, instance)), schedule_of(onward, instance))
+    onward, home = gathers.recut(onward, pieces, *of_home), gathers.recut(home, pieces, *of_onward)
+    return concatenate(reverse(gathers.schedule_of(home, instance)), gathers.schedule_of(onward, instance))
 
 
-def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
     """Build the parts of a candidate, then apply its own expansion."""
 
-    def part(way: bool = transposed) -> Gather:
+    def part(way: bool = transposed) -> gathers.Gather:
         return _build_candidate(one.of[0], generate, transposed=way, bare=bare)
 
     match one.made:
@@ -90,22 +78,22 @@ def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, ba
         case Construction.LINE_GRAPH:
             made = part()
             for _ in range(one.count):
-                made = sort_links(line_graph(made), transposed=transposed)
-                made = without_sends(made.nodes, made.degree, made.links) if bare else made
+                made = sort_links(gathers.line_graph(made), transposed=transposed)
+                made = gathers.without_sends(made.nodes, made.degree, made.links) if bare else made
         case Construction.DEGREE_EXPANSION:
-            made = degree_expansion(part(), one.count)
+            made = gathers.degree_expansion(part(), one.count)
         case Construction.POWER:
-            made = cartesian_power(part(), one.count)
+            made = gathers.cartesian_power(part(), one.count)
         case Construction.PRODUCT:
             made = _product(one, generate, transposed=transposed, bare=bare)
         case Construction.BOTH_DIRECTIONS:
-            made = both_directions(part(), part(not transposed))
+            made = gathers.both_directions(part(), part(not transposed))
         case Construction.PARALLEL:
-            made = parallel_links(part(), one.count)
+            made = gathers.parallel_links(part(), one.count)
     return sort_links(made, transposed=transposed)
 
 
-def sort_links(gather: Gather, *, transposed: bool) -> Gather:
+def sort_links(gather: gathers.Gather, *, transposed: bool) -> gathers.Gather:
     """Sort the links by their ends, before a transposition if there is one."""
     first, second = gather.links.T[::-1] if transposed else gather.links.T
     order = np.lexsort((second, first))
@@ -114,28 +102,28 @@ def sort_links(gather: Gather, *, transposed: bool) -> Gather:
     return replace(gather, links=gather.links[order], link=rank[gather.link])
 
 
-def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
     known = _special().get(one.expression)
     ends = known["links"] if known is not None else generate(one.expression).link_ends
     links = np.array(ends, dtype=np.int64)[:, :: -1 if transposed else 1]
     if bare:
-        return without_sends(one.nodes, one.degree, links)
+        return gathers.without_sends(one.nodes, one.degree, links)
     if known is None:
         return breadth_first(one.nodes, one.degree, links)
     step, source, piece, link = np.array(known["transposed" if transposed else "gather"], dtype=np.int64).T
     pieces = known["pieces"]
     owner, start = np.divmod(np.arange(one.nodes * pieces), pieces)
-    return Gather(
+    return gathers.Gather(
         one.nodes, one.degree, links, pieces, owner, start, np.ones_like(owner), source * pieces + piece, link, step
     )
 
 
-def breadth_first(nodes: int, degree: int, links: Ints) -> Gather:
+def breadth_first(nodes: int, degree: int, links: Ints) -> gathers.Gather:
     """Build the best breadth-first all-gather of a network."""
-    return from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
+    return gathers.from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
 
 
-def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
+def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
     """Combine the links of all factors with the breadth-first all-gather on them, which is optimal (theorem 13)."""
     stride, found = 1, []
     for factor in one.of:
@@ -144,7 +132,7 @@ def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool
         found.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
         stride *= factor.nodes
     links = np.concatenate(found)
-    return without_sends(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
+    return gathers.without_sends(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
 
 
 @cache
