@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -17,6 +15,7 @@ from matplotlib.patches import Rectangle
 from ..core.errors import InputError
 from ..core.record import RunRecord
 from ..core.text import markup
+from . import plots
 from .gaps import heat_table
 from .page import inline
 from .plots.look import COLUMN_IN, look, new_figure, to_bytes
@@ -30,12 +29,11 @@ class Card:
     title: str
     question: str
     reading: str
+    summary: str  #: What it shows, for lists.
 
 
 #: Plots of the report, in order; ``gap-heatmap`` is a table that has colours.
-CARDS: Mapping[str, Card] = {
-    name: Card(**texts) for name, texts in json.loads(Path(__file__).with_name("cards.json").read_text()).items()
-}
+CARDS: Mapping[str, Card] = {name: Card(**texts) for name, texts in plots.CARDS.items()}
 
 
 _LETTER_REM, _SAMPLE_REM = 0.46, 2.8  #: Width of a letter of a legend, and of the sample before it, in the page's rem.

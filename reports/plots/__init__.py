@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,32 +16,25 @@ if TYPE_CHECKING:
 
     from ...core.record import RunRecord
 
+#: Texts of every plot for reports and lists.
+CARDS: Mapping[str, dict[str, str]] = json.loads((Path(__file__).parents[1] / "cards.json").read_text())
+
+#: Function of every plot.
+_FUNCTIONS = {
+    "libra-allocation": "libra:draw_allocation",
+    "libra-speedup": "libra:draw_speedup",
+    "performance-profile": "ledger:draw_profile",
+    "time-size": "ledger:draw_time_size",
+    "scaling": "ledger:draw_scaling",
+    "bandwidth": "ledger:draw_bandwidth",
+    "gap-time": "ledger:draw_time",
+    "gap-profile": "ledger:draw_gap_profile",
+    "gap-heatmap": "ledger:draw_heatmap",
+}
+
 #: Function and summary of every plot.
 PLOTS: Mapping[str, tuple[str, str]] = {
-    "libra-allocation": (
-        "libra:draw_allocation",
-        "stacked shares of the bandwidth: a panel a network, at its largest budget",
-    ),
-    "libra-speedup": ("libra:draw_speedup", "a panel for each objective"),
-    "performance-profile": (
-        "ledger:draw_profile",
-        "panels of own times, of completion times, and of objectives by time model",
-    ),
-    "time-size": ("ledger:draw_time_size", "own times against the variables of the largest model passed to a solver"),
-    "scaling": ("ledger:draw_scaling", "own times against ranks, with the fitted exponent of each method"),
-    "bandwidth": ("ledger:draw_bandwidth", "the panels with the most runs of at least two sizes"),
-    "gap-time": (
-        "ledger:draw_time",
-        "a point for each method: geometric mean time and mean gap over its answered problems",
-    ),
-    "gap-profile": (
-        "ledger:draw_gap_profile",
-        "for each method, the share of the problems within a factor of the best proved bound",
-    ),
-    "gap-heatmap": (
-        "ledger:draw_heatmap",
-        "a cell for each method and problem: its gap in percent, or the mark in its place",
-    ),
+    name: (function, CARDS[name]["summary"]) for name, function in _FUNCTIONS.items()
 }
 
 _FORMATS = (".svg", ".pdf", ".png")  #: Plot formats by the suffix of the file.
