@@ -45,7 +45,9 @@ def gates_of(transfers: Transfers, *, compiled: bool = False) -> Gates:
     levels = int(max(transfers.leaves.max(initial=0), transfers.arrives.max(initial=0))) + 1
     keys, waits = np.unique(transfers.waits_at * levels + transfers.leaves, return_inverse=True)
     slot = keys // levels
-    fed_by = np.searchsorted(keys, transfers.feeds * levels + transfers.arrives)
+    wanted = transfers.feeds * levels + transfers.arrives
+    order, fed_by = np.argsort(wanted), np.empty(len(wanted), dtype=np.int64)
+    fed_by[order] = np.searchsorted(keys, wanted[order])  # several times faster in order
     inside = fed_by < len(keys)
     inside[inside] = slot[fed_by[inside]] == transfers.feeds[inside]
     chained = slot[1:] == slot[:-1]

@@ -148,13 +148,15 @@ def _simulate_totals(
 ) -> tuple[float, Floats, float | None]:
     """Return last arrival, busy seconds of links, and, if compiled and asked, the last arrival without congestion."""
     played, own, _ = charged = charge(instance, transfers, columns)
+    levels = True
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         if not (isinstance(links, TickWires) and links.exact):
             found = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
             if found is not None and (found := found.in_seconds(links)) is not None:
                 return found.latest, found.busy[: len(columns)], found.alone if unaware else None
-    timeline = charged.on_network(timeline_of(played, own, mode, hold_latency=False))
+        levels = False
+    timeline = charged.on_network(timeline_of(played, own, mode, hold_latency=False, levels=levels))
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s, None
 

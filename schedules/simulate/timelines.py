@@ -66,14 +66,16 @@ def utilization(
     return edges, np.maximum(used, 0.0).astype(np.float64)
 
 
-def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
-    """Simulate in whole numbers of a common unit if there is one, see :mod:`.network`."""
+def timeline_of(
+    transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool, levels: bool = True
+) -> Timeline:
+    """Simulate in whole numbers of a common unit if there is one, see :mod:`.network`; by levels only if that works."""
     if mode is SimulationMode.FAIR_SHARE:
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
     for exact in (False, True):
         counted = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=exact)
-        timeline = _simulate(transfers, counted, chosen)
+        timeline = (_simulate if levels or exact else simulate_by_events)(transfers, counted, chosen)
         if not isinstance(counted, TickWires):
             return timeline
         if (found := counted.in_seconds(timeline)) is not None:

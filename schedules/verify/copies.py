@@ -25,7 +25,8 @@ def is_copied_correctly(at: SendFindings, read: Ints | Floats, write: Ints | Flo
     network, chunks, sends = at.network, at.schedule.chunks, at.schedule.sends
     if not worth_compiling(len(sends)) or chunks.reduced.any() or sends.reduce.any():
         return False
-    if network.buffer_bytes or (network.node_rank < 0)[sends.source].any() or write.min() < 0:
+    # A copy at a switch is of no use unless the switch sends it on, so that buffers of switches hold nothing here.
+    if (network.node_rank < 0)[sends.source].any() or write.min() < 0:
         return False
     members = Members.of(chunks, network)
     layout, cells, order = divide_into_batches(sends, len(chunks), network.nodes)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from time import perf_counter
 
 import numpy as np
 import pytest
 from cwb.core import kernel
+from cwb.core.collective import Collective, Demand
 from cwb.core.kernel import Allowance, prefer_interpreted
+from cwb.core.topology import NodeKind
+from cwb.harness.request import Request
+from cwb.harness.run import run
+from cwb.instances import load
 from cwb.schedules.verify import copies, epochs, sends, verify
 from families import FAMILIES
 from mutations import MUTATIONS
@@ -52,6 +59,17 @@ def test_it_is_content_only_where_nothing_is_reported(family, monkeypatch):
 def test_it_is_content_with_what_is_right(family, monkeypatch):
     """Correct schedules of copies among ranks pass."""
     assert verifier_findings(*FAMILIES[family](), monkeypatch) == (False, True)
+
+
+def test_it_is_content_with_copies_through_switches(monkeypatch):
+    """Switches without room that data only passes do not prevent the check; sends that end in one are not accepted."""
+    instance = load("dgx_h100(1)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(8)))
+    answer = run(instance, Request("ring")).answer
+    assert verifier_findings(instance, answer, monkeypatch) == (False, True)
+    ended = answer.sends.target.copy()
+    ended[-1] = next(i for i, node in enumerate(instance.topology.nodes) if node.kind is NodeKind.SWITCH)
+    wrong = replace(answer, sends=replace(answer.sends, target=ended))
+    assert verifier_findings(instance, wrong, monkeypatch) == (True, False)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
