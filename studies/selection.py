@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.budget import Progress, ignore
+from ..core.collective import Collective
 from ..core.errors import InputError
 from ..core.files import check_new, new_folder
 from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
@@ -45,6 +46,10 @@ from .schedule_candidates import (
 SCHEMA = "cwb-select/1"
 
 MOST_FILES = 8  #: Files of a folder, where the runtime loads any number.
+
+#: UCC's names of the collectives whose k-nomial trees are those of the method ``knomial``.
+_UCC_NAMES = {kind: kind.name.upper() for kind in (Collective.REDUCE, Collective.GATHER, Collective.SCATTER)}
+_UCC_NAMES[Collective.BROADCAST] = "BCAST"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +95,20 @@ class Selection:
         ]
         texts = tuner_text(choice.kind, spans, choice.ranks), selection_text(choice.kind, spans)
         return dict(zip(("nccl_tuner.conf", "nccl_selection.csv"), texts, strict=True))
+
+    def ucc_files(self) -> dict[str, str]:
+        """Return the file for UCC by name: the radix that is the least slow at any size, if several were compared."""
+        choice = self.choice
+        trees = [one for one in self.candidates if one.item.model == "knomial"]
+        if choice.kind not in _UCC_NAMES or len({str(one.item.options.get("k", 2)) for one in trees}) < 2:
+            return {}
+        sizes = sizes_between(choice.first, choice.last)
+        least_s = [min(one.seconds(size) for one in trees) for size in sizes]
+        slow = {
+            one: max(one.seconds(size) / least for size, least in zip(sizes, least_s, strict=True)) for one in trees
+        }
+        best = min(slow, key=slow.__getitem__)
+        return {"ucc.env": f"UCC_TL_UCP_{_UCC_NAMES[choice.kind]}_KN_RADIX={best.item.options.get('k', 2)}\n"}
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb select --json``."""
@@ -258,6 +277,7 @@ def _write_folder(made: Path, folder: Path, chosen: Selection) -> None:
         "select.md": selection_markdown(plain),
         "records.jsonl": "".join(f"{record}\n" for record in records),
         **chosen.nccl_files(),
+        **chosen.ucc_files(),
     }
     for name, text in texts.items():
         (made / name).write_bytes(text.encode(errors="backslashreplace"))

@@ -118,6 +118,21 @@ def test_nccl_has_its_algorithm_of_the_least_expected_time(cwb: Cwb, tmp_path: P
     assert not (tmp_path / "other" / "nccl_tuner.conf").exists()
 
 
+def test_ucc_has_the_radix_that_is_never_slow(cwb: Cwb, tmp_path: Path) -> None:
+    """A large broadcast wants few sends of a rank, a small one few rounds; without radices there is no file."""
+    asked = ["--chunks", "1", "--models", "knomial k=2, knomial k=4, knomial k=8", "--quiet"]
+    radices = []
+    for name, sizes in (("small", ("1 KiB", "4 KiB")), ("large", ("1 GiB", "2 GiB"))):
+        folder = tmp_path / name
+        ends = ["--min-bytes", sizes[0], "--max-bytes", sizes[1], "-o", str(folder)]
+        assert cwb("select", "switch(8)", "--collective", "broadcast", *asked, *ends)[0] == 0
+        radices.append((folder / "ucc.env").read_text())
+    assert radices == [f"UCC_TL_UCP_BCAST_KN_RADIX={radix}\n" for radix in (8, 4)]
+    asked[3] = "knomial"
+    assert cwb("select", "switch(8)", "--collective", "broadcast", *asked, "-o", str(tmp_path / "one"))[0] == 0
+    assert not (tmp_path / "one" / "ucc.env").exists()
+
+
 def test_no_more_files_than_are_loaded(cwb: Cwb, tmp_path: Path) -> None:
     """--files 1 gives one program for all sizes."""
     folder = tmp_path / "chosen"
