@@ -97,7 +97,7 @@ class Selection:
         return dict(zip(("nccl_tuner.conf", "nccl_selection.csv"), texts, strict=True))
 
     def ucc_files(self) -> dict[str, str]:
-        """Return the file for UCC by name: the radix that is the least slow at any size, if several were compared."""
+        """Return the file for UCC by name, with the radix that is the least slow at any size, of several."""
         choice = self.choice
         trees = [one for one in self.candidates if one.item.model == "knomial"]
         if choice.kind not in _UCC_NAMES or len({str(one.item.options.get("k", 2)) for one in trees}) < 2:
