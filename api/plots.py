@@ -292,6 +292,7 @@ def draw_schedule(
     from ..schedules.collective import proof_of
     from ..schedules.simulate import utilization
     from ..schedules.verify.answers import write_out
+    from ..studies.simulate import measure_simulation
 
     instance, answer = schedule.instance, schedule.answer
     if kind in TREE_KINDS:
@@ -306,8 +307,11 @@ def draw_schedule(
     trace, pieces = _simulate_answer(schedule, mode)
     traffic = _traffic(schedule, pieces)
     if form == "html":
-        proof, _ = proof_of(schedule, right=True, completion_s=trace.completion_s)
-        return html_page.page(traffic, trace, None if proof.bound_s is None else float(proof.bound_s))
+        measured = measure_simulation(instance, trace.mode, 0, trace.completion_s, trace.link_busy_s)
+        bounds = [measured["lower_bound_s"]]
+        if mode is None and instance.timing is None:  # bounds in epochs say nothing about completion times
+            bounds.append(proof_of(schedule, right=True, completion_s=trace.completion_s)[0].bound_s)
+        return html_page.page(traffic, trace, max((float(b) for b in bounds if b is not None), default=None))
     if kind == "gantt":
         return draw_as(form, schedule_time.draw_gantt, traffic, trace)
     parts = min(_INTERVALS, max(20, _CELLS // max(1, len(traffic.topology.links))))

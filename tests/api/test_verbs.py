@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import cwb
@@ -222,3 +223,12 @@ def test_predict_prints_what_the_verb_returns(command_output):
     same = cwb.predict("dgx_a100(boxes=2)", collective="all_reduce", size=2**26, options={"version": "2.27.3"})
     assert found == same.to_json()
     assert f"{same.busbw_GBps:.4g} GB/s" in command_output(*words)
+
+
+def test_the_played_bound_is_of_the_completion_time(tmp_path):
+    """A page that plays a schedule has the bound of its simulation, not one of circuits that pay for latency."""
+    run = cwb.solve("torus(4,4)", "tacos", collective="all_gather", size="1 MiB", output=tmp_path / "s.json")
+    page = cwb.view(tmp_path / "s.json", output=tmp_path / "view.html").read_text()
+    bound = float(re.search(r'"bound":([0-9.e-]+)', page)[1])
+    assert bound == pytest.approx(cwb.simulate(tmp_path / "s.json").to_json()["lower_bound_s"])
+    assert bound < run.bound

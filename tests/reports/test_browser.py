@@ -198,7 +198,9 @@ const rank = drawn_of("unit"); press(rank.x, rank.y); said.push(text().split("\\
 key("End"); said.push(moment === T, text().includes("still to come: none"));
 key("Home"); key("ArrowRight"); const dot = drawn_of("bar");
 press(dot.x, dot.y); said.push(text().startsWith("chunk "));
-const at = drawn_of("link").at; press(at[0] + 0.9 * (at[2] - at[0]), at[1] + 0.9 * (at[3] - at[1]));
+const at = drawn.find(d => d.link !== undefined && Math.hypot(d.at[4] - (d.at[0] + d.at[2]) / 2,
+  d.at[5] - (d.at[1] + d.at[3]) / 2) > 20).at;  // a link that bends around others
+const curve = k => 0.01 * at[k] + 0.18 * at[4 + k] + 0.81 * at[2 + k]; press(curve(0), curve(1));
 said.push(marked >= 0 || text().startsWith("chunk "));
 document.getElementById("play").click(); said.push(document.getElementById("play").textContent);
 key(" "); said.push(document.getElementById("play").textContent);
