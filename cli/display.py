@@ -51,9 +51,7 @@ def collective_text(instance: Instance | None, size: str | None = None) -> str:
 
 def _size(size_bytes: Fraction) -> str:
     scales = UnitKind.SIZE.units
-    whole = [
-        unit for unit in _SIZE_UNITS if size_bytes >= scales[unit] and (size_bytes / scales[unit]).denominator == 1
-    ]
+    whole = [each for each in _SIZE_UNITS if size_bytes >= scales[each] and not size_bytes % scales[each]]
     return f"{size_bytes / scales[whole[0]]} {whole[0]}" if whole else amount(size_bytes, SIZES)
 
 

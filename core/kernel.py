@@ -191,9 +191,7 @@ class _Kernel:
         text = hashlib.sha256(repr((sys.version_info, _module_paths())).encode())
         for other in sorted(self._reachable_kernels(), key=lambda each: (each.__module__, each.name)):
             code, space = other.py_func.__code__, other.py_func.__globals__
-            constants = {
-                name: space[name] for name in _names(code) if isinstance(space.get(name), Number | str | tuple)
-            }
+            constants = {key: space[key] for key in _names(code) if isinstance(space.get(key), Number | str | tuple)}
             text.update(repr((other.__module__, other.name, _contents(code), sorted(constants.items()))).encode())
         return text.hexdigest()[:16]
 

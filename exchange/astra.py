@@ -151,9 +151,7 @@ def _numbers(data: Mapping[str, Any], key: str, count: int, *, positive: bool) -
     values = _list(data, key)
     if len(values) != count:
         raise InputError(f"{len(values)} entries for {count} dimensions", place=key)
-    texts = [
-        repr(value) if type(value) in (int, float) else value if isinstance(value, str) else "" for value in values
-    ]
+    texts = [repr(each) if type(each) in (int, float) else each if isinstance(each, str) else "" for each in values]
     for index, text in enumerate(texts):
         if not _DECIMAL.match(text) or (positive and not Fraction(text)):
             expected = "above 0" if positive else "of at least 0"

@@ -25,9 +25,7 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     known = instance.demand
     if known is not None and known.part_of is not None:
         if collective is None and size is None and chunks is not None:
-            first, *others = (
-                replace(demand, chunks=chunks) if demand.part_of else demand for demand in instance.demands
-            )
+            first, *others = (replace(each, chunks=chunks) if each.part_of else each for each in instance.demands)
             return instance.with_changes(demand=first, also=tuple(others))
         text = f"the {known.part_of.name} of the instance has sizes of its own; expected none"
         raise InputError(text, source="--size" if collective is None else "--collective")

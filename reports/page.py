@@ -196,9 +196,8 @@ def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) ->
         label = row.labels[table.shown[index]]
         value = f' data-v="{label!r}"' if isinstance(label, int | float) else ""
         form = table.keys[index].form is not None
-        names = " ".join(
-            name for name, holds in (("n", form), ("same", repeated), ("long", len(text) > _LONG)) if holds
-        )
+        classes = {"n": form, "same": repeated, "long": len(text) > _LONG}
+        names = " ".join(name for name, holds in classes.items() if holds)
         named = f' class="{names}"' if names else ""
         cells.append(f"<td{named}{value}>{markup(text)}</td>")
     new = previous is not None and texts[:1] != above[:1]

@@ -136,9 +136,8 @@ def filter_records(
     """Return the records that meet all conditions, and match one of the model names or patterns; at least one."""
     asked = list(conditions)
     for condition in asked:
-        parts = next(
-            (found for each in records if isinstance(found := condition.value_in(each), Mapping) and found), None
-        )
+        values = map(condition.value_in, records)
+        parts = next((value for value in values if isinstance(value, Mapping) and value), None)
         if parts is not None:
             text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
             raise InputError(text, source="--where")

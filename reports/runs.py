@@ -84,9 +84,8 @@ class LedgerRun:
     @property
     def method(self) -> str:
         """Name of the method with its own options and those of its solver."""
-        options = {
-            name: value for name, value in self.record.options.items() if name not in problem_options(self.record)
-        }
+        stated = problem_options(self.record)
+        options = {name: value for name, value in self.record.options.items() if name not in stated}
         options |= self.record.solver_options
         return f"{self.record.model} ({options_text(options)})" if options else self.record.model
 

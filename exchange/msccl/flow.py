@@ -161,9 +161,8 @@ def _transfers(
         nodes = [source, *(ends[link][1] for link in links[offset[send] : offset[send + 1]])]
         begin, end = int(read[send]), int(write[send])
         way = [node for node in nodes if compute[node]]
-        hops = [
-            hop for hop, node in zip(messages[offset[send] : offset[send + 1]], nodes, strict=False) if compute[node]
-        ]
+        sent = messages[offset[send] : offset[send + 1]]
+        hops = [hop for hop, node in zip(sent, nodes, strict=False) if compute[node]]
         if not compute[source]:
             kept = stored[chunk, source]  # every arrival leaves once
             before = next((one for one in kept if one.end <= begin), None)

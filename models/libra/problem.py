@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod, sqrt
+from math import inf, prod, sqrt
 
 from ...core.collective import Collective
 from ...core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
@@ -47,9 +47,7 @@ class Term:
 
     def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
         """Return the time at the given bandwidths; infinite where a needed dimension has none."""
-        return max(
-            float(m) / b if b > 0 else float("inf") for m, b in zip(self.traffic, bandwidth_Bps, strict=True) if m
-        )
+        return max(float(m) / b if b > 0 else inf for m, b in zip(self.traffic, bandwidth_Bps, strict=True) if m)
 
 
 @dataclass(frozen=True)

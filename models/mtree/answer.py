@@ -196,9 +196,7 @@ class SearchResult:
     scope: str = ""  #: Trees for which the bound holds; by default those of the given number, height and rate.
 
 
-Proof = tuple[
-    Fraction, Certificate, str
-]  #: Bound on the rate in units, its certificate, and the schedules it holds for.
+Proof = tuple[Fraction, Certificate, str]  #: Bound on the rate in units, certificate, and schedules it holds for.
 
 
 def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> Proof:

@@ -33,9 +33,7 @@ _FUNCTIONS = {
 }
 
 #: Function and summary of every plot.
-PLOTS: Mapping[str, tuple[str, str]] = {
-    name: (function, CARDS[name]["summary"]) for name, function in _FUNCTIONS.items()
-}
+PLOTS: Mapping[str, tuple[str, str]] = {name: (place, CARDS[name]["summary"]) for name, place in _FUNCTIONS.items()}
 
 _FORMATS = (".svg", ".pdf", ".png")  #: Plot formats by the suffix of the file.
 

@@ -161,9 +161,7 @@ class Choice:
 
     #: The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
     candidate: candidates.Candidate
-    back: (
-        candidates.Candidate
-    )  #: The same network, with the all-gather on its transpose that a reduce-scatter reverses.
+    back: candidates.Candidate  #: The same, with the all-gather on its transpose that a reduce-scatter reverses.
     steps: int  #: T_L in units of alpha.
     bandwidth: Fraction  #: T_B in units of M/B, where B is the bandwidth of all ports, including idle ones.
     #: ``reduce_steps`` and ``reduce_bandwidth``: the same of the reduce-scatter, a reversed all-gather of the
