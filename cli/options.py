@@ -125,6 +125,12 @@ def duration_option(name: str, text: str, default: str | None = None) -> Callabl
     return click.option(f"--{name}", parameter, type=DURATION, metavar="DURATION", default=default, help=text)
 
 
+def format_option(*formats: str, otherwise: str) -> Callable[[_Command], _Command]:
+    """Add ``--format``, by default that of the output's suffix."""
+    text = f"By default that of the output's suffix, else {otherwise}."
+    return click.option("--format", "-f", "form", type=click.Choice(formats), help=text)
+
+
 time_limit = duration_option("time-limit", "Time limit such as 60 (seconds) or '5 min'.")
 
 

@@ -11,7 +11,7 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.option_names import PLOT_KINDS, SIMULATION_MODES
 from . import completion
-from .options import OUTPUT_FILE, PATH, Command, Edits, combine, load_edited, network_edits
+from .options import OUTPUT_FILE, PATH, Command, Edits, combine, format_option, load_edited, network_edits
 from .streams import echo
 
 selecting = combine(
@@ -36,13 +36,7 @@ selecting = combine(
 @selecting
 @click.option("--columns", metavar="NAMES", help="Columns to show, in this order, such as 'method,size,busbw'.")
 @click.option("--pivot", metavar="ROWS×COLUMNS", help="A column for each value of a label, such as method×size.")
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(["latex", "md", "csv", "text", "html"]),
-    help="By default that of the output's suffix, else text on a terminal and latex elsewhere.",
-)
+@format_option("latex", "md", "csv", "text", "html", otherwise="text on a terminal and latex elsewhere")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write to this file (.tex, .md, .csv, .txt, .html).")
 @click.option("--standalone", is_flag=True, help="Write a complete LaTeX document.")
 def table(

@@ -10,7 +10,7 @@ import click
 from ..core.errors import ExitStatus, InputError
 from ..core.paper_results import PublishedRow
 from . import completion
-from .options import DURATION, OUTPUT_FILE, Command, progress_on_stderr, quiet_flag
+from .options import OUTPUT_FILE, Command, duration_option, format_option, progress_on_stderr, quiet_flag
 from .streams import INTERRUPTED, echo
 
 
@@ -25,20 +25,8 @@ from .streams import INTERRUPTED, echo
 @click.option(
     "--emulate", is_flag=True, help="Measure a figure's methods on an emulated network; once each with --quick."
 )
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    type=DURATION,
-    metavar="TEXT",
-    help="Time limit of each run, with unit: '60 s'; verdicts then depend on the machine.",
-)
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(["text", "latex", "md", "csv", "json"]),
-    help="By default that of the output's suffix, else text.",
-)
+@duration_option("time-limit", "Time limit of each run: '60 s'; verdicts then depend on the machine.")
+@format_option("text", "latex", "md", "csv", "json", otherwise="text")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write to this file (.tex, .md, .csv, .txt, .json).")
 @quiet_flag
 def reproduce(
