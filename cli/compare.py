@@ -61,13 +61,7 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
     help="Solvers for those --models that use one.  [default: highs]",
 )
 @common.options_of("the --models", "--option", text="Option of {}; the values of a list are tried in turn.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    help="Folder of records.jsonl, to which records are appended.",
-)
+@common.folder_option("results", "Folder of records.jsonl, to which records are appended.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and the existing records, and run nothing.")
 @click.option(
     "--retry",

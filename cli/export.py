@@ -10,7 +10,7 @@ import click
 from ..core.errors import ExitStatus
 from ..core.option_names import DIALECTS, PROTOCOLS
 from . import completion
-from .options import OUTPUT_FILE, PATH, Command, combine, placement_option, quiet_flag, working_on_stderr
+from .options import OUTPUT_FILE, PATH, Command, combine, folder_option, placement_option, quiet_flag, working_on_stderr
 from .streams import echo
 
 _schedule = click.argument("schedule", type=PATH, metavar="SCHEDULE")
@@ -193,13 +193,7 @@ def _export(verb: str, /, output: Path, **given: Any) -> None:
 
 @click.command("export-instances", cls=Command)
 @click.argument("suite", default="library", shell_complete=completion.complete("suites", files=True))
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("library"),
-    help="Folder for the files and index.json.",
-)
+@folder_option("library", "Folder for the files and index.json.")
 @quiet_flag
 def export_instances(suite: str, output: Path, quiet: bool) -> int:
     """Write the models of a SUITE's runs as MPS and LP files, for developers of solvers.

@@ -16,7 +16,16 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.files import new_folder, write_whole
 from . import completion
-from .options import OUTPUT_FILE, Command, load_edited, network_edits, options_of, plugin_option, time_limit_option
+from .options import (
+    OUTPUT_FILE,
+    Command,
+    collective_option,
+    load_edited,
+    network_edits,
+    options_of,
+    plugin_option,
+    time_limit_option,
+)
 from .streams import echo
 
 MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
@@ -26,12 +35,7 @@ MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
 @click.argument("formulation", shell_complete=completion.complete("formulations"))
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @options_of("the formulation", "--option", shell_complete=completion.method_options)
-@click.option(
-    "--collective",
-    shell_complete=completion.complete("collectives"),
-    metavar="NAME",
-    help="Collective such as all_reduce, instead of the instance's.",
-)
+@collective_option("Collective such as all_reduce, instead of the instance's.")
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
 @click.option("--output", "-o", type=OUTPUT_FILE, help="File to write: .lp or .mps.")

@@ -12,7 +12,7 @@ from ..core import collective as core
 from ..core.errors import InputError
 from ..core.solver import Capability
 from . import completion
-from .options import plugin_option
+from .options import collective_option, plugin_option
 from .streams import echo
 
 Row = dict[str, str]  #: One line of a listing; the keys are the headings.
@@ -136,12 +136,7 @@ def _words(capabilities: Capability) -> str:
     metavar="INSTANCE",
     help="With models: those that support this instance, and the reasons why others do not.",
 )
-@click.option(
-    "--collective",
-    shell_complete=completion.complete("collectives"),
-    metavar="NAME",
-    help="With --for: collective, instead of the instance's.",
-)
+@collective_option("With --for: collective, instead of the instance's.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 @plugin_option
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:

@@ -23,6 +23,7 @@ from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
 from ..core.text import printable
 from ..core.units import UnitKind, parse
+from . import completion
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -123,6 +124,17 @@ def duration_option(name: str, text: str, default: str | None = None) -> Callabl
     """Add an option for a duration, which the command receives in seconds as ``NAME_s``."""
     parameter = f"{name.replace('-', '_')}_s"
     return click.option(f"--{name}", parameter, type=DURATION, metavar="DURATION", default=default, help=text)
+
+
+def collective_option(text: str) -> Callable[[_Command], _Command]:
+    """Add ``--collective``, whose names the shell completes."""
+    return click.option("--collective", metavar="NAME", shell_complete=completion.complete("collectives"), help=text)
+
+
+def folder_option(name: str, text: str) -> Callable[[_Command], _Command]:
+    """Add ``--output`` for a folder with a default name."""
+    folder = click.Path(file_okay=False, path_type=Path)
+    return click.option("--output", "-o", type=folder, default=Path(name), help=text)
 
 
 def format_option(*formats: str, otherwise: str) -> Callable[[_Command], _Command]:

@@ -56,12 +56,7 @@ if TYPE_CHECKING:
 @click.option(
     "--gap", type=click.FloatRange(0, 1, max_open=True), callback=common.not_nan, help="Relative gap at which to stop."
 )
-@click.option(
-    "--collective",
-    shell_complete=completion.complete("collectives"),
-    metavar="NAME",
-    help="Collective such as all_reduce, instead of the instance's.",
-)
+@common.collective_option("Collective such as all_reduce, instead of the instance's.")
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the instance's, else 1 GiB]")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0)
