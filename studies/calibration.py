@@ -82,10 +82,6 @@ class Fit:
     outliers: tuple[Outlier, ...]
     misfit: float  #: Largest ratio of measured to fitted time over all samples except outliers.
 
-    def seconds(self, size: float) -> float:
-        """Return the fitted time of a size in bytes."""
-        return self.latency_s.value + size / self.bandwidth_Bps.value
-
     def plain(self) -> dict[str, Any]:
         """Return the fit as plain data."""
         names = ("size_bytes", "in_place", "seconds", "expected_s")
@@ -224,22 +220,21 @@ def fit_overheads(found: Prediction, samples: Sequence[Sample]) -> FittedOverhea
         for over in (OVERHEADS, none)
     )
 
-    def solve(some: Bools) -> tuple[float, float, float]:
+    def solve(some: Bools) -> tuple[float, float, float, float]:
         tried = []
         for half in 2.0 ** np.arange(12, 34, 0.25):
-            rows = np.column_stack([np.ones(len(sizes)), sizes / (sizes + half)])
-            values, off = nnls((rows / times[:, None])[some], ((times - least) / times)[some])
-            tried.append((off, half, *values.tolist()))
-        _, half, launch_s, most_s = min(tried)
-        return launch_s, most_s, half
+            rows = np.column_stack([1 / times, sizes / (sizes + half) / times])
+            values, off = nnls(rows[some], (1 - least / times)[some])
+            tried.append((off, *values.tolist(), half))
+        return min(tried)
 
-    odd = np.isin(sizes, kinds[::2])
-    errors = np.empty(len(sizes))
+    odd, errors = np.isin(sizes, kinds[::2]), published / times - 1
+    published_error = float(np.median(abs(errors)))
     for some in (odd, ~odd):
-        launch_s, most_s, half = solve(~some)
+        _, launch_s, most_s, half = solve(~some)
         errors[some] = ((least + launch_s + most_s * sizes / (sizes + half)) / times - 1)[some]
-    launch_s, most_s, half = solve(np.ones(len(sizes), dtype=bool))
-    error, published_error = (float(np.median(abs(off))) for off in (errors, published / times - 1))
+    _, launch_s, most_s, half = solve(np.ones_like(odd))
+    error = float(np.median(abs(errors)))
     return FittedOverheads(launch_s * 1e6, most_s * 1e6, half / 2**20, error, published_error)
 
 

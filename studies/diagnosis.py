@@ -7,14 +7,13 @@ measured one is the likeliest; rails that are crossed have no time of their own,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from math import log
 from typing import Any
 
 from ..core.instance import Instance
-from ..core.topology import Topology
 from ..heuristics.nccl.method import Prediction, expected_seconds, interval, prediction
+from .sensitivity import scale_links
 
 #: GB/s of 16 lanes of PCIe as NCCL counts them, by the generation of the GPU.
 _PCIE_GBps = {"volta": 12, "ampere": 24, "hopper": 48, "blackwell": 48}
@@ -28,21 +27,16 @@ def diagnosis(posed: Instance, found: Prediction, size: int, measured_s: float) 
     if expected_s is None:
         return None
     low_s, high_s = interval(size, expected_s)
-    causes = [(what, _choice_seconds(other, size)) for what, other in _others(posed, found)]
-    known = [(what, time) for what, time in causes if time and expected_s * 1.05 < time]
-    near = sorted(known, key=lambda one: abs(log(one[1] / measured_s)))
-    off = abs(log(expected_s / measured_s))
+    causes = [(what, _choice_seconds(other, size) or expected_s) for what, other in _others(posed, found)]
+    slow = [(abs(log(time / measured_s)), what, time) for what, time in causes if measured_s > _SLOWER * expected_s]
+    near = sorted(one for one in slow if one[0] < log(measured_s / expected_s))
     return {
         "size_bytes": size,
         "measured_s": measured_s,
         "expected_s": expected_s,
         "low_s": low_s,
         "high_s": high_s,
-        "causes": [
-            {"cause": what, "expected_s": time}
-            for what, time in near
-            if measured_s > _SLOWER * expected_s and abs(log(time / measured_s)) < off
-        ],
+        "causes": [{"cause": what, "expected_s": time} for _, what, time in near],
     }
 
 
@@ -61,18 +55,15 @@ def _others(posed: Instance, found: Prediction) -> Iterator[tuple[str, Predictio
     nics = min(len(box.nics) for box in boxes.boxes) if len(boxes.boxes) > 1 else 0
     for some in dict.fromkeys((1, nics // 2)):
         if 0 < some < nics:
-            slower = _scale(posed, found, Fraction(1), Fraction(some, nics))
+            slower = _scale(posed, found, Fraction(some, nics), inside=False)
             yield f"{some} of {nics} NICs", prediction(slower, options)
     if boxes.nvlink and boxes.inside_GBps:
-        slower = _scale(posed, found, _PCIE_GBps[found.gpu] / boxes.inside_GBps, Fraction(1))
+        slower = _scale(posed, found, _PCIE_GBps[found.gpu] / boxes.inside_GBps, inside=True)
         yield "PCIe instead of NVLink", prediction(slower, plain.model_copy(update={"rates": "effective"}))
 
 
-def _scale(posed: Instance, found: Prediction, inside: Fraction, outside: Fraction) -> Instance:
-    """Return the instance with rates within boxes, and between them, times factors."""
+def _scale(posed: Instance, found: Prediction, factor: Fraction, *, inside: bool) -> Instance:
+    """Return the instance with rates within boxes, or between them, times a factor."""
     topology, of = found.problem.topology, found.boxes.of_node
-    links = tuple(
-        replace(link, bandwidth_Bps=link.bandwidth_Bps * (inside if of[a] == of[b] else outside))
-        for link, (a, b) in zip(topology.links, topology.link_ends, strict=True)
-    )
-    return posed.with_changes(network=Topology(topology.nodes, links))
+    pairs = [(a, b) for a, b in topology.link_ends if (of[a] == of[b]) == inside]
+    return posed.with_changes(network=scale_links(topology, pairs, factor))

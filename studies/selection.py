@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from math import inf
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,7 @@ class Selection:
             return {}
         sizes = sizes_between(choice.first, choice.last)
         least_s = [min(one.seconds(size) for one in trees) for size in sizes]
-        slow = {
-            one: max(one.seconds(size) / least for size, least in zip(sizes, least_s, strict=True)) for one in trees
-        }
-        best = min(slow, key=slow.__getitem__)
+        best = min(trees, key=lambda one: max(map(truediv, map(one.seconds, sizes), least_s)))
         return {"ucc.env": f"UCC_TL_UCP_{_UCC_NAMES[choice.kind]}_KN_RADIX={best.item.options.get('k', 2)}\n"}
 
     def to_json(self) -> dict[str, Any]:
