@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
@@ -386,7 +387,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
 
 def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
     parts = [answer.sends] if isinstance(answer, StepSchedule) else answer.passes
-    used = {link for part in parts for link in part.path_links.tolist()}
+    used = {link for part in parts for link in np.flatnonzero(np.bincount(part.path_links)).tolist()}
     return sum(nic.out in used for box in boxes.boxes for nic in box.nics)
 
 
