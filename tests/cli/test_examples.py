@@ -26,22 +26,37 @@ def examples(command: click.Command, context: click.Context) -> Iterator[str]:
 
 EXAMPLES = sorted({line for line in examples(program, click.Context(program)) if line.startswith("cwb ")})
 
-#: Examples that need no files of the user: they are run.
+#: Examples that need no files of the user, or only those of :data:`MADE`: they are run.
 RUN = [
     line
     for line in EXAMPLES
     if re.match(r"cwb (solve (?!.*(plugin|unwind))|show|list|cite|formulate|new-method|export schema)", line)
     or re.match(r"cwb (reproduce .*--(list|unchecked)|predict|compare .*--dry-run|plot \"h100|check s.npz)", line)
+    or re.match(r"cwb (view|polish|check|export [a-z]+) s.json|cwb (report|table sizes) results/", line)
+    or re.match(r"cwb (plot|simulate|run) schedule.json(?!.*(emulate|repeat))|cwb plot my-topology.json", line)
+    or re.match(
+        r"cwb repair schedule.json (--link|--without-rank)|cwb (resilience my.json|select my.json .*--models)", line
+    )
 ]
 
+_SCHEDULE = ("solve", "torus(4,4)", "-m", "tacos", "--collective", "all_gather", "--size", "1 MiB", "-q", "-o")
+_MACHINE = ("import", "csv", "links.csv", "-o")
+
 #: What makes the files that they name.
-MADE = {"s.npz": ("solve", "torus(4,4)", "-m", "ring", "--collective", "all_gather", "-q", "-o", "s.npz")}
+MADE = {
+    "s.npz": ("solve", "torus(4,4)", "-m", "ring", "--collective", "all_gather", "-q", "-o", "s.npz"),
+    "s.json": (*_SCHEDULE, "s.json"),
+    "schedule.json": (*_SCHEDULE, "schedule.json"),
+    "my.json": (*_MACHINE, "my.json"),
+    "my-topology.json": (*_MACHINE, "my-topology.json"),
+    "results/": ("compare", "--models", "ring,forestcoll", "--instances", "ring(4)", "--sizes", "1KiB,1MiB", "-q"),
+}
 
 
 def test_examples_are_found():
     """The help of most commands has examples, and a good part needs no files."""
     assert len(EXAMPLES) > 80
-    assert len(RUN) >= 20
+    assert len(RUN) >= 40
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
@@ -63,6 +78,7 @@ def test_examples_are_understood(line):
 def test_examples_end_well(line, tmp_path, monkeypatch):
     """The exit status is 0."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.csv").write_text("source,target,bandwidth\n0,1,50 GB/s\n1,2,50 GB/s\n2,0,25 GB/s\n")
     words = shlex.split(line.split(">")[0])[1:]
     for name, command in MADE.items():
         assert name not in words or cwb(*command) == 0
