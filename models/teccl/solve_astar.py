@@ -20,7 +20,8 @@ from .problem import EpochProblem
 from .starts import SHORT, greedy_sends, initial_schedule
 
 GAP = 1e-3  #: Relative gap at which a round is good enough.
-NODE_LIMIT = 1000  #: Nodes of the solver's search in a round that has sends to begin with.
+NODE_LIMIT = 1000  #: Nodes of the solver's search in a model of a round.
+COLUMNS = 2000  #: Sends that one model of a round chooses from; a larger round is solved in parts.
 
 
 @dataclass(kw_only=True)
@@ -32,6 +33,8 @@ class AstarSearch(ModelSearch):
     plan: list[EpochSend] | None = None  #: Schedule of constructions, which rounds can follow.
     sends: list[EpochSend] = field(default_factory=list)
     begin: int = 0
+    rounds: int = 0
+    columns: int = COLUMNS  #: Sends that one model of a round chooses from, if no plan leads.
 
     def within(self, sends: list[EpochSend]) -> bool:
         """Check whether a schedule takes no more epochs than allowed."""
@@ -47,22 +50,48 @@ class AstarSearch(ModelSearch):
         while any(commodity.targets for commodity in remaining(self.problem, state).commodities):
             if self.budget.is_exhausted or (most is not None and self.begin >= most):
                 return False
-            if (new := self._round(state)) is None:
-                return False
+            new, solved = self._round(state)
+            self.rounds += 1
             moved = state.advance(self.problem, new, self.epochs)
             if moved.held == state.held and moved.coming <= state.coming:
-                self.epochs *= 2  # a round too short for any chunk to come nearer
+                if solved:
+                    self.epochs *= 2  # a round too short for any chunk to come nearer
+                elif self.columns:
+                    self.columns //= 2  # models too large for their time
+                else:
+                    return False
                 continue
             self.sends += [replace(s, start=s.start + self.begin) for s in new]
             state, self.begin = moved, self.begin + self.epochs
         self.sends = needed_sends(self.problem, self.sends)
         return self.within(self.sends)
 
-    def _round(self, state: RoundState) -> list[EpochSend] | None:
-        """Solve one round; None if it ends without a solution."""
+    def _round(self, state: RoundState) -> tuple[list[EpochSend], bool]:
+        """Solve one round, also by some chunks after others; return its sends, and True if no model ended without."""
         left = replace(remaining(self.problem, state), begin=self.begin)
-        lacking = sum(len(c.targets) for c in left.commodities)
-        self.budget.progress(f"round {len(self.reports) + 1}: epochs from {self.begin} on, {lacking} lacking")
+        wanting = [q for q, commodity in enumerate(left.commodities) if commodity.targets]
+        lacking = sum(len(left.commodities[q].targets) for q in wanting)
+        self.budget.progress(f"round {self.rounds + 1}: epochs from {self.begin} on, {lacking} lacking")
+        end = finish(self.problem, self.plan) if self.plan else max(self.simple, 2 * self.begin)
+        share = 1 / max(1 if self.plan else 2, ceil((end - self.begin) / self.epochs))
+        budget, parts = self.budget.part(share), 1
+        if self.options.start == "none":
+            columns = round_index_sets(left, self.epochs, state).columns
+            parts = min(len(wanting), ceil(columns / max(1, self.columns)))
+        sends: list[EpochSend] = []
+        solved = True
+        for part in range(parts):
+            chunks = set(wanting[part::parts])
+            commodities = (c if q in chunks else replace(c, targets=()) for q, c in enumerate(left.commodities))
+            taken = state.started.union((e, k, s.commodity) for s in sends for e, k in hops(left, s))
+            model = replace(left, commodities=tuple(commodities)), replace(state, started=taken)
+            new, has_solution = self._part(*model, budget.part(1 / (parts - part)))
+            sends += new
+            solved &= has_solution
+        return sends, solved
+
+    def _part(self, left: EpochProblem, state: RoundState, budget: Budget) -> tuple[list[EpochSend], bool]:
+        """Solve a round's model of some chunks; return its sends, and True if it has a solution."""
         with self.budget.clock.phase("build"):
             sets = round_index_sets(left, self.epochs, state, self.options.gamma)
             require_buildable(sets.columns, f"a round of {self.epochs} epochs", COLUMN_S)
@@ -75,15 +104,11 @@ class AstarSearch(ModelSearch):
                 model.F[key].value = 0
             for key in start:
                 model.F[key].value = 1
-        limits, budget = SolverOptions(rel_gap=GAP if self.budget.gap is None else self.budget.gap), self.budget
-        if start:  # a share for each round left: those of the plan from here, or as many as so far
-            limits = replace(limits, use_start=True, node_limit=NODE_LIMIT)
-            end = 2 * self.begin if self.plan is None else finish(self.problem, self.plan)
-            budget = budget.part(1 / max(1, ceil((end - self.begin) / self.epochs)))
-        result = self.solve_model(model, limits, budget)
+        gap = GAP if self.budget.gap is None else self.budget.gap
+        result = self.solve_model(model, SolverOptions(gap, node_limit=NODE_LIMIT, use_start=bool(start)), budget)
         if result.has_solution:
-            return chosen_sends(sets, model)
-        return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in start] if start else None
+            return chosen_sends(sets, model), True
+        return [EpochSend(k, q, sets.arcs[a].links) for q, a, k in start], False
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
@@ -98,7 +123,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
         search.keep_sends(plan)
         metrics["start_epochs"] = search.high
     if search.run():
-        metrics |= {"rounds": len(search.reports), "round_epochs": search.epochs}
+        metrics |= {"rounds": search.rounds, "round_epochs": search.epochs}
         if search.high is None or finish(problem, search.sends) <= search.high:
             search.high = None  # of equal schedules, that of the rounds
             search.keep_sends(search.sends)

@@ -6,9 +6,11 @@ another objective and an open end.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ....algorithms.epochs.problem import FAR
+from ....core.rows import Lists, Table, rows
 from ..extract import EpochSend, arrival, hops
 from ..index_sets import IndexSets, single_links
 from ..problem import EpochProblem
@@ -73,6 +76,28 @@ class RoundIndexSets(IndexSets):
         """Last index at which a send of the round can arrive: K and the future epochs K'."""
         return self.epochs + max(arc.delay for arc in self.arcs)
 
+    @cached_property
+    def lacking(self) -> dict[int, list[int]]:
+        """Chunks that each node needs and does not have: D of this round."""
+        wanting = sorted({d for commodity in self.problem.commodities for d in commodity.targets})
+        return {d: [q for q, c in enumerate(self.problem.commodities) if d in c.targets] for d in wanting}
+
+    @cached_property
+    def nodes_of_rank(self) -> dict[tuple[int, int], set[int]]:
+        """Nodes by rank, and by node d that lacks chunks: 1 + the distance to d, and 0 for d."""
+        nodes_of_rank = defaultdict[tuple[int, int], set[int]](set)
+        for d, n in product(self.lacking, range(self.problem.nodes)):
+            nodes_of_rank[0 if n == d else 1 + int(self.problem.distance[n, d]), d].add(n)
+        return nodes_of_rank
+
+    @cached_property
+    def reachable(self) -> list[set[int]]:
+        """Nodes that can have each chunk by the horizon."""
+        reachable = [{self.arcs[a].target for a in spans} for spans in self.spans]
+        for q, n, *_ in self.state.held | self.state.coming:
+            reachable[q].add(n)
+        return reachable
+
     def is_given(self, q: int, n: int) -> bool:
         """Check whether a node holds the chunk when the round begins."""
         return (q, n) in self.state.held
@@ -94,11 +119,10 @@ class RoundIndexSets(IndexSets):
         return 1 if self.problem.copies[n] else 1 + len(self.entering[n]) * self.horizon
 
     def windows(self, link: int) -> range:
-        """Return the first epochs of windows that need a constraint; some begin before the round."""
-        usual = super().windows(link)
+        """Return the first epochs of windows that need a constraint; some begin before the round or end after it."""
         if not self.state.started or link in self.changed_links:
-            return usual
-        return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, usual.stop)
+            return super().windows(link)
+        return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, max(self.loads[link]) + 1)
 
     def room(self, link: int, epoch: int) -> int:
         """Return the number of chunks that may start in a window beside those of earlier rounds."""
@@ -115,7 +139,8 @@ def round_index_sets(
     horizon = epochs + max(arc.delay for arc in arcs)
     known = np.full((len(problem.commodities), problem.nodes), FAR)
     for q, n, k in (*((q, n, 0) for q, n in state.held), *state.coming):  # at each node, by a fastest path from there
-        known[q] = np.minimum(known[q], k + problem.distance[n])
+        if problem.commodities[q].targets:
+            known[q] = np.minimum(known[q], k + problem.distance[n])
     first = known.tolist()
     last = [[horizon] * problem.nodes for _ in first]
     sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state, gamma=gamma, most_epochs=most_epochs)
@@ -151,67 +176,67 @@ def build(sets: RoundIndexSets) -> Any:
     return m
 
 
-def lacking(sets: RoundIndexSets, d: int) -> list[int]:
-    """Return the chunks that a node needs and does not have: D of this round."""
-    return [q for q, commodity in enumerate(sets.problem.commodities) if d in commodity.targets]
-
-
 def later(sets: RoundIndexSets) -> range:
     """Return K': indices from the end of the round on at which its sends may still arrive."""
     return range(sets.epochs, sets.horizon + 1)
 
 
-def ahead(m: Any, sets: RoundIndexSets, q: int, n: int, k: int) -> Any:
-    """``Q[q, n, k']``: a node has a chunk at an index after the round, from this round or earlier.
-
-    At nodes that store, ``Q[q, n, 0] = B[q, n, K]`` with the arrivals then, and
-    ``Q[q, n, k'] = Q[q, n, k'-1] + sum_j F[q, (j, n), K + k' - delta]`` continues B. At switches, the arrivals at k'.
-    """
-    if sets.is_given(q, n):
-        return 1
-    if sets.problem.holds[n] != 0:
-        return m.B[q, n, k] if k >= sets.first[q][n] else 0
-    return pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
-
-
 def progress(m: Any, sets: RoundIndexSets) -> None:
-    """``P[n, d, k']``: chunks that node n is to bring to node d."""
-    wanting = sorted({d for commodity in sets.problem.commodities for d in commodity.targets})
-    m.pairs = pyo.Set(
-        dimen=3, initialize=[(n, d, k) for n in range(sets.problem.nodes) for d in wanting for k in later(sets)]
-    )
+    """``P[r, d, k']``: chunks that nodes n at rank r from d are to bring to d.
+
+    The rank is ``1 + FW[n, d]``, FW the distance in epochs, and 0 where n is d. The paper has one variable for each n;
+    those of one rank have the same coefficients, so that only their sum matters.
+    """
+    m.pairs = pyo.Set(dimen=3, initialize=[(r, d, k) for r, d in sorted(sets.nodes_of_rank) for k in later(sets)])
     m.P = pyo.Var(m.pairs, domain=pyo.NonNegativeReals)
 
 
 def on_the_way(m: Any, sets: RoundIndexSets) -> None:
-    """``P[n, d, k'] <= sum_{q: D[q, d] = 1} Q[q, n, k']``: a node can bring what it has."""
+    """``P[r, d, k'] <= sum_{n, q: D[q, d] = 1} Q[q, n, k']``, n at rank r: nodes can bring what they have.
 
-    @m.Constraint(m.pairs)
-    def on_the_way(m: Any, n: int, d: int, k: int) -> Any:
-        return m.P[n, d, k] <= pyo.quicksum(ahead(m, sets, q, n, k) for q in lacking(sets, d))
+    Q, what a node has from this round or earlier, is 1 for what it held before. At nodes that store,
+    ``Q[q, n, 0] = B[q, n, K]`` with the arrivals then, and
+    ``Q[q, n, k'] = Q[q, n, k'-1] + sum_j F[q, (j, n), K + k' - delta]`` continues B. At switches, the arrivals at k'.
+    """
+    stored, passing, given = Lists(), Lists(), Table()
+    for r, d, k in m.pairs:
+        held, arriving, count = list[tuple[int, int, int]](), list[tuple[int, int, int]](), 0
+        for q in sets.lacking[d]:
+            for n in sets.reachable[q].intersection(sets.nodes_of_rank[r, d]):
+                if sets.is_given(q, n):
+                    count += 1
+                elif sets.problem.holds[n] == 0:
+                    arriving += sets.arriving(q, n, k)
+                    count += sets.incoming(q, n, k)
+                elif k >= sets.first[q][n]:
+                    held.append((q, n, k))
+        stored[r, d, k], passing[r, d, k], given[r, d, k] = held, arriving, count
+
+    @rows(m, list(m.pairs))
+    def on_the_way(m: Any, r: int, d: int, k: int) -> Any:
+        had = sum(m.B[key] for key in stored[r, d, k]) + sum(m.F[key] for key in passing[r, d, k])
+        return m.P[r, d, k] <= had + given[r, d, k]
 
 
 def assignment(m: Any, sets: RoundIndexSets) -> None:
-    """``sum_n P[n, d, k'] = sum_q D[q, d]``: every lacking chunk is assigned to a node."""
-    wanting = sorted({d for _, d, _ in m.pairs})
+    """``sum_r P[r, d, k'] = sum_q D[q, d]``: every lacking chunk is assigned to a node."""
 
-    @m.Constraint(wanting, list(later(sets)))
+    @m.Constraint(list(sets.lacking), list(later(sets)))
     def assignment(m: Any, d: int, k: int) -> Any:
-        return pyo.quicksum(m.P[n, d, k] for n in range(sets.problem.nodes)) == len(lacking(sets, d))
+        return pyo.quicksum(m.P[r, d, k] for r, node in sets.nodes_of_rank if node == d) == len(sets.lacking[d])
 
 
 def objective(m: Any, sets: RoundIndexSets) -> None:
-    """Maximize ``sum_{q, d, k} B[q, d, k] / k + sum_{n, d, k'} g[n, d] / (k'+1) P[n, d, k']``.
+    """Maximize ``sum_{q, d, k} B[q, d, k] / k + sum_{r, d, k'} g[r] / (k'+1) P[r, d, k']``.
 
     The first part is the paper's objective: a chunk that has arrived by index k of the round counts 1 / k for every
-    index from then on. The second is the value of chunks on their way: ``g[n, d] = gamma / (1 + FW[n, d])``, FW the
-    distance in epochs, and 1 where n is d.
+    index from then on. The second is the value of chunks on their way: ``g[r] = gamma / r``, and 1 for rank 0.
     """
     terms = []
     for q, commodity in enumerate(sets.problem.commodities):
         for d in commodity.targets:
             terms += [1.0 / k * m.B[q, d, k] for k in range(1, sets.epochs + 1) if k >= sets.first[q][d]]
-    for n, d, k in m.pairs:
-        near = 1.0 if n == d else sets.gamma / (1.0 + float(sets.problem.distance[n, d]))
-        terms.append(near / (k - sets.epochs + 1) * m.P[n, d, k])
+    for r, d, k in m.pairs:
+        near = sets.gamma / r if r else 1.0
+        terms.append(near / (k - sets.epochs + 1) * m.P[r, d, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)

@@ -129,6 +129,42 @@ def test_rounds_share_the_time():
     assert outcome.status is Status.LIMIT
 
 
+@given(small_networks(), st.sampled_from(KINDS), st.sampled_from([0, 1, 40]))
+@settings(max_examples=12)
+def test_rounds_in_parts(topology, kind, columns):
+    """Rounds that are solved by a chunk, or by some, after the others make a valid schedule."""
+    instance = on_grid(topology, kind)
+    options = AstarOptions(start="none")
+    search = solve_astar.AstarSearch.with_bound(
+        solve_astar.without_small_switches(instance),
+        solvers.get("highs"),
+        Budget(),
+        options=options,
+        epochs=solve_astar._round_epochs(solve_astar.without_small_switches(instance), options),
+        columns=columns,
+    )
+    assert search.run()
+    search.keep_sends(search.sends)
+    outcome = search.outcome(search.simple, None, "", {})
+    assert verdict_of(instance, outcome.answer, outcome.certificate).ok
+
+
+def test_rounds_begin_with_nothing(monkeypatch):
+    """With start=none rounds too large for one model make a schedule, and no construction is called."""
+    for name in ("initial_schedule", "greedy_sends"):
+        monkeypatch.setattr(solve_astar, name, None)
+    instance = on_grid(load("internal1(3)").network, epoch_us=Fraction(40, 100))
+    options = AstarOptions(start="none", round_epochs=12)
+    outcome = solve_astar.run(instance, solvers.get("highs"), Budget(), options)
+    assert verdict_of(instance, outcome.answer, outcome.certificate).ok
+    assert outcome.metrics["rounds"] < len(outcome.reports)
+    outcome = solve_astar.run(instance, Idle(), Budget(), options)
+    assert (outcome.status, outcome.message) == (
+        Status.LIMIT,
+        "the rounds took no end in time: stopped after 0 epochs",
+    )
+
+
 def test_what_ends_with_a_construction_has_a_certificate():
     """If bandwidth varies and no certificate is known, a model proves the optimum; without a bound none is claimed."""
     changes = [{"source": "1", "target": "0", "epochs": [1, 2], "factor": "0"}]
