@@ -13,6 +13,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
@@ -31,7 +32,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 
 # What is copied of a block with commands are the commands, without the prompt and without what they print.
-copybutton_prompt_text = "$ "
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
 
 # Pages are Markdown (MyST); notebooks are stored with their output, which `python docs/notebooks.py --check` compares.

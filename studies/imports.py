@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -27,7 +27,7 @@ from ..exchange.chakra.lift import lift_trace
 from ..exchange.graph_network import Defaults
 from ..exchange.json_layout import readable_json
 from ..exchange.libra import LibraFiles
-from ..exchange.link_rates import CPUS, GB, Rates, Rating
+from ..exchange.link_rates import AMD_GENERATIONS, CPUS, GB, GENERATIONS, Rates, Rating
 from ..exchange.links_csv import import_links
 from ..exchange.msccl.files import read_algorithm
 from ..exchange.msccl.lift import lift
@@ -175,8 +175,9 @@ def import_nccl(
         ``nic_latency``.
     """
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = _rates(rates, generation, links, None, between_cpus, cpu)
-    told = replace(told, wiring=Wiring(wiring) if wiring else None, pcie_only=no_nvlink)
+    told = _rates(rates, generation, GENERATIONS, links, None, between_cpus, cpu)
+    wires = None if wiring is None else Wiring(check_name(wiring, tuple(one.value for one in Wiring), "--wiring"))
+    told = replace(told, wiring=wires, pcie_only=no_nvlink)
     layout, number = _layout(nvls=nvls, **boxes), whole(graph, "graph", 0, 100)
     return _write_instance(nccl_topology.import_nccl(Path(file), layout, told, graph=number, name=name), output)
 
@@ -207,7 +208,7 @@ def import_nvidia_smi(
     """
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = _rates(rates, generation, links, pcie, between_cpus, cpu)
+    told = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
     return _write_instance(smi.import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
 
 
@@ -237,7 +238,7 @@ def import_rocm_smi(
         The same as in :func:`import_nccl`.
     """
     links = None if xgmi is None else _times("--xgmi", xgmi)
-    told = _rates(rates, generation, links, pcie, between_cpus, cpu)
+    told = _rates(rates, generation, AMD_GENERATIONS, links, pcie, between_cpus, cpu)
     return _write_instance(smi.import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
 
 
@@ -419,13 +420,21 @@ def _layout(
     nvls: bool | None = None,
 ) -> Layout:
     port = None if nic is None else _times("--nic", nic)
-    return Layout(boxes, port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
+    return Layout(whole(boxes, "boxes", 1, 10**6), port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
 
 
 def _rates(
-    rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None, cpu: str | None
+    rates: str,
+    generation: str | None,
+    generations: Iterable[str],
+    links: Times | None,
+    pcie: str | None,
+    cpus: str | None,
+    cpu: str | None,
 ) -> Rates:
-    rating = Rating(check_name(rates, tuple(rating.value for rating in Rating), "--rates"))
+    rating = Rating(check_name(rates, tuple(one.value for one in Rating), "--rates"))
+    if generation is not None:
+        check_name(generation, tuple(generations), "--generation")
     if cpus is not None and cpu is not None:
         raise InputError("is given beside --between-cpus; expected one of the two", source="--cpu")
     between = _rate("--between-cpus", cpus)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cwb
 import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
@@ -235,3 +236,19 @@ def test_a_tray_of_a_rack_is_no_rack(tmp_path):
         layout = Layout(boxes=2, nic=Times.read("4 x 400 Gb/s"))
         data = read(tmp_path, smi_topo(lambda i, j: "NV18", 4), generation=generation, layout=layout)
         assert ("not those of a rack" in data["source"]) == is_tray
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"generation": "h1000"}, "generation: 'h1000' is unknown; expected one of p100, v100"),
+        ({"generation": "a100", "boxes": "2"}, "boxes: '2'; expected a whole number from 1 to"),
+        ({"rates": "best"}, "rates: 'best' is unknown; expected one of effective, nominal"),
+    ],
+)
+def test_wrong_keyword_arguments_are_bad_input(options, message, tmp_path):
+    """The function rejects what the command's choices reject, and names the argument."""
+    path = tmp_path / "topo.txt"
+    path.write_text(smi_topo(lambda i, j: "NV12", 2))
+    with pytest.raises(InputError, match=message):
+        cwb.import_nvidia_smi(path, **options)

@@ -1,0 +1,47 @@
+"""The reference of the Python API: each public function stands on a page, with an example that prints what it shows."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import cwb
+import pytest
+from cwb.core import collective
+from cwb.harness.registry import PLUGINS
+
+#: A public name on a page, with what follows it up to the next one.
+ENTRY = re.compile(r"^\.\. auto(?:function|class):: cwb\.(\w+)\n(.*?)(?=^\.\. auto|^```|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def reference_pages(pages: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Text below every public name, by page."""
+    found = {name: dict(ENTRY.findall(text)) for name, text in pages.items() if name.startswith("docs/")}
+    return {name: entries for name, entries in found.items() if entries}
+
+
+def test_every_public_function_has_an_example(pages):
+    """Every public function is on one page, and an example that calls it stands below."""
+    listed = [entry for entries in reference_pages(pages).values() for entry in entries.items()]
+    assert len(listed) == len(dict(listed))
+    functions = {name for name in cwb.__all__ if callable(getattr(cwb, name)) and name[0].islower()}
+    assert functions <= set(dict(listed))
+    assert not [name for name, text in listed if name in functions and f"cwb.{name}(" not in text]
+
+
+@pytest.mark.slow
+def test_examples_print_what_pages_show(
+    pages: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The examples of a page run in order, in an empty folder, and print what is shown."""
+    monkeypatch.setenv(PLUGINS, "")
+    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    for page in reference_pages(pages):
+        monkeypatch.chdir(tmp_path_factory.mktemp(Path(page).stem))
+        text = re.sub(r"^```$", "", pages[page], flags=re.MULTILINE)
+        examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+        printed: list[str] = []
+        failed, _ = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=printed.append)
+        assert not failed, "".join(printed)
