@@ -78,6 +78,10 @@ def _names(folder: Traversable) -> Iterator[str]:
             yield entry.name.removesuffix(".json")
 
 
+#: By suffix: the command that converts a network of other programs.
+_READERS = {".csv": "csv", ".graphml": "wan", ".gml": "wan", ".xml": "nccl"}
+
+
 def load(spec: str | Path) -> Instance:
     """Load an instance.
 
@@ -148,6 +152,8 @@ def _exists(path: Path) -> bool:
 def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads named by path are relative to it."""
     with locate_errors(source=source):
+        if (reader := _READERS.get(Path(source).suffix)) is not None:
+            raise InputError(f"expected an instance, which cwb import {reader} makes of this file")
         data = read_json(path)
         check_kind(data, "cwb-instance/1")
         return from_data(data, Path(path.name).stem, path.parent if isinstance(path, Path) else None)

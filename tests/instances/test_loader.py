@@ -315,3 +315,11 @@ def test_routing(routing: Routing, tmp_path: Path) -> None:
     found = load(write_json(tmp_path / "routing.json", {"network": "ring(4)", "routing": routing.value}))
     assert found.routing is routing
     assert (found.sha256 == bare.sha256) == (routing is Routing.FIXED)
+
+
+@pytest.mark.parametrize(("name", "reader"), [("links.csv", "csv"), ("sites.gml", "wan"), ("topo.xml", "nccl")])
+def test_files_of_other_programs_name_the_command_that_reads_them(name: str, reader: str, tmp_path: Path) -> None:
+    """A network of another program is no instance, and the error says what makes one of it."""
+    (tmp_path / name).write_text("source,target\n")
+    with pytest.raises(InputError, match=f"expected an instance, which cwb import {reader} makes of this file"):
+        load(tmp_path / name)
