@@ -16,6 +16,7 @@ from cwb.core.fabric import Fabric, WiredFabric
 from cwb.core.timing import RankCosts
 from cwb.core.topology import Topology
 from cwb.core.trace import Routing
+from cwb.instances import loader
 from cwb.instances.loader import MAX_KEYS, read_json, shipped_instances, shipped_workloads
 from draws import draws
 from hypothesis import given, settings
@@ -322,4 +323,4 @@ def test_files_of_other_programs_name_the_command_that_reads_them(name: str, rea
     """A network of another program is no instance, and the error says what makes one of it."""
     (tmp_path / name).write_text("source,target\n")
     with pytest.raises(InputError, match=f"expected an instance, which cwb import {reader} makes of this file"):
-        load(tmp_path / name)
+        loader.load(tmp_path / name)
