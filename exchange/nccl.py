@@ -141,7 +141,7 @@ _CHANNEL = re.compile(
     r" Channel ([0-9/]{1,9}) : ([0-9]{1,7})\[\w{1,9}\] -> ([0-9]{1,7})\[\w{1,9}\] \[(send|receive)\]"
     r" via NET/([\w ]{1,40})/([0-9]{1,4})(?:\([0-9]{1,7}\))?(/GDRDMA)?"
 )
-_LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
+_LIBRARY = re.compile(r"nccl-library=([0-9]{1,9})|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
 
 
 @dataclass(frozen=True)

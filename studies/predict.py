@@ -101,6 +101,7 @@ def predict(
         found.version,
         pick.seconds,
         bound_s,
+        SOURCE if found.options.overheads is None else "NCCL's own cost model, with the given overheads",
     )
 
 

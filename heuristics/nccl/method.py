@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator
+from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
@@ -36,6 +36,8 @@ SENDS = "send/recv"  #: Name of an exchange without an algorithm.
 #: What a step of NCCL's buffers holds with Simple (4 MiB for 8 steps), and how many pieces of that size are told apart.
 PIECE_BYTES, MOST_PIECES = 2**19, 8
 
+_Overhead = Annotated[float, Field(ge=0, le=1e12)]
+
 
 class NcclOptions(Strict):
     """Options of ``nccl``."""
@@ -57,7 +59,7 @@ class NcclOptions(Strict):
     """Latency in us that the network's plugin reports to NCCL."""
     symmetric: bool = False
     """Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
-    overheads: tuple[NonNegativeFloat, NonNegativeFloat, PositiveFloat] | None = None
+    overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")

@@ -3,6 +3,8 @@
 import ast
 import json
 import runpy
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -77,7 +79,28 @@ def _bandwidth(head: dict[str, Any], columns: Columns) -> None:
     head["instance"]["network"]["links"]["bandwidth_Bps"][0] = "1"
 
 
-@pytest.mark.parametrize("change", [_order, _image, _child, _path, _units, _root, _cut, _bandwidth])
+def _no_copies(head: dict[str, Any], columns: Columns) -> None:
+    head["translations"]["order"] += [-1, -2]
+    same = np.arange(columns["translations/image"].size // 2)
+    columns["translations/image"] = np.concatenate([columns["translations/image"].ravel(), same, same])
+
+
+def _negative(head: dict[str, Any], columns: Columns) -> None:
+    head["instance"]["network"]["links"]["bandwidth_Bps"] = [
+        f"-{rate}" for rate in head["instance"]["network"]["links"]["bandwidth_Bps"]
+    ]
+    head["instance"]["collective"]["size_bytes"] = f"-{head['instance']['collective']['size_bytes']}"
+    head["trees"]["unit_bytes"] = f"-{head['trees']['unit_bytes']}"
+
+
+def _claim(head: dict[str, Any], columns: Columns) -> None:
+    head["extra"]["bound_s"] = float("inf")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_order, _image, _child, _path, _units, _root, _cut, _bandwidth, _no_copies, _negative, _claim],
+)
 def test_refuses_changes(forest: Path, tmp_path: Path, change: Change) -> None:
     """A changed translation, tree, part, cut or network is found."""
     archive = np.load(forest)
@@ -94,3 +117,12 @@ def test_refuses_changes(forest: Path, tmp_path: Path, change: Change) -> None:
     program = runpy.run_path(str(PROGRAM))
     with pytest.raises(program["WrongForest"]):
         program["check"](wrong)
+
+
+def test_a_file_that_is_no_forest_is_told_in_one_line(tmp_path: Path) -> None:
+    """A file that is no archive, or whose head is no table, ends the program with its name and one line."""
+    wrong = tmp_path / "wrong.npz"
+    wrong.write_bytes(b"PK")
+    told = subprocess.run([sys.executable, PROGRAM, wrong], capture_output=True, text=True, check=False)
+    assert told.returncode == 1
+    assert told.stderr.startswith(f"{wrong}: wrong: ") and told.stderr.count("\n") == 1

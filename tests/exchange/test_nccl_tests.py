@@ -61,6 +61,7 @@ def test_lines_in_part(tmp_path):
     ("text", "told"),
     [
         ("nothing", "no line with a size and times"),
+        ("nccl-library=" + "9" * 5000, "no line with a size and times"),
         ("{", "not JSON"),
         ("{}", "results: None"),
         ('{"results": [1]}', r"results\[0\]: expected an object"),

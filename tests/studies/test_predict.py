@@ -28,6 +28,16 @@ def test_no_expected_time_is_below_the_proved_bound(machine):
         assert found.bound_s <= found.low_s <= found.seconds < found.high_s
 
 
+def test_given_overheads_are_told_and_limited():
+    """A prediction with overheads of a machine does not say published ones; absurd ones are refused."""
+    asked = {"collective": "all_reduce", "size": "1 MiB"}
+    found = cwb.predict("dgx_h100(boxes=2)", options={"overheads": [0, 0, 1]}, **asked)
+    assert "given overheads" in found.source and found.seconds == pytest.approx(found.nccl_s)
+    for wrong in ([1e308, 1e308, 1e308], [0, 0, 0], [-1, 0, 1], [1, 1]):
+        with pytest.raises(InputError, match=r"overheads\["):
+            cwb.predict("dgx_h100(boxes=2)", options={"overheads": wrong}, **asked)
+
+
 def test_published_times_are_within_their_intervals():
     """Public results of nccl-tests on eight H100, H200 and A100 are where they are expected."""
     for machine, size, measured_us in (
