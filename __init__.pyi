@@ -23,6 +23,9 @@ from .core.collective import Collective as Collective
 from .core.formulation import Formulation as Formulation
 from .core.method import Method as Method
 from .studies.advice import advise as advise
+from .studies.best_known import library_get as library_get
+from .studies.best_known import library_list as library_list
+from .studies.best_known import library_submit as library_submit
 from .studies.calibration import calibrate as calibrate
 from .studies.check import check as check
 from .studies.cite import cite as cite

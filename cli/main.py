@@ -44,6 +44,7 @@ GROUPS = {
         "report": "records:report",
         "reproduce": "reproduce:reproduce",
         "cite": "reproduce:cite",
+        "library": "schedules:library",
     },
     "Exchange": {
         "import": "importing:importing",

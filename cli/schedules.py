@@ -1,7 +1,8 @@
-"""Commands on files of schedules: ``cwb check``, ``simulate``, ``view``, ``run`` and ``polish``."""
+"""Commands on files of schedules: ``cwb check``, ``simulate``, ``view``, ``run``, ``polish`` and ``library``."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .options import (
     OUTPUT_FILE,
     PATH,
     Command,
+    collective_option,
     duration_option,
     json_flag,
     plugin_option,
@@ -27,6 +29,7 @@ from .options import (
 from .streams import console, echo
 
 if TYPE_CHECKING:
+    from ..studies.check import Check
     from ..studies.execution import Execution
 
 
@@ -70,6 +73,10 @@ def check(file: Path, as_json: bool, **given: Any) -> int:
 
     with progress_on_stderr(quiet=False) as progress:
         found = verdict_on(file, progress=progress, **given)
+    return _print_verdict(found, as_json=as_json)
+
+
+def _print_verdict(found: Check, *, as_json: bool) -> int:
     print_found(found, lambda found: echo(found.text()), as_json=as_json)
     return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
 
@@ -329,3 +336,46 @@ def view(file: Path, mode: str | None, output: Path | None) -> None:
     target = output or path_beside(str(file), ".html") or Path(f"{file}.html")
     OUTPUT_FILE.check_replaceable(target)
     echo(str(play(file, mode=mode, output=target)))
+
+
+@click.group(no_args_is_help=False)
+def library() -> None:
+    """Compare schedules with the best known ones of small problems."""
+
+
+@library.command(name="list", cls=Command)
+@collective_option("Only problems of this collective.")
+@json_flag("a JSON list of objects on stdout")
+def list_problems(collective: str | None, as_json: bool) -> None:
+    """List the problems with their best known times and bounds."""
+    from ..studies.best_known import library_list
+    from .listing import columns
+
+    found = library_list(collective)
+    numbers = ("time_s", "bound_s", "gap")
+    rows = [{"name": row["name"], **{key: f"{row[key]:.6g}" for key in numbers}, "by": row["method"]} for row in found]
+    for line in [json.dumps(found)] if as_json else columns(rows):
+        echo(line)
+
+
+@library.command(cls=Command)
+@click.argument("name")
+@click.option("--output", "-o", type=OUTPUT_FILE, required=True, metavar="FILE", help="File for the schedule.")
+def get(name: str, output: Path) -> None:
+    """Write the best known schedule of the problem NAME, with its instance and certificate."""
+    from ..studies.best_known import library_get
+
+    library_get(name, output=output)
+
+
+@library.command(cls=Command)
+@click.argument("schedule", type=PATH)
+@json_flag("the verdict as one JSON object on stdout")
+def submit(schedule: Path, as_json: bool) -> int:
+    """Verify the schedule in SCHEDULE, and tell if it is faster than the best known one.
+
+    The exit status is 5 if the schedule is invalid, and 2 if its problem is not in the library.
+    """
+    from ..studies.best_known import library_submit
+
+    return _print_verdict(library_submit(schedule), as_json=as_json)

@@ -60,6 +60,7 @@ def test_the_wheel_holds_code_and_data(tmp_path):
         "reports/cards.json",
         "solvers/known_solvers.json",
         "studies/papers/te-ccl.toml",
+        "studies/library/index.json",
         "examples/my_flow/my_flow.py",
     ):
         assert f"cwb/{file}" in names
