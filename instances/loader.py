@@ -152,7 +152,7 @@ def _exists(path: Path) -> bool:
 def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads named by path are relative to it."""
     with locate_errors(source=source):
-        if (reader := _READERS.get(Path(source).suffix)) is not None:
+        if (reader := _READERS.get(Path(source).suffix.lower())) is not None:
             raise InputError(f"expected an instance, which cwb import {reader} makes of this file")
         data = read_json(path)
         check_kind(data, "cwb-instance/1")
