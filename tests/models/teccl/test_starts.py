@@ -58,6 +58,15 @@ def test_early_stop_on_two_chassis(size, epochs):
     assert "no model was solved" in record.message
 
 
+@pytest.mark.slow
+def test_rounds_stop_early_on_two_chassis():
+    """Without a construction, rounds with a gap of 30 % end an all-gather of 1 GB on NDv2 within it, verified."""
+    instance = load("ndv2(chassis=2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(10**9)))
+    record = run(instance, Request("teccl-astar", options={"start": "none"}, gap=0.3)).record
+    assert record.verified
+    assert 35 <= record.metrics["epochs"] <= 35 / 0.7
+
+
 @given(small_networks(), st.sampled_from(KINDS), st.integers(1, 2))
 @settings(max_examples=draws(15))
 def test_rounds_without_a_solver(topology, kind, chunks):
