@@ -10,6 +10,7 @@ from pathlib import Path
 import cwb
 import pytest
 from cwb.core import collective
+from cwb.harness import registry
 from cwb.harness.registry import PLUGINS
 
 #: A public name on a page, with what follows it up to the next one.
@@ -38,6 +39,7 @@ def test_examples_print_what_pages_show(
     """The examples of a page run in order, in an empty folder, and print what is shown."""
     monkeypatch.setenv(PLUGINS, "")
     monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     for page in reference_pages(pages):
         monkeypatch.chdir(tmp_path_factory.mktemp(Path(page).stem))
         text = re.sub(r"^```$", "", pages[page], flags=re.MULTILINE)
