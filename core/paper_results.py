@@ -137,7 +137,7 @@ class Quantity(Strict):
     value: str = "objective"
     """objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY or .INDEX."""
     over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = "mean"
-    """What is taken over the run's seeds and combinations; commonest, of words too."""
+    """Statistic over the run's seeds and combinations; commonest, of words too."""
     network: str | None = None
     """Name or expression of a network, whose ranks, nodes (with switches) or links are the value."""
     number: PrintedText | None = Field(None, description="A number that the paper states, such as a size, exactly.")

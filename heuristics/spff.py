@@ -30,7 +30,7 @@ class SpffOptions(Strict):
     """Options of ``spff``."""
 
     first: Literal["shortest", "longest"] = "shortest"
-    """Which of the chunks that wait at a link goes first, by the rest of its path."""
+    """Chunk that goes first of those that wait at a link, by the rest of its path."""
 
 
 def trees(

@@ -98,7 +98,7 @@ class TtoOptions(Strict):
     pieces: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Pieces of each tree's third; by default the collective's chunks, or the best number if 1."""
     roots: Literal["edge", "any"] = "edge"
-    """Whether the trees' roots are at the edge of the mesh, as published, or anywhere."""
+    """Place of the trees' roots: at the edge of the mesh, as published, or anywhere."""
 
 
 def supports(instance: Instance) -> Refusal | None:

@@ -353,7 +353,7 @@ class InstanceFile(Strict):
         examples=["10 GB/s", {"compute": "10 GB/s", "switch": "100 GB/s"}],
     )
     reduce_while_receiving: StrictBool = False
-    """Whether nodes add data while it arrives, not when it has arrived."""
+    """True if nodes add data while it arrives, not when it has arrived."""
     routing: Routing = Routing.FIXED
     """Paths that the network gives sends: the schedule's own, a shortest one by a hash of the flow, or equal parts over
     all shortest ones."""

@@ -48,7 +48,7 @@ class HierarchicalOptions(Strict):
     """Pieces of every block that follow one another through the levels; by default the collective's chunks, or if that
     is 1, the fastest of 1, 4, 16, 32 and 64."""
     balance: bool | None = None
-    """Whether pieces take levels in several orders, for even loads, as in Themis; by default if faster."""
+    """True if pieces take levels in several orders, for even loads, as in Themis; by default if faster."""
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:

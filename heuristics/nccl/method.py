@@ -52,19 +52,19 @@ class NcclOptions(Strict):
     """Generation of the GPUs; auto derives it from the rates of their links."""
     cpu: Literal["intel", "amd", "arm", "power"] = Field("intel", description="Maker of the processors.")
     nvls: bool | None = None
-    """Whether NCCL counts on NVLink SHARP; by default where a switch of every box adds and copies."""
+    """True if NCCL counts on NVLink SHARP; by default where a switch of every box adds and copies."""
     near_nics: bool = True
-    """Whether GPUs reach their NICs without passing a processor: then LL128 is safe."""
+    """True if GPUs reach their NICs without passing a processor: then LL128 is safe."""
     net_latency_us: float = Field(0.0, ge=0, le=1e6)
     """Latency in us that the network's plugin reports to NCCL."""
     symmetric: bool = False
-    """Whether buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
+    """True if buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
     overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Rates = "auto"
-    """What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts with, as imported
+    """Kind of the network's rates: nominal, those of data sheets; effective, those that NCCL counts with, as imported
     machines have; auto distinguishes them by the rates of a GPU's links."""
     pieces: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Pieces of a channel's share of a part in rings; by default of 512 KiB, and at most 8."""

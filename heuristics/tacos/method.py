@@ -46,7 +46,7 @@ class TacosOptions(Strict):
     keeps none of the sends, on equal links; auto gives trees for more than 1,048,576 sends, and a stream for more than
     16,777,216."""
     overlap: bool = True
-    """Whether an all_reduce is also tried with both halves at once; the better schedule is kept."""
+    """True if an all_reduce is also tried with both halves at once; the better schedule is kept."""
 
 
 def supports(instance: Instance) -> Refusal | None:

@@ -224,7 +224,7 @@ class TorusRingsOptions(Strict):
     ways: Literal["two-way", "one-way"] = "two-way"
     """two-way sends half of the data each way around the rings."""
     rotate: bool = True
-    """Whether equal shares of the data begin in different dimensions; else all begin in the first."""
+    """True if equal shares of the data begin in different dimensions; else all begin in the first."""
 
 
 def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:

@@ -26,7 +26,7 @@ class BfbOptions(Strict):
     """Options of ``bfb``, ``bfb-lp`` and ``bfb-heterogeneous``."""
 
     schedule: bool | None = None
-    """Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 sends."""
+    """True if the schedule is made, not the metrics alone; by default, where it has at most 16,777,216 sends."""
 
 
 class ChunkedOptions(BfbOptions):

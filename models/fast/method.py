@@ -21,7 +21,7 @@ class FastOptions(Strict):
     """Options of ``fast``."""
 
     rails: Rails = "balanced"
-    """Which rail a message between servers takes: balanced divides what goes between two servers among all; source and
+    """Rail of a message between servers: balanced divides what goes between two servers among all; source and
     target are the two levels of expert-parallel libraries, the rail of the sender or of the receiver; optimal solves
     fast/rails, where balanced does not attain its bound."""
 

@@ -53,11 +53,11 @@ class ForestOptions(Strict):
     repack: int = Field(default=100, ge=0, le=100_000)
     """Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks."""
     symmetry: Literal["auto", "kept", "written", "none"] = "auto"
-    """Whether one root of every orbit of a network's translations has trees that are moved to all others: kept, the
-    trees stay a few that stand for all; written, all trees are written out; auto, they are kept from 1,024 ranks on;
-    none, every root has trees of its own."""
+    """Use of symmetry: one root of every orbit of a network's translations has trees that are moved to the others.
+    kept: the trees stay a few that stand for all; written: all trees are written out; auto: they are kept from 1,024
+    ranks on; none: every root has trees of its own."""
     patterns: bool = True
-    """Whether switches may be removed whole, by a pattern of their ports; else pair by pair."""
+    """True if switches may be removed whole, by a pattern of their ports; else pair by pair."""
 
     @model_validator(mode="after")
     def _one_says_k(self) -> Self:

@@ -45,7 +45,7 @@ class DesignOptions(Strict):
     constraints: Annotated[list[str] | None, BeforeValidator(_lines)] = None
     """Linear constraints such as 'B1 >= B2; B3 <= 50 GB/s'; replace the instance's."""
     partial_use: PartialUse | None = None
-    """What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its direct links
+    """Share that a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its direct links
     alone."""
     loop: TrainingLoop | None = Field(None, description="Training loop of all workloads: no-overlap or tp-dp-overlap.")
 

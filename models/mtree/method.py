@@ -64,7 +64,7 @@ class ChunkOptions(Strict):
     """Split of the data among trees, and chunks of each."""
 
     latency_model: LatencyModel = LatencyModel.OCCUPANCY
-    """What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, the next one
+    """Effect of latency on the next chunk: occupancy, a link is busy for it (the text); propagation, the next one
     follows at once."""
     chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
     chunk_overhead: Duration = Fraction(0)
@@ -84,13 +84,13 @@ class MtreeOptions(ChunkOptions):
     min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of trees.")
     moves: int = Field(4000, ge=0, le=10**7)
-    """How often some of K trees are taken out and grown again, on networks that are not solved exactly."""
+    """Number of times that some of K trees are taken out and grown again, on networks that are not solved exactly."""
     changes: int = Field(2_000_000, ge=0, le=10**12)
-    """How often a label is changed in search of K low trees without a common link."""
+    """Number of times that a label is changed in search of K low trees without a common link."""
     nodes: int = Field(50, ge=1, le=10**7)
     """Nodes of the search of MILP (1) for K trees in the pool, which need not end on large networks."""
     exact: bool = True
-    """Whether the exact models may be solved: patterns of K trees, and the cheapest low tree."""
+    """True if the exact models may be solved: patterns of K trees, and the cheapest low tree."""
 
 
 def describe_limits(options: Any) -> str:
@@ -120,7 +120,7 @@ class RepairOptions(ChunkOptions):
     previous: tuple[PreviousTree, ...] = ()
     """The trees of the older plan, at least one; 'cwb repair' reads them from its file."""
     changes: Annotated[tuple[str, ...], BeforeValidator(_split_commas)] = ()
-    """What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list,
+    """Changes of links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list,
     or with commas."""
     new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
@@ -130,7 +130,7 @@ class RepairOptions(ChunkOptions):
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of new trees.")
     nodes: int = Field(50, ge=1, le=10**7, description="Nodes of the search of the MILP, which need not end.")
     exact: bool = True
-    """Whether a small network is solved exactly, by link patterns of the new trees."""
+    """True if a small network is solved exactly, by link patterns of the new trees."""
     resolve: bool = Field(True, description="Whether mtree also plans from scratch, for comparison and for its trees.")
 
 

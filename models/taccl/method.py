@@ -26,7 +26,7 @@ class TacclOptions(Strict):
     connections: Literal["any", "min", "max"] = "any"
     """Use of edges through switches where a sketch file says nothing: few (uc-min) or many (uc-max)."""
     ways: Literal["shortest", "any"] = "shortest"
-    """Whether chunks go through other ranks on paths of fewest edges alone, as in TACCL."""
+    """Paths of chunks through other ranks: of fewest edges alone, as in TACCL, or any."""
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
     routing_gap: float = Field(0.01, ge=0, le=1)
     """Relative gap at which the programs may stop, unless --gap is given."""

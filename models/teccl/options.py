@@ -46,7 +46,7 @@ class AllToAllOptions(EpochOptions):
     max_columns: int = Field(400_000, ge=1, le=50_000_000)
     """Columns of the largest linear program for an all_to_all."""
     schedule: Literal["auto", "always", "never"] = "auto"
-    """Whether flows of an all_to_all become sends: auto, up to two million; else only the bound."""
+    """Conversion of flows of an all_to_all into sends: auto, up to two million; else only the bound."""
 
 
 class SearchOptions(AllToAllOptions):
@@ -84,7 +84,7 @@ class MilpOptions(ModelOptions):
     priorities: list[int] | None = None
     """Weights of the collectives that run at the same time, in the paper's objective."""
     switches: Literal["as-they-are", "hyper-edges"] = "as-they-are"
-    """Whether switches that cannot store are replaced by direct links (hyper-edges, appendix C)."""
+    """Form of switches that cannot store: as they are, or direct links (hyper-edges, appendix C)."""
     all_reduce: Literal["direct", "stages"] = "direct"
     """One model of an all-reduce, or one of its contributions and one of an all-gather (stages)."""
     relays: Literal["store", "pass"] = "store"
@@ -92,9 +92,9 @@ class MilpOptions(ModelOptions):
     buffer: int | None = None
     """Chunks that a rank can hold (appendix B), without its own and those that it needs."""
     buffer_counts: Literal["others", "all"] = "others"
-    """Whether a buffer also counts the chunks that a rank has or needs, as printed (all)."""
+    """Chunks that a buffer counts: those of others alone, or also those that a rank has or needs, as printed (all)."""
     start: Literal["constructions", "none"] = "constructions"
-    """Whether a schedule of teccl's constructions comes first: a start, or the answer within the gap."""
+    """Use of a schedule of teccl's constructions, which comes first: a start, or the answer within the gap."""
 
     @model_validator(mode="after")
     def _agree_on_rules(self) -> MilpOptions:
@@ -132,7 +132,7 @@ class AstarOptions(ModelOptions):
     gamma: float = Field(0.5, gt=0, lt=1)
     """Value of being on the way, relative to being there; the appendix's gamma."""
     start: Literal["constructions", "none"] = "constructions"
-    """Whether a schedule of teccl's constructions comes first, from whose sends rounds start."""
+    """Use of a schedule of teccl's constructions, from whose sends rounds start."""
 
 
 class BlockOptions(EpochOptions):
