@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from pathlib import Path
+
+import psutil
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,3 +55,45 @@ def test_the_list_of_slow_tests_is_of_tests_that_there_are():
         texts[path] = (ROOT / path).read_text() if (ROOT / path).exists() else ""
     there = [test for test in listed if f"def {test.partition('::')[2]}(" in texts[test.partition("::")[0]]]
     assert len(there) > len(listed) * 9 // 10
+
+
+def start_beside(folder: Path, functions: str, names: str) -> subprocess.Popen[str]:
+    """Start a script that runs functions side by side in a folder."""
+    script = f"set -euo pipefail; source {ROOT}/.ci/beside; {functions}; beside {names}; echo after"
+    return subprocess.Popen(["bash", "-c", script], cwd=folder, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("failing", ["first", "second"])
+def test_stages_side_by_side_print_in_order_and_fail_together(failing, tmp_path):
+    """What stages print is kept apart, and one that fails ends with its first error and fails the script."""
+    functions = f"first() {{ echo 1; [[ {failing} != first ]]; echo 2; }}"
+    functions += f"; second() {{ echo 3; [[ {failing} != second ]]; echo 4; }}"
+    process = start_beside(tmp_path, functions, "first second")
+    assert (
+        process.communicate()[0].split()
+        == {
+            "first": ["1", "3", "4", "FAILED:", "first"],
+            "second": ["1", "2", "3", "FAILED:", "second"],
+        }[failing]
+    )
+    assert process.returncode == 1
+
+
+def test_stages_side_by_side_that_succeed_let_the_script_go_on(tmp_path):
+    """The script goes on when all have ended."""
+    process = start_beside(tmp_path, "first() { echo 1; }; second() { echo 2; }", "first second")
+    assert process.communicate()[0].split() == ["1", "2", "after"]
+    assert process.returncode == 0
+
+
+def test_stages_side_by_side_end_with_the_script(tmp_path):
+    """Ctrl-C ends the script and all processes of its stages."""
+    functions = "first() { echo 1; sleep 60; }; second() { echo 1 >started; sleep 60; }"
+    process = start_beside(tmp_path, functions, "first second")
+    while not (tmp_path / "started").exists() or len(psutil.Process(process.pid).children(recursive=True)) < 4:
+        assert process.poll() is None
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[0] == ""
+    assert process.returncode == 130
+    assert psutil.wait_procs(children, timeout=20)[1] == []

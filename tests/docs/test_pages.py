@@ -317,10 +317,14 @@ def test_tests_that_pages_name_exist(pages, root):
 
 
 def test_changelog_and_citation_have_the_version(root, pages):
-    """The version of the package has a section in the changelog, and is the one to cite."""
+    """The version of the package has a section in the changelog, and is the one to cite and to archive."""
     version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     citation = yaml.safe_load((root / "CITATION.cff").read_text())
     assert f"\n## {version}" in pages["CHANGELOG.md"]
     assert citation["version"] == version
     assert citation["license"] == "MIT"
+    archive = json.loads((root / ".zenodo.json").read_text())
+    assert [archive[key] for key in ("title", "version", "license", "creators", "keywords")] == [
+        citation[key] for key in ("title", "version", "license", "authors", "keywords")
+    ]
     assert all(reference["authors"] and reference["title"] for reference in citation["references"])
