@@ -31,7 +31,7 @@ import numpy as np
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.instance import Instance
-from cwb.core.schedule import Chunks, Sends, StepSchedule, sends_from_lists
+from cwb.core.schedule import Chunks, Sends, StepSchedule
 from cwb.core.timing import RankCosts
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
@@ -51,8 +51,6 @@ COLLECTIVES = {
 } | {name: name for name in ("gather", "reduce", "scatter")}
 
 #: Whole buffers exchanged at distances that double; no method of cwb.
-DOUBLING = "doubling"
-
 #: Algorithms of the series: a pattern of the collective and the name, and the method with the same messages on a
 #: switch. Variants over several ports, in segments, in separate blocks and of hidden kinds (``default``) have none.
 #: Open MPI's linear all-gather is a gather and a broadcast of hidden kinds.
@@ -61,7 +59,8 @@ ALGORITHMS = {
     r"allgather (default-recursive-doubling|recursive_doubling_ompi)": "rhd",
     r"reduce_scatter (default-recursive-halving|recursive_halving_ompi)": "rhd",
     r"allreduce (rabenseifner_ompi|RECDOUB-B_CONT-\w+-0-1)": "rhd",
-    r"allreduce (recursive_doubling_\w+|default-recursive_doubling|bine_lat_over|(RECDOUB|BINE)-L-\w+-0-1)": DOUBLING,
+    r"allreduce "
+    r"(recursive_doubling_\w+|default-recursive_doubling|bine_lat_over|(RECDOUB|BINE)-L-\w+-0-1)": "rhd whole",
     r"(allgather|alltoall) (default-bruck|k_bruck_over|default-modified-bruck|BRUCK-LOG-\w+-0-1)": "bruck",
     r"(scatter|gather|alltoall|reduce|bcast) "
     r"(default-(basic-)?linear|linear_nb_ompi|default-simple)": "direct",
@@ -200,7 +199,7 @@ def _row(cell: dict[str, str]) -> Row | None:
 def sends_of(row: Row) -> int:
     """Return about how many sends a schedule has, before it is made."""
     n, steps = row.ranks, log2(row.ranks)
-    if row.method in (DOUBLING, "knomial"):
+    if row.method in ("rhd whole", "knomial"):
         return int(n * steps)
     if row.collective in ("gather", "scatter", "broadcast", "reduce"):
         return int(n * steps)
@@ -228,14 +227,11 @@ def messages_of(ranks: int, collective: str, method: str) -> Messages:
     """Return the messages of an algorithm for a buffer of :data:`SIZE`, from its schedule on a switch."""
     network = cwb.load(f"switch({ranks})").network
     instance = Instance("switch", network, Demand(collective_named(collective), Fraction(SIZE)))
-    if method == DOUBLING:
-        schedule = doubling(instance)
-    else:
-        chosen = registry.get(method)
-        options = chosen.options(ways="one-way") if method == "ring" else chosen.options()
-        answer = chosen.run(instance, None, Budget(), options).answer
-        assert isinstance(answer, StepSchedule)
-        schedule = answer
+    name, *rest = method.split()
+    chosen = registry.get(name)
+    options = chosen.options(ways="one-way") if name == "ring" else chosen.options(**dict.fromkeys(rest, True))
+    schedule = chosen.run(instance, None, Budget(), options).answer
+    assert isinstance(schedule, StepSchedule)
     sends, rank = schedule.sends, np.full(len(network.nodes), -1)
     rank[list(network.rank_nodes)] = np.arange(ranks)
     ends = rank[sends.source], rank[sends.target]
@@ -346,26 +342,6 @@ def schedule_of(shape: Shape) -> tuple[Wiring, StepSchedule]:
     ends = messages.source, messages.target
     sends = Sends(np.arange(count), *ends, messages.adds, hops, wiring.paths[wiring.paths >= 0])
     return wiring, StepSchedule("", chunks, sends, messages.step)
-
-
-def doubling(instance: Instance) -> StepSchedule:
-    """Return an all-reduce in which ranks that differ in one bit exchange their whole sums."""
-    assert instance.demand is not None
-    n, ends = instance.npus, {ends: link for link, ends in enumerate(instance.topology.link_ends)}
-    hub = instance.topology.node_index[instance.topology.switches[0]]
-    node = instance.topology.rank_nodes
-    pairs = [(step, i, i ^ 2**step) for step in range(n.bit_length() - 1) for i in range(n)]
-    up, down = [ends[rank, hub] for rank in node], [ends[hub, rank] for rank in node]
-    sends = sends_from_lists(
-        [0] * len(pairs),
-        [node[i] for _, i, _ in pairs],
-        [node[j] for *_, j in pairs],
-        True,
-        [(up[i], down[j]) for _, i, j in pairs],
-    )
-    zero, everybody = np.zeros(1, dtype=np.int64), (tuple(range(n)),)
-    chunks = Chunks(zero + 1, instance.demand.size_bytes, everybody, zero, zero, zero == 0)
-    return StepSchedule(instance.sha256, chunks, sends, np.array([step for step, *_ in pairs], dtype=np.int64))
 
 
 def predict_s(row: Row, machine: Machine) -> float:

@@ -48,7 +48,8 @@ SCHEMA = "cwb-advice/1"
 
 #: What is run beside NCCL's algorithms if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
-    "ring, direct, rhd, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, forestcoll, switch-trees, tacos, fast"
+    "ring, direct, direct whole=true, rhd, rhd whole=true, bruck, dbt, torus-rings, forestcoll k=1, forestcoll k=2, "
+    "forestcoll, switch-trees, tacos, fast"
 )
 
 _MOST_LINKS = 6  #: Links that are named among those that would help.

@@ -43,9 +43,9 @@ from .inputs import Spec, load, machine_and_collective, seconds_or_none, whole_s
 
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
-    "ring, direct, rhd, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, multitree, c-cube, tto, blink, "
-    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, hierarchical, blueconnect, "
-    "themis, tacos, pccl"
+    "ring, direct, direct whole=true, rhd, rhd whole=true, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, "
+    "multitree, c-cube, tto, blink, forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, "
+    "hierarchical, blueconnect, themis, tacos, pccl"
 )
 
 DEFAULT_CHUNKS = (1, 4)  #: Chunks of a rank's part, if nobody says how many.

@@ -145,6 +145,7 @@ class Direction(Enum):
     """Conversion of moves to sends."""
 
     COPY = "copy"
+    REDUCE = "reduce"
     COPY_BACKWARDS = "copy backwards"
     REDUCE_BACKWARDS = "reduce backwards"
 
@@ -155,15 +156,17 @@ class Algorithm:
 
     In ``all_gather`` part i of the data starts at position i; in ``broadcast`` the data is one part, which starts at
     position 0. ``tree_all_reduce`` gives where part i starts, and a broadcast of all parts, of one size, that an
-    all-reduce runs backwards, then forwards. In ``all_to_all`` part ``i * n + j`` goes from i to j; the parts with i =
-    j do not exist. In ``gather`` part i goes from position i to position 0, whose part does not exist; a scatter is
-    this backwards. Reductions run ``mirror`` backwards, where it is another algorithm: the reverse of a ring's is one
-    the same way around.
+    all-reduce runs backwards, then forwards. In ``all_reduce`` the data is one part, and every move adds the source's
+    sum to the target's; an all-reduce uses it where it is given. In ``all_to_all`` part ``i * n + j`` goes from i to j;
+    the parts with i = j do not exist. In ``gather`` part i goes from position i to position 0, whose part does not
+    exist; a scatter is this backwards. Reductions run ``mirror`` backwards, where it is another algorithm: the reverse
+    of a ring's is one the same way around.
     """
 
     all_gather: Callable[[], Moves] | None = None
     broadcast: Callable[[], Moves] | None = None
     tree_all_reduce: Callable[[], tuple[Ints, Moves]] | None = None
+    all_reduce: Callable[[], Moves] | None = None
     all_to_all: Callable[[], Moves] | None = None
     gather: Callable[[], Moves] | None = None
     mirror: Algorithm | None = None
@@ -231,6 +234,8 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
             done = [(algorithm.all_gather(), gathered, copy)]
         case Collective.REDUCE_SCATTER if mirror.all_gather:
             done = [(mirror.all_gather(), gathered, reduce)]
+        case Collective.ALL_REDUCE if algorithm.all_reduce:
+            done = [(algorithm.all_reduce(), Ends(root + n, root + n, whole), Direction.REDUCE)]
         case Collective.ALL_REDUCE if algorithm.all_gather and mirror.all_gather:
             gather = algorithm.all_gather()
             back = gather if mirror is algorithm else mirror.all_gather()
@@ -262,17 +267,17 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     """
     check_size(len(moves) * problem.demand.chunks)
     moves = moves.cut(problem.demand.chunks)
-    if direction is not Direction.COPY:
+    if direction in (Direction.COPY_BACKWARDS, Direction.REDUCE_BACKWARDS):
         moves, ends = moves.backwards(), Ends(ends.needed_by, ends.held_by, ends.part_bytes)
     unsorted = (np.diff(moves.step) < 0).any()
     order = np.argsort(moves.step, kind="stable") if unsorted else slice(None)
-    exists = ends.held_by != ends.needed_by
+    exists = (ends.held_by != ends.needed_by) | (ends.held_by == problem.n)
     of_part = np.cumsum(exists) - 1
     part, piece = np.divmod(moves.block[order], moves.slices)
     source, target = problem.nodes[moves.source[order]], problem.nodes[moves.target[order]]
     paths = route(problem.topology, source, target)
     check_size(len(moves), len(paths.links))
-    reduce = direction is Direction.REDUCE_BACKWARDS
+    reduce = direction in (Direction.REDUCE, Direction.REDUCE_BACKWARDS)
     held, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
     chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, held, needed, reduced=reduce)
     chunk, flags = of_part[part] * moves.slices + piece, np.full(len(moves), reduce)

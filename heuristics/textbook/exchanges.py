@@ -28,7 +28,14 @@ from ...core.schedule import Ints
 from .algorithm import GATHERS, SPREADS, Algorithm, Moves, concatenate_moves, define, exchanges, negabinary
 
 
-def direct(problem: GroupProblem, options: NoOptions) -> Algorithm:
+class DirectOptions(Strict):
+    """Options of ``direct``."""
+
+    whole: bool = False
+    """True if an all-reduce sends whole buffers in one step, rather than parts in two."""
+
+
+def direct(problem: GroupProblem, options: DirectOptions) -> Algorithm:
     """Return the primitives for a group, one step each; data goes to all distances, the nearest first."""
     n = problem.n
     distance, here = np.divmod(np.arange(n, n * n), n)
@@ -39,6 +46,7 @@ def direct(problem: GroupProblem, options: NoOptions) -> Algorithm:
         all_gather=lambda: Moves(here, here, ahead, zeros),
         broadcast=lambda: broadcast,
         all_to_all=lambda: Moves(here * n + ahead, here, ahead, zeros),
+        all_reduce=(lambda: Moves(zeros, here, ahead, zeros)) if options.whole else None,
         gather=lambda: Moves(others, others, zeros[: n - 1], zeros[: n - 1]),
         mirror=Algorithm(all_gather=lambda: Moves(here, here, behind, zeros), broadcast=lambda: broadcast),
     )
@@ -50,6 +58,7 @@ DIRECT = define(
     paper="Chan et al., Collective communication: theory, practice, and experience, 2007",
     collectives=(*GATHERS, Collective.ALL_TO_ALL, *SPREADS, Collective.GATHER, Collective.SCATTER),
     algorithm=direct,
+    options=DirectOptions,
 )
 
 
@@ -58,6 +67,8 @@ class HalvingOptions(Strict):
 
     order: Literal["near-first", "far-first"] = "near-first"
     """Distance of the partner with whom half of all data is exchanged: 1, or n/2."""
+    whole: bool = False
+    """True if an all-reduce exchanges whole buffers in log2(n) steps, rather than parts in twice as many."""
 
 
 def fits_power_of_two(problem: GroupProblem) -> Refusal | None:
@@ -71,7 +82,12 @@ def halving_doubling(problem: GroupProblem, options: HalvingOptions) -> Algorith
     position, bits = np.arange(problem.n), range(problem.n.bit_length() - 1)
     # The last step exchanges half of the data; log2(n) steps, n (n - 1) sends.
     order = bits[::-1] if options.order == "near-first" else bits
-    return Algorithm(all_gather=lambda: exchanges([position ^ (1 << bit) for bit in order]))
+    partner = [position ^ (1 << bit) for bit in order]
+    sums = [_moves_of_step(np.zeros_like(position), position, peer, step) for step, peer in enumerate(partner)]
+    return Algorithm(
+        all_gather=lambda: exchanges(partner),
+        all_reduce=(lambda: concatenate_moves(sums)) if options.whole else None,
+    )
 
 
 RHD = define(

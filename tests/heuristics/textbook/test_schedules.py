@@ -97,6 +97,21 @@ def test_bine(pose, solve_and_replay, kind, n):
         assert set(((schedule.sends.target - schedule.sends.source) % n)[first].tolist()) == {1, n - 1}
 
 
+@pytest.mark.parametrize(("name", "n", "steps"), [("direct", 2, 1), ("direct", 7, 1), ("rhd", 2, 1), ("rhd", 16, 4)])
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_whole_buffers_need_half_of_the_steps(pose, solve_and_replay, name, n, steps, chunks):
+    """An all-reduce of whole buffers ends in the sums of all ranks, with one send for each partner, step and chunk."""
+    schedule = solve_and_replay(name, pose(f"switch({n})", "all_reduce", chunks=chunks), whole=True)
+    partners = n - 1 if name == "direct" else steps
+    assert schedule.steps == steps and len(schedule.sends) == n * partners * chunks
+
+
+def test_whole_buffers_in_a_group(pose, solve_and_replay):
+    """A group of some ranks in any order sums its own buffers, and no others."""
+    for name in ("direct", "rhd"):
+        solve_and_replay(name, pose("torus(3,3)", "all_reduce", ranks=(7, 0, 4, 2)), whole=True)
+
+
 @pytest.mark.parametrize("kind", ["all_reduce", "broadcast", "all_to_all"])
 @pytest.mark.parametrize("n", [3, 6, 7, 12, 33])
 def test_bine_of_numbers_that_are_no_power_of_two(pose, solve_and_replay, kind, n):
