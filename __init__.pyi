@@ -3,6 +3,7 @@
 from . import models as models
 from .api.plots import plot as plot
 from .api.plots import view as view
+from .api.report import report as report
 from .api.runs import Run as Run
 from .api.runs import compare as compare
 from .api.runs import explain as explain
@@ -52,7 +53,6 @@ from .studies.imports import import_wan as import_wan
 from .studies.inputs import load as load
 from .studies.polish import polish as polish
 from .studies.predict import predict as predict
-from .studies.record_files import report as report
 from .studies.record_files import table as table
 from .studies.reproduce import reproduce as reproduce
 from .studies.resilience import resilience as resilience

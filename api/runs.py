@@ -417,6 +417,7 @@ def compare(
     grace_s: float = 10.0,
     memory: str | None = None,
     executor: str = "local",
+    schedules: bool = False,
 ) -> list[RunRecord]:
     """Run every cell of a suite, as ``cwb compare`` does, and return the records, appended to ``output/records.jsonl``.
 
@@ -443,6 +444,8 @@ def compare(
         such as ``"4 GiB"``.
     executor : str
         ``local``, ``dask://HOST:PORT``, ``slurm`` or ``slurm-local``.
+    schedules : bool
+        True to keep the schedules of verified answers in ``output/schedules``, for :func:`report` to play.
 
     Raises
     ------
@@ -454,7 +457,7 @@ def compare(
 
     limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
     again = (retry,) if isinstance(retry, str) else tuple(retry)
-    settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs)
+    settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs, schedules)
     asked = GridOptions(models, instances, collectives, sizes, solvers, options or {})
     with asked.locate_option_errors():
         chosen = suite if suite is not None and not asked.given_options else suite_of(suite, asked, progress or ignore)

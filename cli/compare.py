@@ -62,6 +62,7 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
 )
 @common.options_of("the --models", "--option", text="Option of {}; the values of a list are tried in turn.")
 @common.folder_option("results", "Folder of records.jsonl, to which records are appended.")
+@click.option("--schedules", is_flag=True, help="Keep the schedules of verified answers, for 'cwb report' to play.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and the existing records, and run nothing.")
 @click.option(
     "--retry",
@@ -93,6 +94,7 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
 def compare(
     suite: str | None,
     output: Path,
+    schedules: bool,
     dry_run: bool,
     retry: tuple[str, ...],
     seeds: int | None,
@@ -125,7 +127,7 @@ def compare(
     limits = limits_of(
         common.parse_duration(time_limit, "--time-limit"), common.parse_duration(grace, "--grace") or 0.0, memory
     )
-    settings = Settings(limits, retry, executor, jobs)
+    settings = Settings(limits, retry, executor, jobs, schedules)
     asked = GridOptions(**given)
     with asked.locate_option_errors():
         chosen = load_suite(suite) if suite is not None and not asked.given_options else suite_of(suite, asked, notice)

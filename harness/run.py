@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
 from ..core.answers import Answer, BoundOnly
@@ -31,6 +32,7 @@ from ..core.outcome import Alternative, Outcome, Status, Verdict
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.topology import Topology
+from ..core.trees import Forest
 from ..schedules import verdict_of
 from ..schedules.metrics import ATTESTED_TOLERANCE
 from . import registry
@@ -73,6 +75,16 @@ def run_one(
 ) -> RunRecord:
     """Run one method on one instance and verify its answer; see :func:`run`."""
     return run(instance, request, progress, stop).record
+
+
+def write_found(path: Path, found: FinishedRun) -> str:
+    """Write the schedule of a run that has one to a file, and return its SHA-256."""
+    from ..schedules.files import Written, write_schedule
+
+    assert found.instance is not None and isinstance(found.answer, Written)  # noqa: S101 (of the caller)
+    extra = {"model": found.record.model, "bound_s": found.record.bound}
+    pieces = found.record.metrics.get("pieces") if isinstance(found.answer, Forest) else None
+    return write_schedule(path, found.instance, found.answer, found.certificate, extra, pieces)
 
 
 def skip_scipy_statistics() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.budget import ignore
-from ..core.errors import CwbError
+from ..core.errors import CwbError, locate_os_errors
 from ..core.record import RunRecord, read_records
 from .environment import time_stamp
 from .executors import RunExecutor, open_executor
@@ -169,6 +169,7 @@ class Settings:
     retry: Sequence[str] = ()  #: Kinds of records to run again: ``failed``, ``limit``, ``all``.
     executor: str = "local"
     jobs: int | None = None  #: Threads of simultaneous runs; by default the executor's own.
+    schedules: bool = False  #: True to keep the schedules of verified answers, in ``schedules`` beside the ledger.
 
 
 def plan_of(plan: Sequence[Cell], ledger: Path, settings: Settings | None = None) -> tuple[list[Task], list[Task]]:
@@ -198,6 +199,11 @@ def run_cells(
     everything = tasks(plan, settings.limits, progress)
     kept = Ledger(ledger)
     todo = due_tasks(everything, kept, settings.retry)
+    if settings.schedules:
+        folder = (ledger.parent / "schedules").resolve()
+        with locate_os_errors("cannot be made", str(folder)):
+            folder.mkdir(exist_ok=True)
+        todo = [replace(task, schedules=folder) for task in todo]
     stop = threading.Event()
     records: list[RunRecord] = []
     others = 0

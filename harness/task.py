@@ -25,7 +25,7 @@ from .environment import cwb_version, environment, package_version, time_stamp
 from .interrupt import RunInterrupted, time_limited
 from .plan import Cell
 from .request import Listener, plain_option
-from .run import FinishedRun, run, unsupported_record
+from .run import FinishedRun, run, unsupported_record, write_found
 from .suite_file import is_file
 
 #: Name, digest and collective of an instance; of one that could not be loaded, its specification and no digest.
@@ -42,6 +42,8 @@ class Task:
     grace_s: float = 10.0  #: Seconds after the time limit at which the run is stopped.
     #: Its record, if known without a run: the instance or an option is wrong, or not supported.
     record: RunRecord | None = None
+    #: Folder for the schedule of a verified answer, in a file named after the key; None to keep none.
+    schedules: Path | None = None
 
     def failure(self, message: str, started_at: str, exit_status: int = ExitStatus.FAILURE) -> RunRecord:
         """Return the record of an error, described in one line."""
@@ -213,10 +215,14 @@ def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
 
 def run_task(task: Task, stop: threading.Event | None = None, listener: Listener | None = None) -> RunRecord:
     """Run a task and return its record, even if it fails."""
+    from ..schedules.files import Written
+
     started_at = time_stamp()
     try:
-        record = load_and_run(task.cell, stop, listener).record
-        return replace(record, key=task.key, limits=task.known["limits"])
+        found = load_and_run(task.cell, stop, listener)
+        if task.schedules is not None and found.record.verified and isinstance(found.answer, Written):
+            write_found(task.schedules / f"{task.key}.npz", found)
+        return replace(found.record, key=task.key, limits=task.known["limits"])
     except CwbError as error:
         return task.failure(str(error), started_at, error.exit_status)
     except Exception as error:

@@ -59,12 +59,12 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
     bounds, solvers = Bounds(everything), several_solvers(runs)
     if all(bounds.gap(run) is None for run in runs):
         raise no_records_error("gap-heatmap", records, "answers of problems with a proved bound")
-    problems = [_problem(run) for run in runs]
+    problems = [problem_of(run) for run in runs]
     kept_rows = most_common(problems, rows)
-    kept = [run for run in runs if _problem(run) in kept_rows]
+    kept = [run for run in runs if problem_of(run) in kept_rows]
     methods = [series_name(run, solvers) for run in kept]
     kept_columns = most_common(methods, columns)
-    cells = {(_problem(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in kept}
+    cells = {(problem_of(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in kept}
     hidden = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
     return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, hidden, bounds.proofs(kept))
 
@@ -76,7 +76,8 @@ def problem_name(problem: Problem) -> str:
     return ", ".join(parts)
 
 
-def _problem(run: LedgerRun) -> Problem:
+def problem_of(run: LedgerRun) -> Problem:
+    """Return the problem of a run."""
     return run.problem_name, run.record.collective or "", run.size_bytes or 0.0
 
 

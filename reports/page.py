@@ -30,14 +30,14 @@ TABLE td { white-space: normal; overflow-wrap: anywhere; text-align: left; } TAB
 _TONES = ("#fee838", "#d9c55c", "#b1a570", "#8e8978", "#6c6e72", "#4c556c", "#213b6e", "#00224e")
 
 
-def page(title: str, body: str, *, wide: bool = False) -> str:
-    """Write a page of markup in which everything foreign is escaped; ``wide`` if tables have their full height."""
+def page(title: str, body: str, *, wide: bool = False, framed: Sequence[str] = ()) -> str:
+    """Write a page of markup in which everything foreign is escaped; ``wide`` if tables have their full height.
+
+    ``framed`` are scripts of pages that the body holds in frames.
+    """
     style, script = (files("cwb.reports").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    )
+    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (script, *framed))
+    policy = f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src {scripts}"
     tones = "".join(
         f".h{k} {{ background: {tone}; color: {'#111' if k < 4 else '#fff'}; }}\n" for k, tone in enumerate(_TONES)
     )
@@ -52,6 +52,10 @@ def page(title: str, body: str, *, wide: bool = False) -> str:
         f'<meta name="referrer" content="no-referrer">\n<title>{markup(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 _PROLOG = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)

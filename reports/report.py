@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
 from ..core.text import markup
+from ..core.units import TIMES, amount
 from .cards import cards
-from .numbers import mark_of, number, size_text
+from .gaps import Problem, problem_name, problem_of
+from .numbers import mark_of, natural, number, size_text
 from .page import fragment, page, plain_table, section
+from .plots.html_page import script
 from .runs import NAMES, Facets, LedgerRun, facets_of, options_text, runs_of
 from .table import build, status_of
 from .tables import TABLES
@@ -20,16 +24,21 @@ MOST_ROWS = 2000  #: Rows of one table that a page has at most.
 _ANSWERED = ("optimal", "feasible")  #: Statuses of an answer.
 
 
-def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
+Play = Callable[[RunRecord], bytes | str | None]
+
+
+def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play = lambda _: None) -> str:
     """Write the report of records of any methods; of repeated runs the latest counts.
 
-    The page is self-contained, and the same for the same records and versions of cwb and matplotlib.
+    The page is self-contained, and the same for the same records and versions of cwb and matplotlib. ``play`` returns
+    the page that plays the schedule of a record, the reason why there is none, or None if no schedule was kept.
     """
     runs = runs_of(records)
     facets = facets_of(runs)
     parts = {
         "Overview": _overview(records, runs),
         "Plots": cards(records, facets),
+        **({"Schedules": played} if (played := _schedules(runs, play)) else {}),
         "Tables": _tables(records, facets),
         "Failures": _failures(runs, facets),
         "Environment": _environment(runs),
@@ -42,7 +51,32 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
         f'<nav class="top"><div><strong>{markup(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
         f"<main><h1>{markup(title)}</h1>{body}</main><footer>Made by cwb from records alone. Headings of tables sort; "
         "a number is written in full in the CSV of its table.</footer>",
+        framed=[script()] if played else [],
     )
+
+
+def _schedules(runs: Sequence[LedgerRun], play: Play) -> str:
+    """Frame the player of the fastest answer of every problem whose schedule was kept."""
+    found: dict[Problem, list[LedgerRun]] = {}
+    for run in runs:
+        if run.completion_s is not None:
+            found.setdefault(problem_of(run), []).append(run)
+    made: list[str] = []
+    for problem in sorted(found, key=lambda problem: natural(problem_name(problem))):
+        for run in sorted(found[problem], key=lambda run: run.completion_s or 0.0):
+            if (shown := play(run.record)) is None:
+                continue
+            said = f"{problem_name(problem)}: {run.method}, {amount(run.completion_s or 0.0, TIMES)}"
+            inside = (
+                f'<p class="reading">{markup(shown)}</p>'
+                if isinstance(shown, str)
+                else f'<iframe sandbox="allow-scripts" loading="lazy" title="{markup(said)}" '
+                f'srcdoc="{html.escape(shown.decode())}"></iframe>'
+            )
+            made.append(f'<details class="card player"><summary>{markup(said)}</summary>{inside}</details>')
+            break
+    lead = "The fastest verified answer of each problem among those whose schedules were kept; click to play it."
+    return f'<p class="lead">{lead}</p>{"".join(made)}' if made else ""
 
 
 def _filters(facets: Facets) -> str:

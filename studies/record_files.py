@@ -1,4 +1,4 @@
-"""The verbs ``table`` and ``report``: tables and pages from files of records."""
+"""The verb ``table``: tables from files of records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ..core.record import RunRecord
 from ..reports import latex
 from ..reports.formats import FORMATS, format_of
 from ..reports.records import Condition, filter_records, load_records, pivot_table, with_columns
-from ..reports.report import report as report_page
 from ..reports.table import build
 from ..reports.tables import get
 
@@ -69,22 +68,6 @@ def table(
     if target is not None:
         write_whole(target, text.encode(errors="backslashreplace"))
     return text
-
-
-@verb
-def report(*records: str | Path, output: str | Path = "report.html", title: str = "cwb report") -> Path:
-    """Make a page of records with plots, tables and failures, as ``cwb report`` does; return its path.
-
-    Parameters
-    ----------
-    output, title : optional
-        File for the page, .html, and its heading.
-    """
-    target = Path(output)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError("a report is an HTML page; expected a name that ends in .html", source=str(target))
-    write_whole(target, report_page(load_records(list(map(Path, records)) or RECORDS), title).encode())
-    return target
 
 
 def chosen_records(records: Sequence[str | Path], where: Sequence[str], only: str | None) -> list[RunRecord]:

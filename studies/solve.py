@@ -18,9 +18,10 @@ from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupport
 from ..core.files import write_whole
 from ..core.record import RunRecord, append_record
 from ..core.schedule import Schedule, StepSchedule
-from ..core.trees import Forest, TreeOrbits, TreePacking
+from ..core.trees import TreeOrbits, TreePacking
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
+from ..harness.run import write_found
 from ..schedules.files import ANSWER_SCHEMA, ScheduleFile, Written, forest_data, read_schedule, write_schedule
 from ..schedules.multirail import to_sends
 from ..schedules.placement import write_placement
@@ -97,9 +98,7 @@ def _write(answer: Answer | None, path: Path, instance: Instance, done: Finished
 
 @_write.register(StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees)
 def _(answer: Written, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
-    extra = {"model": done.record.model, "bound_s": done.record.bound}
-    pieces = done.record.metrics.get("pieces") if isinstance(answer, Forest) else None
-    return write_schedule(path, instance, answer, done.certificate, extra, pieces)
+    return write_found(path, done)
 
 
 @_write.register(Placement)

@@ -78,14 +78,19 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
         "TITLE": markup(printable(traffic.title)),
         "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
         "DATA": text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e"),
-        "SCRIPT": "".join(
-            files("cwb.reports.plots").joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
-        ),
+        "SCRIPT": script(),
     }
     # In one pass, so that nothing filled in is taken for a mark.
     frame = files("cwb.reports.plots").joinpath("schedule.html").read_text("utf-8")
     text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], frame)
     return text.encode("utf-8", "backslashreplace")
+
+
+def script() -> str:
+    """Return the script of every page."""
+    return "".join(
+        files("cwb.reports.plots").joinpath(name).read_text("utf-8") for name in ("schedule.js", "player.js")
+    )
 
 
 def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:

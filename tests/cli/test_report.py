@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import cwb
@@ -126,3 +128,42 @@ def test_the_command_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
+
+
+def test_kept_schedules_are_played(tmp_path: Path) -> None:
+    """The report frames the player of the fastest answer that was kept, names what is too large, and passes over
+    schedules of other instances."""
+    from cwb.api import report as module
+
+    grid = ("--models", "ring,rhd", "--instances", "ring(4)", "--collectives", "all_gather", "--sizes", "1MiB,2MiB")
+    assert cwb("compare", *grid, "--schedules", "-o", tmp_path, "-q") == 0
+    kept = sorted((tmp_path / "schedules").iterdir())
+    assert len(kept) == 4
+    page, players = tmp_path / "report.html", '<iframe sandbox="allow-scripts"'
+    assert cwb("report", tmp_path, "-o", page) == 0
+    assert page.read_text().count(players) == 2
+    assert cwb("report", tmp_path / "records.jsonl", "-o", page) == 0
+    assert page.read_text().count(players) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_PAGE", 1000)
+        assert cwb("report", tmp_path, "-o", page) == 0
+    assert players not in page.read_text()
+    assert f"cwb view {tmp_path / 'schedules'}" in page.read_text()
+    sizes = {file: int(record["size_bytes"]) for file in kept for record in records_of(tmp_path, file.stem)}
+    small = [file for file, size in sizes.items() if size == 2**20]
+    for file, size in sizes.items():
+        if size == 2**21:
+            file.write_bytes(small[0].read_bytes())
+    assert cwb("report", tmp_path, "-o", page) == 0
+    assert page.read_text().count(players) == 1
+    assert "is for another instance" in page.read_text()
+    for file in kept:
+        file.unlink()
+    assert cwb("report", tmp_path, "-o", page) == 0
+    assert "Schedules" not in page.read_text()
+
+
+def records_of(folder: Path, key: str) -> list[dict[str, Any]]:
+    """Read the records of a key."""
+    lines = (folder / "records.jsonl").read_text().splitlines()
+    return [record for line in lines if (record := json.loads(line))["key"] == key]

@@ -227,6 +227,21 @@ def test_the_page_plays_a_schedule(browse: Callable[..., Any], tmp_path: Path) -
     assert colours == ["chunk", "root"]
 
 
+def test_a_report_plays_in_a_frame(browse: Callable[..., Any], tmp_path: Path) -> None:
+    """The policy of a report lets the script of a framed player run, and the console stays silent."""
+    grid = {"models": "ring", "instances": "ring(3)", "collectives": "all_gather", "sizes": "1 MiB"}
+    cwb.compare(output=tmp_path, schedules=True, **grid)
+    file = cwb.report(tmp_path, output=tmp_path / "report.html")
+    text = file.read_text().replace("<details class", "<details open class")
+    file.write_text(text)
+    assert browse(file)[1] == []
+    reads = "onload = () => document.title = JSON.stringify(frames[0].document.getElementById('summary').textContent);"
+    file.write_text(with_script(text.replace('sandbox="allow-scripts"', ""), reads))
+    page, console = browse(file)
+    assert console == []
+    assert "completed after" in title_of(page)
+
+
 #: Plays and steps by keys, and tells the frame around what became of it.
 MOVE = """
 const key = name => document.getElementById("net").dispatchEvent(new KeyboardEvent("keydown", { key: name }));

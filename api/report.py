@@ -1,0 +1,72 @@
+"""The verb ``report``: one page of records, with players of the schedules that a comparison kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import CwbError, InputError
+from ..core.files import write_whole
+from ..core.option_names import verb
+from ..reports.records import load_records
+from ..studies.record_files import RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.record import RunRecord
+
+MOST_FILE, MOST_PAGE, MOST_PAGES = 2**23, 2**22, 2**25  #: Bytes of a schedule file, of its player, of all players.
+_KEY = re.compile("[0-9a-f]{64}")
+
+
+@verb
+def report(*records: str | Path, output: str | Path = "report.html", title: str = "cwb report") -> Path:
+    """Make a page of records with plots, tables and failures, as ``cwb report`` does; return its path.
+
+    Schedules that ``compare`` kept, in the folder ``schedules`` beside the records, are played in the page.
+
+    Parameters
+    ----------
+    output, title : optional
+        File for the page, .html, and its heading.
+    """
+    from ..reports.report import report as report_page
+
+    target = Path(output)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError("a report is an HTML page; expected a name that ends in .html", source=str(target))
+    sources = list(map(Path, records)) or RECORDS
+    write_whole(target, report_page(load_records(sources), title, _KeptSchedules(sources).play).encode())
+    return target
+
+
+class _KeptSchedules:
+    """Schedules in the folders beside records, by the key of the record."""
+
+    def __init__(self, sources: Sequence[Path]) -> None:
+        self._folders = [(source if source.is_dir() else source.parent) / "schedules" for source in sources]
+        self._left = MOST_PAGES
+
+    def play(self, record: RunRecord) -> bytes | str | None:
+        """Return the page that plays a record's answer, the reason why there is none, or None without a file."""
+        from ..schedules.files import read_schedule
+        from .plots import draw_schedule
+
+        named = [folder / f"{record.key}.npz" for folder in self._folders] if _KEY.fullmatch(record.key) else []
+        file = next((path for path in named if path.is_file()), None)
+        if file is None:
+            return None
+        if file.stat().st_size <= MOST_FILE:
+            try:
+                schedule = read_schedule(file)
+                if schedule.answer.instance_sha256 != record.instance_sha256:
+                    return f"{file} is for another instance."
+                drawn = draw_schedule(schedule, "gantt", None, "html")
+            except CwbError as error:
+                return f"Not played: {error}"
+            if len(drawn) <= min(MOST_PAGE, self._left):
+                self._left -= len(drawn)
+                return drawn
+        return f"Too large for this page: cwb view {file} -o view.html plays it."
