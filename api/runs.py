@@ -298,7 +298,7 @@ def train(
 
     Parameters
     ----------
-    spec : instance
+    spec : Instance or other
         An instance, or what :func:`load` takes.
     chunks, seed, time_limit_s
         Chunks of each rank's part of a collective; seed and time limit of each run of a method.
@@ -464,15 +464,29 @@ def compare(
     return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
 
 
+@verb
 def formulation(name: str) -> Formulation:
-    """Return a declared model such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model."""
+    """Return a declared model; its ``build(instance)`` returns the Pyomo model.
+
+    Parameters
+    ----------
+    name : str
+        Name ``family/model``, such as ``"mtree/selection"``.
+    """
     from ..harness import registry
 
     return registry.formulation(name)
 
 
+@verb
 def register(entry: Method | Formulation | Adapter | Collective) -> None:
-    """Register a method, formulation, solver or collective of your own by its name, in this process."""
+    """Register a method, formulation, solver or collective of your own by its name, in this process.
+
+    Parameters
+    ----------
+    entry : Method, Formulation, Adapter or Collective
+        Its name must differ from those of all others.
+    """
     from ..harness import registry
 
     registry.register(entry)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..studies.repair import RepairedSchedule
 
 
+@verb
 def verify(
     run: Run | ScheduleFile | Spec, answer: Answer | None = None, certificate: Certificate | None = None
 ) -> Verdict:
@@ -32,7 +33,7 @@ def verify(
 
     Parameters
     ----------
-    run : Run, ScheduleFile or instance
+    run : Run, ScheduleFile or Instance
         A solved problem; or an instance, or what :func:`load` takes, with its answer.
     answer, certificate : optional
         Answer to verify, and certificate of its bound, instead of the run's.
@@ -102,7 +103,7 @@ def simulate(
 
     Parameters
     ----------
-    run : Run, ScheduleFile, file of a schedule, or instance
+    run : Run, ScheduleFile, file of a schedule, or Instance
         A solved problem; or an instance, or what :func:`load` takes, with its answer.
     answer : StepSchedule, Schedule or TreePacking, optional
         Answer to simulate instead of the run's.
@@ -197,7 +198,7 @@ def run(
 
     Parameters
     ----------
-    schedule : Run, ScheduleFile, file of a schedule, or instance
+    schedule : Run, ScheduleFile, file of a schedule, or Instance
         A solved problem; or an instance, or what :func:`load` takes, with its answer.
     answer : Answer, optional
         Schedule to execute instead of the run's.

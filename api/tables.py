@@ -5,30 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.option_names import verb
 from ..studies.inputs import Spec, load
 from .runs import Run
 from .schedules import instance_and_sends
 
 if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+    from pandas import DataFrame
+
     from ..core.answers import Answer
     from ..core.instance import Instance
     from ..core.topology import Topology
     from ..schedules.files import ScheduleFile
 
 
-def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
-    """Convert a network, a schedule or a packing of trees into a ``networkx.MultiDiGraph``.
-
-    For a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
-    position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send, with the
-    columns of :func:`sends`.
+@verb
+def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> MultiDiGraph:
+    """Convert a network, a schedule or a packing of trees into a graph of networkx.
 
     Parameters
     ----------
-    spec : Run, answer, Topology, or what :func:`load` takes
+    spec : Run, Answer, Topology, or what :func:`load` takes
         For a run, its schedule is converted.
     instance : Instance or other, optional
         Problem of a schedule, which names its nodes; without it nodes are positions, in trees ranks.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        For a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
+        position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send, with the
+        columns of :func:`sends`.
     """
     from ..exchange.frames import network_graph, schedule_graph
 
@@ -38,18 +46,22 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     return network_graph(_links_of(known), known.name)
 
 
-def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
-    """Return the links as a ``pandas.DataFrame``; for a schedule, with the traffic on them.
-
-    Columns are ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
-    ``load_bytes``, ``busy_s`` and ``utilization``.
+@verb
+def links(spec: Run | Answer | Spec, instance: Spec = None) -> DataFrame:
+    """List the links of a network; for a schedule, with the traffic on them.
 
     Parameters
     ----------
-    spec : Run, answer, Topology, or what :func:`load` takes
+    spec : Run, Answer, Topology, or what :func:`load` takes
         A network, or a schedule on it.
     instance : Instance or other, optional
         Problem of a schedule; without it links have only numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns are ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
+        ``load_bytes``, ``busy_s`` and ``utilization``.
     """
     from ..exchange.frames import links_frame, loads_frame
 
@@ -58,18 +70,22 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     return links_frame(_links_of(load(spec)))
 
 
-def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> Any:
-    """Return the sends of a schedule, or the edges of trees, as a ``pandas.DataFrame``.
-
-    Columns are ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or
-    ``start_s`` and ``end_s``, and ``path``, the links.
+@verb
+def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> DataFrame:
+    """List the sends of a schedule, or the edges of trees.
 
     Parameters
     ----------
-    spec : Run, ScheduleFile or answer
+    spec : Run, ScheduleFile or Answer
         A schedule, a run with one, or a schedule file that has been read.
     instance : Instance or other, optional
         Problem of the schedule, which names its nodes; without it nodes are positions, in trees ranks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns are ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or
+        ``start_s`` and ``end_s``, and ``path``, the links.
     """
     from ..exchange.frames import sends_frame
 
@@ -103,16 +119,20 @@ def _links_of(instance: Instance) -> Topology:
     return links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
 
 
-def records(*paths: str | Path) -> Any:
-    """Return records as a ``pandas.DataFrame``, one row each; of runs with the same key only the last.
-
-    Columns are the fields of records; nested fields have a dot: ``seconds.total``, ``options.chunks``,
-    ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
+@verb
+def records(*paths: str | Path) -> DataFrame:
+    """Read records, one row each; of runs with the same key only the last.
 
     Parameters
     ----------
     *paths : str or Path
         JSONL files and folders of them, as written by ``cwb compare``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns are the fields of records; nested fields have a dot: ``seconds.total``, ``options.chunks``,
+        ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
     """
     from ..reports.records import load_records
     from ..reports.runs import records_frame
@@ -120,11 +140,9 @@ def records(*paths: str | Path) -> Any:
     return records_frame(load_records([Path(path) for path in paths]))
 
 
-def models(spec: Spec = None, collective: str | None = None) -> Any:
-    """Return methods as a ``pandas.DataFrame``, as ``cwb list models`` lists them.
-
-    A row for every ``name`` has ``family``, ``kind`` and ``summary``, and the supported ``network`` and
-    ``collectives``; with an instance also ``takes it`` and ``why not``.
+@verb
+def models(spec: Spec = None, collective: str | None = None) -> DataFrame:
+    """List the methods, as ``cwb list models`` does.
 
     Parameters
     ----------
@@ -132,6 +150,12 @@ def models(spec: Spec = None, collective: str | None = None) -> Any:
         What :func:`load` takes; adds its support by each method and reasons for the lack of it.
     collective : str, optional
         Collective that replaces the instance's.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for every ``name`` has ``family``, ``kind`` and ``summary``, and the supported ``network`` and
+        ``collectives``; with an instance also ``takes it`` and ``why not``.
     """
     import pandas as pd
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+sys.path.append(str(Path(__file__).parent))
+
+from returns import complete
 
 project = "cwb"
 author = "the cwb authors"
@@ -52,3 +61,20 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+# Links to types of other libraries, such as pandas.DataFrame. Their lists of names come from their sites, and builds
+# need no network, so these links are made only where CWB_INTERSPHINX=1 is set.
+if os.environ.get("CWB_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "networkx": ("https://networkx.org/documentation/stable", None),
+        "pyomo": ("https://pyomo.readthedocs.io/en/stable", None),
+    }
+
+
+def setup(app: Sphinx) -> None:
+    """Complete docstrings before napoleon, whose priority is 500, reads their sections."""
+    app.connect("autodoc-process-docstring", complete, priority=400)

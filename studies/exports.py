@@ -257,12 +257,15 @@ def export_instances(
 ) -> tuple[int, list[Any], list[str]]:
     """Write the models of a suite's runs as MPS and LP files, as ``cwb export-instances`` does.
 
-    Return the number of runs, the written models, and runs without a model with the reason.
-
     Parameters
     ----------
     suite, output : str or Path
         File or name of the suite, and folder for the files and index.json.
+
+    Returns
+    -------
+    runs, models, failures : tuple
+        Number of runs, the written models, and runs without a model with the reason.
     """
     from .model_library import export_models
 

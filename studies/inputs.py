@@ -81,6 +81,11 @@ def load(
         Links to change or add, such as ``"a:b=25GB/s,1us"`` or ``"a:b=50%"``.
     rates : str, optional
         Rates of a machine's generator: ``"nominal"`` or ``"effective"``.
+
+    Raises
+    ------
+    InputError
+        If a file or an option is wrong.
     """
     from ..exchange.graph_network import Defaults
     from ..instances.edits import edit_instance

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
+import runpy
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import cwb
@@ -30,6 +33,19 @@ def test_every_public_function_has_an_example(pages):
     functions = {name for name in cwb.__all__ if callable(getattr(cwb, name)) and name[0].islower()}
     assert functions <= set(dict(listed))
     assert not [name for name, text in listed if name in functions and f"cwb.{name}(" not in text]
+
+
+def test_every_public_function_has_all_sections(root):
+    """Each public function documents its parameters, what it returns and what it raises; the class of a result stands
+    on a page, from which the section "Returns" is made where the docstring has none."""
+    reference = runpy.run_path(str(root / "docs" / "returns.py"))
+    for name in cwb.__all__:
+        if callable(found := getattr(cwb, name)) and name[0].islower():
+            lines = inspect.getdoc(found).splitlines()
+            reference["complete"](None, "function", f"cwb.{name}", found, None, lines)
+            sections = [above for above, line in pairwise(lines) if re.fullmatch("-{4,}", line)]
+            expected = ["Parameters", "Returns", "Raises"]
+            assert sections == [word for word in expected if (name, word) != ("register", "Returns")], name
 
 
 @pytest.mark.slow
