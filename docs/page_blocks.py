@@ -1,4 +1,4 @@
-"""Write what pages say of options, metrics and equations out of the code: ``python docs/page_blocks.py``.
+"""Write what pages say of options, metrics, equations and runs: ``python docs/page_blocks.py``.
 
 A block begins with ``<!-- KIND: NAMES -->`` and ends with ``<!-- end of KIND -->``; what is between is written here.
 ``tests/docs/test_generated.py`` compares.
@@ -19,12 +19,15 @@ sys.path.append(str(DOCS))
 
 from equations import declarations  # noqa: E402 (beside this file)
 from option_words import describe_options  # noqa: E402
+from runs import header  # noqa: E402
 from verifier_metrics import GROUPS  # noqa: E402
 
 #: What stands below the metrics of methods, on their pages.
 BESIDE = "Records also have the [metrics of the verifier](../metrics.md).\n"
 
-_BLOCK = re.compile(r"^<!-- (options|metrics|verified|equations):? ?(.*?) -->\n.*?^<!-- end of \1 -->$", re.M | re.S)
+_BLOCK = re.compile(
+    r"^<!-- (options|metrics|verified|equations|measured):? ?(.*?) -->\n.*?^<!-- end of \1 -->$", re.M | re.S
+)
 
 
 def options(names: list[str]) -> str:
@@ -62,6 +65,12 @@ def equations(names: list[str]) -> str:
     return f"| function of `{name}` | what it declares | a row in its golden file |\n| --- | --- | --- |\n{rows}"
 
 
+def measurements(names: list[str]) -> str:
+    """Say when, where and by which commands the numbers of a page were made."""
+    (page,) = names
+    return header(page)
+
+
 def described(entries: Iterable[tuple[str, Metric]]) -> Iterator[tuple[str, str, str]]:
     """Cells of metrics."""
     for name, metric in entries:
@@ -78,7 +87,13 @@ def table(headings: tuple[str, ...], rows: dict[tuple[str, ...], list[str]], nam
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-KINDS = {"options": options, "metrics": metrics, "verified": verifier_metrics, "equations": equations}
+KINDS = {
+    "options": options,
+    "metrics": metrics,
+    "verified": verifier_metrics,
+    "equations": equations,
+    "measured": measurements,
+}
 
 
 def fill_page(page: str) -> str:
