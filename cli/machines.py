@@ -9,7 +9,7 @@ import click
 
 from ..core.collective import collective_named
 from ..core.errors import ExitStatus, locate_errors
-from ..core.option_names import DIALECTS, MSCCL_COLLECTIVES, NCCL_COLLECTIVES, PROTOCOLS
+from ..core.option_names import MSCCL_COLLECTIVES, NCCL_COLLECTIVES, PROTOCOLS, RUNTIMES
 from ..core.units import TIMES, amount
 from . import completion
 from .options import (
@@ -107,7 +107,7 @@ def _show_advice(found: Mapping[str, Any]) -> None:
 @click.option("--max-bytes", metavar="SIZE", default="1 GiB", help="Largest size.")
 @methods_option("Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
-@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", help="The runtime.")
+@click.option("--dialect", type=click.Choice(RUNTIMES), default="msccl", help="The runtime.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", help="Protocol of the files.")
 @placement_option
 @click.option(
@@ -160,7 +160,7 @@ def _show_selection(folder: Path, chosen: Selection) -> None:
     if found.why_ended:
         echo(f"{found.why_ended}; the choice is among those that were run", err=True)
     count = len(chosen.ranges)
-    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.dialect.name}", err=True)
+    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.runtime}", err=True)
 
 
 @click.command(cls=Command)

@@ -37,6 +37,7 @@ FLOW_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "
 FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
 DIALECTS = ("msccl", "msccl-executor", "rccl")  #: Runtimes of MSCCL files.
+RUNTIMES = (*DIALECTS, "mscclpp")  #: Runtimes of the programs that ``cwb select`` writes.
 PLACEMENTS = ("out", "in", "both")  #: Memory of output and input in MSCCL files: different, the same, or either.
 PROTOCOLS = ("Simple", "LL", "LL128")  #: Protocols of MSCCL files.
 FAILURES = ("link", "rank", "switch")  #: Parts of a network that may fail.

@@ -17,8 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -280,17 +279,26 @@ TUNED: Mapping[Collective, str] = {
 
 
 def tuner_text(kind: Collective, spans: Sequence[tuple[int, int, str, str]], ranks: int) -> str:
-    """Write the tuner's file of spans: first and last size in bytes, and NCCL's algorithm and protocol."""
+    """Write the tuner's file of spans: first and last size in bytes, and NCCL's algorithm and protocol.
+
+    0 channels are NCCL's own number: where the file says -1, NVIDIA's example plugin gives a call one channel.
+    """
     head = "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
     lines = [
-        f"{TUNED[kind]},{first},{last},{algorithm.replace('-', '_')},{protocol},-1,-1,{ranks}\n"
+        f"{TUNED[kind]},{first},{last},{algorithm.replace('-', '_')},{protocol},0,-1,{ranks}\n"
         for first, last, algorithm, protocol in spans
     ]
     return "".join([head, *lines])
 
 
 def selection_text(kind: Collective, spans: Sequence[tuple[int, int, str, str]]) -> str:
-    """Write the same spans with the names of ``algSelection`` in an ``ncclCollConfig_t``, algorithms alone."""
-    same = [(name, list(some)) for name, some in groupby(spans, itemgetter(2))]
-    lines = [f"{TUNED[kind]},{some[0][0]},{some[-1][1]},{name.replace('-', '')}\n" for name, some in same]
+    """Write the same spans with ``algSelection`` of an ``ncclCollConfig_t``: whole names, as prefixes select more.
+
+    They are those of ``src/config/algorithm_registry.cc`` in NCCL 2.31.2, such as ``NVLSTREE_SIMPLE``.
+    """
+    lines = [
+        f"{TUNED[kind]},{first},{last},"
+        f"{algorithm.replace('nvls-', 'nvls').replace('-', '_').upper()}_{protocol.upper()}\n"
+        for first, last, algorithm, protocol in spans
+    ]
     return "".join(["collective_type,min_bytes,max_bytes,algSelection\n", *lines])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from inspect import getsource
 from itertools import combinations
 from math import inf
 from operator import truediv
@@ -16,14 +17,19 @@ from ..core.budget import Progress, ignore
 from ..core.collective import Collective
 from ..core.errors import InputError
 from ..core.files import check_new, new_folder
-from ..core.option_names import PLACEMENTS, PROTOCOLS, check_name, verb
+from ..core.option_names import PLACEMENTS, PROTOCOLS, RUNTIMES, check_name, verb
 from ..core.solver import relative_gap
-from ..exchange.msccl.check import LOADED, check_file, config_text, faults, for_sizes
-from ..exchange.msccl.dialects import Dialect, dialect_of
+from ..exchange.msccl.check import LOADED, check_file, config_text, faults
+from ..exchange.msccl.dialects import dialect_of
 from ..exchange.msccl.files import xml_text
 from ..exchange.msccl.flow import flow_of
 from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
+from ..exchange.mscclpp import lower as plans
+from ..exchange.mscclpp import register_plans
+from ..exchange.mscclpp.check import check_file as check_plan
+from ..exchange.mscclpp.files import json_text
+from ..exchange.mscclpp.plan import Plan
 from ..exchange.nccl import TUNED, selection_text, tuner_text
 from ..heuristics.nccl.method import expected_seconds, prediction, study_options, supports
 from ..heuristics.nccl.model import Pick
@@ -48,9 +54,12 @@ SCHEMA = "cwb-select/1"
 
 MOST_FILES = 8  #: Files of a folder, where the runtime loads any number.
 
-#: UCC's names of the collectives whose k-nomial trees are those of the method ``knomial``.
-_UCC_NAMES = {kind: kind.name.upper() for kind in (Collective.REDUCE, Collective.GATHER, Collective.SCATTER)}
-_UCC_NAMES[Collective.BROADCAST] = "BCAST"
+#: UCC's names of the collectives whose k-nomial trees are those of the method ``knomial``, and whether it has others.
+_UCC_NAMES = {
+    Collective.BROADCAST: ("bcast", True),
+    Collective.REDUCE: ("reduce", True),
+    Collective.GATHER: ("gather", False),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +69,12 @@ class SelectedSchedule:
     first: int
     last: int
     candidate: Candidate
-    algorithm: Algorithm
+    algorithm: Algorithm | Plan
 
     @property
     def file(self) -> str:
         """Name of the program's file."""
-        return f"{self.algorithm.name}.xml"
+        return f"{self.algorithm.name}.{'json' if isinstance(self.algorithm, Plan) else 'xml'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +82,16 @@ class Selection:
     """A program for every size."""
 
     choice: Choice
-    dialect: Dialect
+    target: Target | plans.Target
     ranges: tuple[SelectedSchedule, ...]  #: Contiguous ranges of sizes, in ascending order.
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
     found: Candidates
+
+    @property
+    def runtime(self) -> str:
+        """Name of the runtime."""
+        return self.target.dialect.name if isinstance(self.target, Target) else "mscclpp"
 
     def nccl_files(self) -> dict[str, str]:
         """Return files for NCCL by name: algorithms and protocols of the least expected time, if it predicts any."""
@@ -98,7 +112,7 @@ class Selection:
         return dict(zip(("nccl_tuner.conf", "nccl_selection.csv"), texts, strict=True))
 
     def ucc_files(self) -> dict[str, str]:
-        """Return the file for UCC by name, with the radix that is the least slow at any size, of several."""
+        """Return the file for UCC by name: its k-nomial tree, with the radix of the least largest slow-down."""
         choice = self.choice
         trees = [one for one in self.candidates if one.item.model == "knomial"]
         if choice.kind not in _UCC_NAMES or len({str(one.item.options.get("k", 2)) for one in trees}) < 2:
@@ -106,7 +120,11 @@ class Selection:
         sizes = sizes_between(choice.first, choice.last)
         least_s = [min(one.seconds(size) for one in trees) for size in sizes]
         best = min(trees, key=lambda one: max(map(truediv, map(one.seconds, sizes), least_s)))
-        return {"ucc.env": f"UCC_TL_UCP_{_UCC_NAMES[choice.kind]}_KN_RADIX={best.item.options.get('k', 2)}\n"}
+        name, others = _UCC_NAMES[choice.kind]
+        text = f"UCC_TL_UCP_{name.upper()}_KN_RADIX={best.item.options.get('k', 2)}\n"
+        if others:  # by default UCC takes its k-nomial tree up to 32 KiB
+            text += f"UCC_TL_UCP_TUNE={name}:{choice.first}-{choice.last}:@knomial\n"
+        return {"ucc.env": text}
 
     def to_json(self) -> dict[str, Any]:
         """Return the output of ``cwb select --json``."""
@@ -117,7 +135,7 @@ class Selection:
             "instance": choice.instance.name,
             "collective": choice.kind.name,
             "ranks": choice.ranks,
-            "dialect": self.dialect.name,
+            "dialect": self.runtime,
             "min_bytes": choice.first,
             "max_bytes": choice.last,
             "clock": [OF_SCHEDULES, OF_FORESTS],
@@ -150,15 +168,18 @@ class Selection:
         }
 
 
-def select_schedules(choice: Choice, found: Candidates, target: Target, most: int | None = None) -> Selection:
+def select_schedules(
+    choice: Choice, found: Candidates, target: Target | plans.Target, most: int | None = None
+) -> Selection:
     """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
     Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
     most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
     """
-    left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
+    left_out, programs = dict(found.left_out), dict[Candidate, Algorithm | Plan]()
     some = distinct_candidates(found, choice)
-    most = most or LOADED.get(target.dialect.name, MOST_FILES)
+    exclusive = isinstance(target, Target) and target.dialect.exclusive
+    most = most or (LOADED.get(target.dialect.name) if isinstance(target, Target) else None) or MOST_FILES
     while some:
         spans = limit_spans([one.seconds for one in some], choice.first, choice.last, most)
         winners = [some[curve] for curve in dict.fromkeys(span.curve for span in spans)]
@@ -167,15 +188,15 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
             some.remove(misfit)
             continue
         twins = next(
-            (pair for pair in combinations(winners, 2) if len({programs[one].gpus for one in pair}) == 1), None
+            (pair for pair in combinations(winners, 2) if programs[pair[0]].gpus == programs[pair[1]].gpus), None
         )
         if twins is None:
             ranges = []
             for number, (first, last, curve) in enumerate(spans, start=1):
                 name = f"{choice.kind.name}-{number}-{some[curve].item.model}"
-                program = for_sizes(programs[some[curve]], name, first, last, target.dialect)
+                program = replace(programs[some[curve]], name=name, min_bytes=first, max_bytes=last + exclusive)
                 ranges.append(SelectedSchedule(first, last, some[curve], program))
-            return Selection(choice, target.dialect, tuple(ranges), tuple(some), left_out | found.left_out, found)
+            return Selection(choice, target, tuple(ranges), tuple(some), left_out | found.left_out, found)
         joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
@@ -184,11 +205,17 @@ def select_schedules(choice: Choice, found: Candidates, target: Target, most: in
     raise InputError(f"no schedule of {choice.kind.name} can be used" + (f" ({why}, ...)" if why else ""))
 
 
-def _fits(one: Candidate, target: Target, programs: dict[Candidate, Algorithm], left_out: dict[str, str]) -> bool:
+def _fits(
+    one: Candidate,
+    target: Target | plans.Target,
+    programs: dict[Candidate, Algorithm | Plan],
+    left_out: dict[str, str],
+) -> bool:
     """Return True if the program of a candidate fits, and keep it; otherwise keep the reason."""
     if one not in programs:
         try:
-            programs[one] = lower(flow_of(one.instance, one.answer), target)
+            flow = flow_of(one.instance, one.answer)
+            programs[one] = lower(flow, target) if isinstance(target, Target) else plans.lower(flow, target)
         except InputError as error:
             left_out[one.label] = str(error)
             return False
@@ -220,8 +247,10 @@ def select(
     ----------
     output : str or Path, optional
         A new folder for programs, schedules, a table and a plot; None writes nothing.
-    dialect, proto, placement, instances
-        Properties of the programs as in :func:`export_msccl`.
+    dialect : str
+        The runtime: that of :func:`export_msccl`, or ``mscclpp`` for plans as of :func:`export_mscclpp`.
+    proto, placement, instances
+        Properties of the programs as in these functions; plans are for ``Simple`` or ``LL``, and ``out`` or ``in``.
     files : int, optional
         Largest number of files; by default the runtime's limit.
     """
@@ -229,10 +258,16 @@ def select(
     if folder is not None:
         check_new(folder)
     first, last = size_ends(min_bytes, max_bytes, "--min-bytes", "--max-bytes")
-    check_name(proto, PROTOCOLS, "--proto")
-    check_name(placement, PLACEMENTS, "--placement")
+    of_plans = check_name(dialect, RUNTIMES, "--dialect") == "mscclpp"
+    check_name(proto, ("Simple", "LL") if of_plans else PROTOCOLS, "--proto")
+    check_name(placement, ("out", "in") if of_plans else PLACEMENTS, "--placement")
     copies = whole(instances, "instances", 1, 128)
-    target = Target(dialect_of(dialect), "cwb", proto, copies, placement, first, last)
+    if of_plans:
+        inplace = placement == "in"
+        target: Target | plans.Target = plans.Target("cwb", proto, instances=copies, inplace=inplace)
+    else:
+        target = Target(dialect_of(dialect), "cwb", proto, copies, placement)
+    target = replace(target, min_bytes=first, max_bytes=last)
     most = None if files is None else whole(files, "files", 1, 1024)
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     clock = choice.clock(5.0 if folder else 2.0)  # writing includes a plot and a check of all programs
@@ -257,19 +292,27 @@ def _write_folder(made: Path, folder: Path, chosen: Selection) -> None:
     programs.mkdir()
     schedules.mkdir()
     for one in chosen.ranges:
-        (programs / one.file).write_bytes("".join(xml_text(one.algorithm)).encode())
+        lines = json_text(one.algorithm) if isinstance(one.algorithm, Plan) else xml_text(one.algorithm)
+        (programs / one.file).write_bytes("".join(lines).encode())
         best = one.candidate
         extra = {"model": best.item.model, "options": dict(best.item.options)}
         write_schedule(schedules / f"{one.algorithm.name}.json", best.instance, best.answer, None, extra)
-    checked = [check_file(programs / one.file, [chosen.dialect]) for one in chosen.ranges]
-    for fault in faults(checked, chosen.choice.first, chosen.choice.last, chosen.dialect)[:1]:
+    texts = {}
+    if isinstance(chosen.target, Target):
+        dialect, choice = chosen.target.dialect, chosen.choice
+        checked = [check_file(programs / one.file, [dialect]) for one in chosen.ranges]
+        wrong = faults(checked, choice.first, choice.last, dialect)
+        if not dialect.placed:
+            listed = [(folder / "algorithms" / one.path.name, one.algorithm) for one in checked]
+            texts["msccl.conf"] = config_text(listed)
+    else:
+        wrong = [problem for one in chosen.ranges for problem in check_plan(programs / one.file).problems]
+        texts["register_plans.py"] = getsource(register_plans)
+    for fault in wrong[:1]:
         raise InputError(f"the files do not pass the check: {fault}")
-    if not chosen.dialect.placed:
-        listed = [(folder / "algorithms" / one.file, one.algorithm) for one in chosen.ranges]
-        (made / "msccl.conf").write_bytes(config_text(listed).encode(errors="surrogateescape"))
     plain = chosen.to_json()
     records = (json.dumps(record.to_json(), allow_nan=False) for record in chosen.found.records)
-    texts = {
+    texts |= {
         "select.json": json.dumps(plain, indent=1, allow_nan=False) + "\n",
         "select.csv": selection_csv(plain),
         "select.md": selection_markdown(plain),
@@ -278,5 +321,5 @@ def _write_folder(made: Path, folder: Path, chosen: Selection) -> None:
         **chosen.ucc_files(),
     }
     for name, text in texts.items():
-        (made / name).write_bytes(text.encode(errors="backslashreplace"))
+        (made / name).write_bytes(text.encode(errors="surrogateescape" if name == "msccl.conf" else "backslashreplace"))
     (made / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import locate_errors
@@ -129,11 +129,6 @@ def _between(spans: list[tuple[int, int | None, str]]) -> list[str]:
         if end is not None and (high is None or high > end):
             end, name = high, other
     return found
-
-
-def for_sizes(algorithm: Algorithm, name: str, first: int, last: int, dialect: Dialect) -> Algorithm:
-    """Return a program restricted to a range of sizes, in the dialect's convention."""
-    return replace(algorithm, name=name, min_bytes=first, max_bytes=last + dialect.exclusive)
 
 
 def faults(files: Sequence[AlgorithmReport], first: int, last: int, dialect: Dialect) -> list[str]:

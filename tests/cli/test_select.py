@@ -103,7 +103,7 @@ def test_nccl_has_its_algorithm_of_the_least_expected_time(cwb: Cwb, tmp_path: P
     cells = [line.split(",") for line in (folder / "nccl_tuner.conf").read_text().splitlines()[1:]]
     assert (cells[0][1], cells[-1][2]) == ("1024", str(2**30))
     assert all(int(after[1]) == int(before[2]) + 1 for before, after in pairwise(cells))
-    assert {(cell[0], *cell[5:]) for cell in cells} == {("allreduce", "-1", "-1", "8")}
+    assert {(cell[0], *cell[5:]) for cell in cells} == {("allreduce", "0", "-1", "8")}
     for cell in cells:
         least = {
             name: predict("dgx_h100", collective="all_reduce", size=int(cell[2]), options={"algorithm": name}).seconds
@@ -112,7 +112,7 @@ def test_nccl_has_its_algorithm_of_the_least_expected_time(cwb: Cwb, tmp_path: P
         assert min(least, key=least.__getitem__) == cell[3]
     assert cells[-1][3:5] == ["nvls", "simple"]
     named = [line.split(",") for line in (folder / "nccl_selection.csv").read_text().splitlines()[1:]]
-    assert [cell[3] for cell in named] == list(dict.fromkeys(cell[3] for cell in cells))
+    assert [cell[3] for cell in named] == [f"{cell[3]}_{cell[4]}".upper() for cell in cells]
     asked[1] = str(tmp_path / "other")
     assert cwb("select", "complete(4)", "--collective", "all_to_all", *asked)[0] == 0
     assert not (tmp_path / "other" / "nccl_tuner.conf").exists()
@@ -127,7 +127,8 @@ def test_ucc_has_the_radix_that_is_never_slow(cwb: Cwb, tmp_path: Path) -> None:
         ends = ["--min-bytes", sizes[0], "--max-bytes", sizes[1], "-o", str(folder)]
         assert cwb("select", "switch(8)", "--collective", "broadcast", *asked, *ends)[0] == 0
         radices.append((folder / "ucc.env").read_text())
-    assert radices == [f"UCC_TL_UCP_BCAST_KN_RADIX={radix}\n" for radix in (8, 4)]
+    lines = "UCC_TL_UCP_BCAST_KN_RADIX={}\nUCC_TL_UCP_TUNE=bcast:{}-{}:@knomial\n"
+    assert radices == [lines.format(8, 2**10, 2**12), lines.format(4, 2**30, 2**31)]
     asked[3] = "knomial"
     assert cwb("select", "switch(8)", "--collective", "broadcast", *asked, "-o", str(tmp_path / "one"))[0] == 0
     assert not (tmp_path / "one" / "ucc.env").exists()
