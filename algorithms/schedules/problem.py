@@ -286,9 +286,9 @@ def needed_sends(
 def edge_labels(
     topology: Topology, edges: Sequence[RankEdge], chunks: Sequence[Commodity]
 ) -> Mapping[str, Callable[[Any], str]]:
-    """Name nodes n, edges e and, by their sources, chunks c in the constraints of a model of edges."""
-    ends = [(edge.source, edge.target) for edge in edges]
-    return network_labels(topology, n=range(len(topology.nodes)), e=ends, c=[chunk.source for chunk in chunks])
+    """Name nodes n, edges e, links and, by their sources, chunks c in the constraints of a model of edges."""
+    ends, sources = [(edge.source, edge.target) for edge in edges], [chunk.source for chunk in chunks]
+    return network_labels(topology, n=range(len(topology.nodes)), e=ends, link=topology.link_ends, c=sources)
 
 
 MAX_SWITCHES = 3  #: switches that an edge may lead through

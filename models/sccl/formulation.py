@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
@@ -12,15 +13,16 @@ import pyomo.environ as pyo
 
 from ...algorithms.graphs.distances import distances
 from ...algorithms.schedules.problem import (
+    MAX_SWITCHES,
     Commodity,
     RankEdge,
-    chunks_of,
     commodities_of,
     edge_labels,
     edges_of,
     needed_sends,
-    step_schedule,
+    parallel_uses,
 )
+from ...algorithms.schedules.stages import CopyStage, stages_of
 from ...core.budget import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
@@ -31,14 +33,14 @@ COLUMN_S = 8e-6  #: Seconds that a column takes to be built.
 
 @dataclass(frozen=True)
 class SynchronousSteps:
-    """Chunks, edges, steps and rounds of an instance, with the chunks that fit on an edge in a round."""
+    """Chunks, edges between ranks, steps and rounds of a stage of copies."""
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
-    room: Sequence[int]
+    room: Sequence[int]  #: Chunks that each link of the network carries in a round.
     steps: int
     rounds: int
-    instance: Instance
+    stage: CopyStage
 
     @property
     def columns(self) -> int:
@@ -50,31 +52,41 @@ class SynchronousSteps:
         """Nodes at the ends of edges."""
         return sorted({n for edge in self.edges for n in (edge.source, edge.target)})
 
+    @property
+    def users(self) -> dict[int, list[int]]:
+        """Edges over each link, several where paths through switches share it."""
+        users = defaultdict[int, list[int]](list)
+        for e, edge in enumerate(self.edges):
+            for link in edge.links:
+                users[link].append(e)
+        return dict(sorted(users.items()))
 
-def pose_steps(instance: Instance, steps: int | None, rounds: int | None) -> SynchronousSteps:
-    """Return the chunks and edges of an instance.
+
+def pose_steps(stage: CopyStage, steps: int | None, rounds: int | None) -> SynchronousSteps:
+    """Return the chunks and edges of a stage.
 
     By default there are as many steps as links between a source and a target at most, the fewest possible, and as many
-    rounds as all chunks over one link in every step need, which always suffice.
+    rounds as all chunks over all edges of one link in every step need, which always suffice.
     """
-    chunks, edges = commodities_of(instance), edges_of(instance.topology)
+    chunks, edges = commodities_of(stage.instance), edges_of(stage.instance.topology)
     if len({chunk.bytes for chunk in chunks}) != 1:
         raise Unsupported("rounds need chunks of one size")
-    slowest = min(edge.bandwidth_Bps for edge in edges)
-    room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
     if steps is None:
         tail, head = np.array([(edge.source, edge.target) for edge in edges], dtype=np.int64).T
-        far = distances(len(instance.topology.nodes), tail, head, [1] * len(edges))
+        far = distances(len(stage.instance.topology.nodes), tail, head, [1] * len(edges))
         most = max(far[chunk.source, list(chunk.targets)].max(initial=0) for chunk in chunks)
         if isinf(most):
-            raise InputError("a rank cannot be reached", place="network.links")
+            text = f"a rank cannot be reached by paths through at most {MAX_SWITCHES} switches"
+            raise InputError(text, place="network.links")
         steps = int(most)
-    return SynchronousSteps(chunks, edges, room, steps, rounds or steps * len(chunks), instance)
+    problem = SynchronousSteps(chunks, edges, parallel_uses(stage.instance.topology), steps, 0, stage)
+    most_sends = len(chunks) * max(map(len, problem.users.values()))
+    return replace(problem, rounds=rounds or steps * most_sends)
 
 
 def index(instance: Instance, options: Any) -> SynchronousSteps:
     """Return chunks, edges, steps and rounds (``Formulation.index``)."""
-    problem = pose_steps(instance, options.steps, options.rounds)
+    problem = pose_steps(stages_of(instance)[0], options.steps, options.rounds)
     require_buildable(problem.columns, f"{problem.steps} steps", COLUMN_S)
     return problem
 
@@ -85,12 +97,12 @@ def schedule_of(model: Any, problem: SynchronousSteps) -> StepSchedule:
     for c, chunk in enumerate(problem.chunks):
         made = [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5]
         sends += [(s, c, edge) for s, edge in needed_sends(chunk.source, chunk.targets, made)]
-    return step_schedule(problem.instance.sha256, chunks_of(problem.instance), sends)
+    return problem.stage.schedule(sends)
 
 
 def labels(index: SynchronousSteps) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    return edge_labels(index.instance.topology, index.edges, index.chunks)
+    return edge_labels(index.stage.instance.topology, index.edges, index.chunks)
 
 
 def build(problem: SynchronousSteps) -> Any:
@@ -144,11 +156,16 @@ def has_first(m: Any, problem: SynchronousSteps) -> None:
 
 
 def bandwidth(m: Any, problem: SynchronousSteps) -> None:
-    """``sum_c y_{c,e,s} <= b_e r_s``: an edge's load fits into the rounds of the step."""
+    """``sum_c sum_{e over l} y_{c,e,s} <= b_l r_s``: what all edges over a link carry fits into the step's rounds.
 
-    @m.Constraint(m.E, m.S)
-    def bandwidth(m: Any, e: int, s: int) -> Any:
-        return pyo.quicksum(m.y[c, e, s] for c in m.C) <= problem.room[e] * m.r[s]
+    Paths through switches that begin or end at one link share it: SCCL's bandwidth relation of sets of edges.
+    """
+    users = problem.users
+
+    @m.Constraint(list(users), m.S)
+    def bandwidth(m: Any, link: int, s: int) -> Any:
+        sends = [m.y[c, e, s] for c in m.C for e in users[link]]
+        return pyo.quicksum(sends) <= min(problem.room[link], len(sends)) * m.r[s]
 
 
 def rounds(m: Any, problem: SynchronousSteps) -> None:

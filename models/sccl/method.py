@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.problem import refuse_unequal_messages, supports_copies
+from ...algorithms.schedules.problem import refuse_unequal_messages
+from ...algorithms.schedules.stages import CopyStage, solve_stages, supports_one_stage, supports_stages
 from ...core.budget import Budget, why_unbuildable
 from ...core.errors import Refusal
 from ...core.fields import Strict
@@ -18,7 +18,6 @@ from ...core.method import Kind, Method, Metric
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
-from ...core.topology import Topology
 
 PAPER = "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021"
 
@@ -52,24 +51,27 @@ class RoundOptions(Strict):
 
 
 def supports(instance: Instance) -> Refusal | None:
-    """Refuse networks with switches and chunks of several sizes; return the reason or None."""
-    if (reason := supports_copies(instance)) is not None:
-        return reason
-    if isinstance(instance.network, Topology) and instance.network.switches:
-        return Refusal("network", "it supports ranks and links, but no switches")
-    return refuse_unequal_messages(instance)
+    """Refuse chunks of several sizes, and sums beside other collectives; return the reason or None."""
+    return supports_stages(instance) or refuse_unequal_messages(instance)
+
+
+def supports_model(instance: Instance) -> Refusal | None:
+    """Refuse what the method refuses, and an all-reduce, which needs two models; return the reason or None."""
+    return supports_one_stage(instance) or refuse_unequal_messages(instance)
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
-    """Solve models of increasing numbers of steps (``Method.run``)."""
+    """Search for the steps of every stage (``Method.run``)."""
+    return solve_stages(instance, budget, lambda stage, part: _search_steps(stage, solver, part, options))
+
+
+def _search_steps(stage: CopyStage, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
+    """Solve models of a stage with increasing numbers of steps."""
     from .formulation import COLUMN_S, build, pose_steps, schedule_of
 
-    problem = pose_steps(instance, options.steps, options.rounds)
-    bound, certificate = best_bound(instance)
-    budget.tell_bound(bound, certificate)
+    problem = pose_steps(stage, options.steps, options.rounds)
     low, high = problem.steps, options.steps or options.max_steps
     reports: list[SolverResult] = []
-    outcome = Outcome(Status.LIMIT, bound=float(bound), certificate=certificate)
     message = f"no schedule of up to {high} steps was found"
     for steps in range(low, high + 1):
         if budget.is_exhausted:
@@ -87,20 +89,19 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
             proved = all(report.termination is Termination.INFEASIBLE for report in reports[:-1])
             used = sum(round(model.r[s].value) for s in model.S)
             latency = max(edge.latency_s for edge in problem.edges)
-            slowest = min(edge.bandwidth_Bps for edge in problem.edges)
+            slowest = min(link.bandwidth_Bps for link in stage.instance.topology.links)
             metrics = {
                 "rounds": used,
                 "sccl_steps": steps,
                 "steps_proved": proved and options.mode == "least-steps",
                 "sccl_cost_s": float(steps * latency + used * problem.chunks[0].bytes / slowest),
             }
-            answer, message = schedule_of(model, problem), ""
-            outcome = replace(outcome, status=Status.FEASIBLE, answer=answer, size=result.size, metrics=metrics)
-            break
+            answer = schedule_of(model, asked)
+            return Outcome(Status.FEASIBLE, answer, size=result.size, metrics=metrics, reports=tuple(reports))
         if result.termination is not Termination.INFEASIBLE:
             message = f"the solver stopped at {steps} steps without an answer"
             break
-    return replace(outcome, message=message, reports=tuple(reports), iterations=len(reports))
+    return Outcome(Status.LIMIT, message=message, reports=tuple(reports))
 
 
 METHOD = Method(
@@ -131,7 +132,7 @@ ROUNDS = Formulation(
     labels=f"{__package__}.formulation:labels",
     needs=("integers",),
     options=RoundOptions,
-    supports=supports,
+    supports=supports_model,
     agrees_with="sccl",
     bounds=False,
 )

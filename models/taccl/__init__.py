@@ -29,5 +29,6 @@ b_k, f_k   begin and end of the k-th send of a link                    s
 T          time of the schedule                                        s
 =========  ==========================================================  ====
 
-Sketches are in :mod:`.sketch`. The routing starts from routes that :func:`.solve.first_routes` makes without a solver.
+Sums are copies backwards (:mod:`cwb.algorithms.schedules.stages`). Sketches are in :mod:`.sketch`. The routing starts
+from routes that :func:`.solve.first_routes` makes without a solver.
 """

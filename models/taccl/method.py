@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...algorithms.schedules.problem import supports_copies
+from ...algorithms.schedules.stages import supports_one_stage, supports_stages
 from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
 from ...core.instance import Instance
@@ -49,7 +49,7 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=TacclOptions,
     solve=f"{__package__}.solve:run",
-    supports=supports_copies,
+    supports=supports_stages,
     pose=pose,
     metrics={
         "routing_s": Metric("T of the routing", "s"),
@@ -70,7 +70,7 @@ ROUTING = Formulation(
     labels=f"{__package__}.solve:labels",
     needs=("integers",),
     options=select_options(TacclOptions, "sketch", "connections", "ways"),
-    supports=supports_copies,
+    supports=supports_one_stage,
     pose=pose,
     agrees_with="taccl",
     bounds=False,
@@ -86,7 +86,7 @@ CONTIGUITY = Formulation(
     extract=f"{__package__}.solve:joined_schedule",
     needs=("integers",),
     options=select_options(TacclOptions, "sketch"),
-    supports=supports_copies,
+    supports=supports_one_stage,
     pose=pose,
     agrees_with="taccl",
     bounds=False,

@@ -52,18 +52,20 @@ class Sketch:
     connections: Connections | None = None  #: Use few (``min``) or many (``max``) edges through switches.
     chunks: int | None = None
 
-    def allowed_edges(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
-        """Return the edges that rules and relays allow."""
+    def allowed_edges(
+        self, topology: Topology, edges: Iterable[RankEdge], *, backwards: bool = False
+    ) -> tuple[RankEdge, ...]:
+        """Return the edges that rules and relays allow; rules name the links' own ends where copies run backwards."""
         names, rank = [node.name for node in topology.nodes], ranks_of(topology)
-        return tuple(
-            edge
-            for edge in edges
-            if self._relays(rank[edge.source], rank[edge.target])
-            and all(
-                not fnmatchcase(names[edge.source], one) or fnmatchcase(names[edge.target], other) == (word == "only")
+
+        def is_allowed(edge: RankEdge) -> bool:
+            tail, head = (edge.target, edge.source) if backwards else (edge.source, edge.target)
+            return self._relays(rank[edge.source], rank[edge.target]) and all(
+                not fnmatchcase(names[tail], one) or fnmatchcase(names[head], other) == (word == "only")
                 for word, one, other in self.rules
             )
-        )
+
+        return tuple(filter(is_allowed, edges))
 
     def _relays(self, source: int, target: int) -> bool:
         if self.box is None or self.relays is None or source // self.box == target // self.box:

@@ -16,17 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import distances
 from ...algorithms.schedules.problem import (
     Commodity,
     RankEdge,
-    chunks_of,
     commodities_of,
     edge_labels,
     edges_of,
-    step_schedule,
 )
+from ...algorithms.schedules.stages import CopyStage, solve_stages, stages_of
 from ...core.budget import Budget, require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
@@ -51,20 +49,22 @@ COLUMN_S = 6e-5  #: Seconds that a chunk on an edge takes to be built.
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
-    """Route, order and join sends (``Method.run``)."""
-    bound, certificate = best_bound(instance)
-    budget.tell_bound(bound, certificate)
-    problem = routing_of(instance, options)
+    """Route, order and join the sends of every stage (``Method.run``)."""
+    return solve_stages(instance, budget, lambda stage, part: _solve_stage(stage, solver, part, options))
+
+
+def _solve_stage(stage: CopyStage, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
+    """Route, order and join the sends of a stage."""
+    problem = routing_of_stage(stage, options)
     limits = SolverOptions(rel_gap=budget.gap or options.routing_gap, node_limit=options.nodes, use_start=True)
     with budget.clock.phase("build"):
         model = routing.build(problem)
         for send in problem.sends if problem.routes else ():
             model.x[send].value = int(send in problem.routes)
     result = solver.solve(model, budget.part(ROUTING_SHARE) if options.contiguity else budget, limits)
-    base: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "size": result.size}
     if not result.has_solution and not problem.routes:
         message = f"no routes were found: the solver says {result.termination.value}"
-        return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
+        return Outcome(Status.LIMIT, message=message, reports=(result,), size=result.size)
     plan = order_sends(problem, chosen_sends(model) if result.has_solution else sorted(problem.routes))
     metrics: dict[str, object] = {"sends": len(plan.sends)}
     if result.has_solution:
@@ -84,7 +84,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
             end = joined.T.value
     metrics["taccl_cost_s"] = end * float(problem.unit_s)
     schedule = schedule_of(plan, begin)
-    return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
+    return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), size=result.size, metrics=metrics)
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,15 @@ class OrderingPlan(QueueOrders):
 
 def routing_of(instance: Instance, options: TacclOptions) -> RoutingProblem:
     """Return the chunks and the sketch's allowed edges (``Formulation.index``)."""
-    topology = instance.topology
-    sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
-    chunks = commodities_of(instance)
-    edges = sketch.allowed_edges(topology, edges_of(topology))
+    return routing_of_stage(stages_of(instance)[0], options)
+
+
+def routing_of_stage(stage: CopyStage, options: TacclOptions) -> RoutingProblem:
+    """Return the chunks and the sketch's allowed edges of a stage."""
+    topology = stage.instance.topology
+    sketch, rank = parse_sketch(options.sketch, stage.instance.npus), ranks_of(topology)
+    chunks = commodities_of(stage.instance)
+    edges = sketch.allowed_edges(topology, edges_of(topology), backwards=stage.backwards)
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
     require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
@@ -123,7 +128,7 @@ def routing_of(instance: Instance, options: TacclOptions) -> RoutingProblem:
             f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = RoutingProblem(chunks, edges, instance, usable, same, connections, min(times))
+    posed = RoutingProblem(chunks, edges, stage, usable, same, connections, min(times))
     if (routes := first_routes(posed)) is None:
         return posed
     return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
@@ -175,7 +180,7 @@ def schedule_of(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
         before = plan.after[k]
         step[k] = max(times[round(begin[k], 12)], -1 if before is None else step[before] + 1)
     rows = [(step[k], chunk, plan.routing.edges[edge]) for k, (chunk, edge) in enumerate(plan.sends)]
-    return step_schedule(plan.routing.instance.sha256, chunks_of(plan.routing.instance), rows)
+    return plan.routing.stage.schedule(rows)
 
 
 def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
@@ -290,7 +295,7 @@ def symmetric(
 
 def labels(index: RoutingProblem) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    return edge_labels(index.instance.topology, index.edges, index.chunks)
+    return edge_labels(index.topology, index.edges, index.chunks)
 
 
 def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ...algorithms.schedules.problem import commodities_of, supports_copies
-from ...core.collective import Collective
+from ...algorithms.schedules.problem import commodities_of
+from ...algorithms.schedules.stages import supports_one_stage, supports_stages, to_copies
 from ...core.errors import Refusal
 from ...core.fields import Strict, select_options
 from ...core.formulation import Formulation
@@ -14,7 +14,7 @@ from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
-from .problem import tick_of, to_copies
+from .problem import tick_of
 
 
 class TenOptions(Strict):
@@ -30,7 +30,7 @@ def supports(instance: Instance) -> Refusal | None:
         return Refusal("collective", "several collectives at once; expected one")
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
         return Refusal("timing", f"its time model is that of circuits, not {instance.timing.semantics.value}")
-    return supports_copies(to_copies(instance))
+    return supports_stages(instance)
 
 
 def pose(instance: Instance, options: TenOptions) -> Instance:
@@ -48,9 +48,7 @@ def supports_model(instance: Instance) -> Refusal | None:
     if instance.network.switches:
         text = "its ticks are those of paths through switches, which bound no other schedule"
         return Refusal("network", f"{text}; expected links between ranks")
-    if instance.demands[0].collective is Collective.ALL_REDUCE:
-        return Refusal("collective", "an all_reduce is two successive models; expected one of its halves")
-    return None
+    return supports_one_stage(instance)
 
 
 PAPER = (

@@ -6,7 +6,7 @@ Networks with switches have bounds in seconds only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, gcd, lcm
@@ -16,6 +16,7 @@ import numpy as np
 
 from ...algorithms.graphs.distances import distances
 from ...algorithms.schedules.problem import Commodity, RankEdge, commodities_of, edges_of
+from ...algorithms.schedules.stages import BACKWARDS
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
 from ...core.errors import InputError
@@ -24,13 +25,6 @@ from ...core.topology import Topology
 
 MAX_TICKS = 2**44  #: Ticks of the longest schedule, so that times are exact as floats.
 FAR = 2**60  #: A distance that no horizon reaches.
-
-#: Collectives of sums, and the copies that they are backwards; an all-reduce has both.
-BACKWARDS = {
-    Collective.REDUCE_SCATTER: Collective.ALL_GATHER,
-    Collective.REDUCE: Collective.BROADCAST,
-    Collective.ALL_REDUCE: Collective.ALL_GATHER,
-}
 
 
 @dataclass(frozen=True)
@@ -88,14 +82,6 @@ class HorizonModel:
     def columns(self) -> int:
         """Number of starts."""
         return sum(span.stop - span.start for span in self.problem.spans(self.horizon).values())
-
-
-def to_copies(instance: Instance) -> Instance:
-    """Return the instance of copies that a collective of sums runs backwards; others unchanged."""
-    demand = instance.demand
-    if demand is None or demand.collective not in BACKWARDS:
-        return instance
-    return instance.with_changes(demand=replace(demand, collective=BACKWARDS[demand.collective]))
 
 
 def edge_times(edges: Sequence[RankEdge], size_bytes: Fraction) -> list[Fraction]:

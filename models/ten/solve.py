@@ -12,8 +12,8 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.paths.justify import BusyIntervals, justify_schedule
-from ...algorithms.schedules.compose import transpose
 from ...algorithms.schedules.problem import chunks_of, edge_labels, needed_sends
+from ...algorithms.schedules.stages import BACKWARDS, stages_of, to_copies
 from ...core.bounds import SolverBound
 from ...core.budget import Budget, Incumbent, require_buildable, why_unbuildable
 from ...core.collective import Collective
@@ -25,14 +25,12 @@ from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termi
 from .formulation import build
 from .method import TenOptions
 from .problem import (
-    BACKWARDS,
     MAX_TICKS,
     HorizonModel,
     TimeExpandedNetwork,
     epoch_bound,
     expand_time,
     tick_s,
-    to_copies,
 )
 
 MAX_COLUMNS = 1_000_000  #: Columns that are built.
@@ -42,16 +40,16 @@ Start = tuple[int, int, int]  #: A start: tick, chunk, edge.
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions) -> Outcome:
     """Synthesize a schedule of a posed instance."""
-    parts, tick = parts_of(instance), tick_s(instance)
-    exact, is_whole = not instance.topology.switches, len(parts) == 1
-    simple, certificate = epoch_bound(instance, expand_time(parts[-1][0])) if exact else (0, None)
+    stages, tick = stages_of(instance), tick_s(instance)
+    exact, is_whole = not instance.topology.switches, len(stages) == 1
+    simple, certificate = epoch_bound(instance, expand_time(stages[-1].instance)) if exact else (0, None)
     if certificate is not None:
         budget.tell_bound(simple * tick, certificate)
     searches: list[TickSearch] = []
-    for part, backwards in parts:
-        problem = expand_time(part)
-        least = 1 if not exact else simple if is_whole else epoch_bound(part, problem)[0]
-        searches.append(TickSearch(instance, problem, backwards, is_whole, solver, budget, least))
+    for stage in stages:
+        problem = expand_time(stage.instance)
+        least = 1 if not exact else simple if is_whole else epoch_bound(stage.instance, problem)[0]
+        searches.append(TickSearch(instance, problem, stage.backwards, is_whole, solver, budget, least))
         searches[-1].run(options.horizon)
     schedule = _schedule(instance, [(search.problem, search.best, search.backwards) for search in searches])
     if not is_whole:
@@ -81,14 +79,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
             "models": len(reports),
         },
     )
-
-
-def parts_of(instance: Instance) -> list[tuple[Instance, bool]]:
-    """Return the instances of copies, and True for those of sums, which run backwards on the reversed network."""
-    kind, copies = instance.demands[0].collective, to_copies(instance)
-    reversed_copies = copies.with_changes(network=transpose(instance.topology))
-    parts = [(reversed_copies, True)] if kind in BACKWARDS else []
-    return parts if parts and kind is not Collective.ALL_REDUCE else [*parts, (copies, False)]
 
 
 @dataclass
@@ -229,7 +219,7 @@ def _way(
 
 def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
     """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``)."""
-    problem = expand_time(parts_of(instance)[0][0])
+    problem = expand_time(stages_of(instance)[0].instance)
     horizon = options.horizon or finish(problem, first_schedule(problem))
     asked = HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
     require_buildable(asked.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)

@@ -96,6 +96,7 @@ INSTANCES = {
     ],
     "sccl/rounds": [
         Exam("ring(4)", "all_gather", method={}, metric="rounds"),
+        Exam("star(3)", "reduce_scatter", {"steps": 2, "rounds": 2}, method={}, metric="rounds"),
         Exam(
             "line(3)",
             "broadcast",
@@ -123,7 +124,10 @@ INSTANCES = {
         Exam("experts(gpus=4, slots=2, loads=[4, 2, 1, 1], groups=2, nodes=2)", method={}),
     ],
     # All shortest ways of an odd ring are the only ones.
-    "taccl/routing": [Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0})],
+    "taccl/routing": [
+        Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0}),
+        Exam("ring(5)", "reduce_scatter", method={"contiguity": False, "routing_gap": 0}),
+    ],
     "taccl/contiguity": [Exam("ring(3)", "all_gather", chunks=2), Exam("line(3)", "broadcast", chunks=2)],
     "ten/ilp": [
         Exam("ring(4)", "all_gather", {"horizon": 3}, method={}),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyomo.environ as pyo
 
 from ....algorithms.schedules.problem import Commodity, RankEdge
-from ....core.instance import Instance
+from ....algorithms.schedules.stages import CopyStage
 from ....core.topology import Topology
 
 Connections = Literal["any", "min", "max"]  #: How many edges through switches are to be used.
@@ -27,7 +27,7 @@ class RoutingProblem:
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
-    instance: Instance
+    stage: CopyStage
     usable: Sequence[Sequence[int]]  #: Edges that each chunk may take.
     same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()  #: Pairs of (chunk, edge) alike by the sketch.
     connections: Connections = "any"
@@ -37,8 +37,8 @@ class RoutingProblem:
 
     @property
     def topology(self) -> Topology:
-        """Network of the instance."""
-        return self.instance.topology
+        """Network of the stage, the reversed one of sums."""
+        return self.stage.instance.topology
 
     @cached_property
     def sends(self) -> list[tuple[int, int]]:

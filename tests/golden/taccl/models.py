@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from cwb.algorithms.schedules.problem import commodities_of, edges_of
+from cwb.algorithms.schedules.stages import stages_of
 from cwb.core.collective import Collective, Demand
 from cwb.instances import load
 from cwb.models.taccl.formulations import contiguity, routing
@@ -18,7 +19,9 @@ def small_routing():
     instance = network.with_changes(demand=Demand(Collective.BROADCAST, Fraction(2)))
     chunks, edges = commodities_of(instance), edges_of(instance.network)
     return routing.build(
-        RoutingProblem(chunks, edges, instance, [range(len(edges))] * len(chunks), (((0, 0), (0, 1)),), "min")
+        RoutingProblem(
+            chunks, edges, stages_of(instance)[0], [range(len(edges))] * len(chunks), (((0, 0), (0, 1)),), "min"
+        )
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
-from cwb.core.errors import Unsupported
+from cwb.core.errors import InputError, Unsupported
 from cwb.core.outcome import Status
+from cwb.core.topology import Topology
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.sccl.method import METHOD, ScclOptions, run
@@ -41,10 +43,17 @@ def test_dgx1_of_table_3(chunks, steps, cost_us):
         ("line(4)", Collective.BROADCAST, 3, 3),
         ("complete(4)", Collective.ALL_TO_ALL, 1, 1),
         ("hypercube(2)", Collective.SCATTER, 2, 2),
+        ("ring(5)", Collective.REDUCE_SCATTER, 2, 2),
+        ("ring(5, bidirectional=false)", Collective.ALL_REDUCE, 8, 8),
+        ("line(4)", Collective.REDUCE, 3, 3),
+        ("star(4)", Collective.ALL_GATHER, 3, 3),
+        ("star(4)", Collective.BROADCAST, 2, 2),
+        ("star(3)", Collective.ALL_REDUCE, 4, 4),
     ],
 )
 def test_known_optima(network, kind, steps, rounds):
-    """Rings, lines, complete graphs and a square take the steps of their diameter where bandwidth allows it."""
+    """Rings, lines, complete graphs and a square take the steps of their diameter where bandwidth allows it; stars
+    take those of a rank's port; sums take those of the copies backwards, and an all_reduce both."""
     instance = make_instance(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert (outcome.metrics["sccl_steps"], outcome.metrics["rounds"]) == (steps, rounds)
@@ -63,13 +72,32 @@ def test_an_instance_that_is_too_small_is_said_to_be():
 
 
 def test_what_does_not_fit():
-    """Switches, sums and options that contradict one another are refused."""
-    assert str(METHOD.supports(make_instance("star(4)"))) == "it supports ranks and links, but no switches"
-    assert "all_reduce" in str(METHOD.supports(make_instance("ring(4)", Collective.ALL_REDUCE)))
+    """Sums that are no copies backwards, switches one after the other, and options that contradict are refused."""
+    assert "late_all_reduce" in str(METHOD.supports(make_instance("ring(4)", Collective.LATE_ALL_REDUCE)))
+    reduction = make_instance("ring(4)", Collective.ALL_REDUCE)
+    assert "two successive models" in str(registry.formulation("sccl/rounds").supports(reduction))
+    with pytest.raises(InputError, match="by paths through at most 3 switches"):
+        run(make_instance("fat_tree(4)"), solvers.get("highs"), Budget(), ScclOptions())
     with pytest.raises(ValidationError, match="instance needs steps"):
         ScclOptions(mode="instance", steps=3, rounds=2)
     with pytest.raises(ValidationError, match="least-steps has k"):
         ScclOptions(steps=3)
+
+
+@pytest.mark.parametrize(("slow", "rounds"), [({0, 1, 2, 3}, 3), ({3}, 2), ({0, 1, 2}, 3)])
+def test_edges_through_a_switch_share_its_links(slow, rounds):
+    """A broadcast in one step sends three copies through the root's port, two in a round if it is twice as fast."""
+    network = load("star(4)").network
+    links = [
+        replace(link, bandwidth_Bps=link.bandwidth_Bps * (1 if slow & set(ends) else 2))
+        for link, ends in zip(network.links, network.link_ends, strict=True)
+    ]
+    instance = make_instance("star(4)", Collective.BROADCAST).with_changes(
+        network=Topology(network.nodes, tuple(links))
+    )
+    outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions(mode="instance", steps=1, rounds=12))
+    assert outcome.metrics["rounds"] == rounds
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_the_columns_are_counted_before_the_model_is_built():

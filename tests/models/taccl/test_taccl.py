@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from cwb import solvers
 from cwb.algorithms.schedules.problem import commodities_of, edges_of
+from cwb.algorithms.schedules.stages import stages_of
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
@@ -14,7 +15,7 @@ from cwb.instances import load
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
 from cwb.models.taccl.formulations.routing import RoutingProblem
-from cwb.models.taccl.method import METHOD, TacclOptions
+from cwb.models.taccl.method import METHOD, ROUTING, TacclOptions
 from cwb.models.taccl.sketch import parse_sketch, shortest_ways
 from cwb.models.taccl.solve import first_routes, routing_of, routing_time, run, symmetric
 from cwb.schedules import verdict_of
@@ -35,6 +36,9 @@ def make_instance(network, kind=GATHER, size=400_000, chunks=1):
         ("star(3)", Collective.ALL_TO_ALL, {"connections": "max"}),
         ("line(3)", Collective.BROADCAST, {"contiguity": False}),
         ("ring(4)", GATHER, {"sketch": "shift 1"}),
+        ("ring(4)", Collective.ALL_REDUCE, {"sketch": "shift 1"}),
+        ("star(3)", Collective.REDUCE_SCATTER, {}),
+        ("ring(4, bidirectional=false)", Collective.REDUCE, {"contiguity": False}),
     ],
 )
 def test_schedules_are_verified(network, kind, options):
@@ -51,7 +55,7 @@ def test_few_connections_are_fewer_than_many():
         instance = make_instance("star(4)", Collective.BROADCAST)
         chunks, edges = commodities_of(instance), edges_of(instance.network)
         model = routing.build(
-            RoutingProblem(chunks, edges, instance, [range(len(edges))] * len(chunks), (), connections)
+            RoutingProblem(chunks, edges, stages_of(instance)[0], [range(len(edges))] * len(chunks), (), connections)
         )
         solvers.get("highs").solve(model, Budget())
         found.append(len({e for c, e in model.sends if model.x[c, e].value > 0.5}))
@@ -104,9 +108,22 @@ def test_wrong_sketches_are_told():
         run(instance, solvers.get("highs"), Budget(), TacclOptions(sketch="avoid * -> *"))
 
 
-def test_sums_are_not_supported():
-    """An all_reduce is refused with a reason."""
-    assert "all_reduce" in str(METHOD.supports(make_instance("ring(4)", Collective.ALL_REDUCE)))
+def test_sums_that_are_no_copies_backwards_are_refused():
+    """A late all_reduce is refused by the method, and an all_reduce by its models, each with a reason."""
+    assert "late_all_reduce" in str(METHOD.supports(make_instance("ring(4)", Collective.LATE_ALL_REDUCE)))
+    assert "two successive models" in str(ROUTING.supports(make_instance("ring(4)", Collective.ALL_REDUCE)))
+
+
+def test_statements_name_links_of_the_network_and_files_the_copies():
+    """A reduction keeps off a link that is avoided; a file's relays are those of the copies that it reverses."""
+    instance = make_instance("complete(3)", Collective.ALL_REDUCE)
+    outcome = run(instance, solvers.get("highs"), Budget(), TacclOptions(sketch="avoid 0 -> 1"))
+    ends = set(zip(outcome.answer.sends.source.tolist(), outcome.answer.sends.target.tolist(), strict=True))
+    assert ends == {(1, 0), (0, 2), (2, 0), (1, 2), (2, 1)}
+    reduction = make_instance("complete(4)", Collective.REDUCE_SCATTER)
+    sends = run(reduction, solvers.get("highs"), Budget(), TacclOptions(sketch=RELAYS)).answer.sends
+    between = {(i, j) for i, j in zip(sends.source.tolist(), sends.target.tolist(), strict=True) if i // 2 != j // 2}
+    assert between == {(0, 3), (2, 1)}  # an all-gather sends from GPU 1 of a box to GPU 0 of the other
 
 
 #: Two boxes of two GPUs; chunks leave a box by GPU 1, and come to GPU 0 of the other one.
