@@ -5,8 +5,6 @@ The verbs of the command line for programs and notebooks: :func:`load` an instan
 as graphs of networkx and tables of pandas. Importing ``cwb`` imports no solver, no modelling library and none of these.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -3,8 +3,6 @@
 Completers receive click's context, the parameter and the partial word, and return the matching words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin

@@ -1,7 +1,5 @@
 """Tables of a record for the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, Literal

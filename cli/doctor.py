@@ -1,7 +1,5 @@
 """``cwb doctor`` and ``cwb warm``: the state of this installation, and compilation in advance."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``cwb export`` and ``cwb export-instances``: schedules and models in the formats of other programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``cwb find-topology``: the best network of a size and degree for a job, and its schedule."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``cwb formulate``: a declared model of an instance; ``cwb new-method``: the template of a method."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

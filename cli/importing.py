@@ -1,7 +1,5 @@
 """``cwb import``: instances and schedules from files of other programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``cwb list``: everything that has a name; imports neither modelling nor solver libraries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files

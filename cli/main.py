@@ -3,8 +3,6 @@
 Commands are imported when called; an error becomes one line (place, value, expectation) and the documented exit status.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 import sys

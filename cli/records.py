@@ -1,7 +1,5 @@
 """Commands on records: ``cwb table``, ``cwb plot`` (also of schedules and networks) and ``cwb report``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

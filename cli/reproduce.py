@@ -1,7 +1,5 @@
 """``cwb reproduce``: a paper's printed numbers beside cwb's; ``cwb cite``: BibTeX entries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

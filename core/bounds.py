@@ -1,6 +1,6 @@
 """Proved bounds and the certificates that let a reader check them."""
 
-from __future__ import annotations
+from __future__ import annotations  # files of schedules are read by the fields' types as they are written
 
 from dataclasses import dataclass
 from fractions import Fraction

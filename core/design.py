@@ -4,8 +4,6 @@ Constraints are written as in the dissertation (section 4.4.4): ``B1 + B2 = 500 
 ``25 GB/s <= B3 <= 150 GB/s``, where ``Bd`` is the bandwidth per NPU in dimension d, counted from 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Display of values as one short line, and as a small table in a notebook."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields

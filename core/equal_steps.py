@@ -4,8 +4,6 @@ On a network that looks the same from every rank, all ranks use translations of 
 regenerated step by step are not stored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Explanations of infeasible models: a few conditions that exclude one another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Field types for user input: quantities with units, one-line errors from pydantic's, and options in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from enum import Enum

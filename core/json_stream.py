@@ -4,8 +4,6 @@ The length of a column is known before its numbers are: a reader can reject a wr
 and the time are checked.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """JSONL files that several processes append to, with whole lines only even if a writer dies."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

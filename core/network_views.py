@@ -1,7 +1,5 @@
 """Two views of a network, and conversions between them: a fabric of dimensions, and links between nodes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Flag, auto

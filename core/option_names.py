@@ -1,7 +1,5 @@
 """Choices for options of commands and verbs, and names of options in errors: of commands, or keyword arguments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

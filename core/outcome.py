@@ -1,7 +1,5 @@
 """Claims of methods, and the verifier's verdict on them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -24,8 +24,6 @@ pairs need not be enumerated.
 Every time depends on data and rate only through the flow time. It is convex in ``lam``, since every path's is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum

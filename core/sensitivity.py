@@ -4,8 +4,6 @@ For an optimum T and a bandwidth B both one-sided derivatives are reported, sinc
 are tight, more bandwidth on one of them gains nothing, and less costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Redirection of the process's stdout, including output of C libraries."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """Strict JSON: no duplicate keys, no NaN, bounded objects, and errors with line and column."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

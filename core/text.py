@@ -1,7 +1,5 @@
 """Text from files and users, escaped for terminals, logs and tables."""
 
-from __future__ import annotations
-
 import html
 import re
 

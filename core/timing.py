@@ -1,7 +1,5 @@
 """Time models of schedules on a grid of epochs, and of messages and sums that cost the ranks time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Explicit networks: compute nodes and switches, and the directed links between them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

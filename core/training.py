@@ -1,7 +1,5 @@
 """Options of a simulated training iteration, for files and keyword arguments."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field

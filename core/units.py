@@ -6,8 +6,6 @@ an exponent, or a fraction of integers such as ``"100/3 GB/s"``. Sizes written w
 are powers of 1024, with decimal ones (kB, MB, GB) powers of 1000; ``Gb/s`` and ``Gbps`` are bits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import Enum

@@ -4,8 +4,6 @@ A *group* is a set of NPUs that communicate with one another, given by the numbe
 of the fabric (dissertation, section 4.2.3): TP-16 on ``RI(4)_FC(8)_...`` spans ``(4, 4, 1, 1)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

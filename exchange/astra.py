@@ -6,8 +6,6 @@ two links away, each with the latency, and here it is that of both. ``logical-di
 sizes alone. Exports beside a trace are the network, system and memory files, and a workload of one collective.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Rates and times in graphs are exact numbers. A number that is not whole is a flo
 it, and a :class:`~fractions.Fraction` otherwise; reading the graph restores the same number.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -5,8 +5,6 @@ the great circle between its two sites. It is a lower limit: real fibres make de
 left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

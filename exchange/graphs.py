@@ -9,8 +9,6 @@ Rates and times of links are attributes by many names (:mod:`.quantities`). Node
 order. Sizes are limited before and after parsing, and neither XML nor GML may be nested deeply.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

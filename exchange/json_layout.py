@@ -1,7 +1,5 @@
 """JSON for readers: indented, short values on one line, as in the instances of cwb."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

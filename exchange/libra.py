@@ -8,8 +8,6 @@ The size of an all-gather there is the shard of a rank, and here the full buffer
 must have a price here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 are of one link in one direction, in GB/s. CPUs have effective rates only, and NICs nominal ones only.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ directions, unless some of these links have their reverse in the file; one of a 
 the order in which they are named first, except those whose names match a pattern of switches.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

@@ -8,8 +8,6 @@ Latencies are those of TE-CCL (section 6.1) unless said otherwise: 0.7 us betwee
 an NVSwitch, a PCIe switch or a CPU; 1.3 us from NIC to NIC, half for each link of the network between them.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

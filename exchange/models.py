@@ -1,7 +1,5 @@
 """Models as MPS and LP files, for other solvers."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory

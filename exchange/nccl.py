@@ -10,8 +10,6 @@ place; older versions have no ``root`` (``src/util.cu`` and ``src/common.cu`` of
 (NVIDIA/nccl 5067397, ``plugins/tuner/example``) silently replaces words that it does not know.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ Files of clouds have the PCIe tree alone, with GPUs and NICs known by their ``cl
 be said.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A simulated schedule in the Trace Event Format, for chrome://tracing, Perfetto and the like."""
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from collections import defaultdict

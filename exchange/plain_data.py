@@ -1,7 +1,5 @@
 """JSON and YAML files as plain data, without aliases, deep nesting or duplicate keys, and checked values of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

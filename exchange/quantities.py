@@ -7,8 +7,6 @@ read as exactly 7/10. Ambiguous input is rejected: a number without a unit, ``ba
 values that differ.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal

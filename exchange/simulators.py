@@ -10,8 +10,6 @@ In a matrix a message begins at time 0, or when its trigger fires: when the last
 come that its data is made of. A message has one trigger; ``recv_done_trigger`` is read by htsim, but never fired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil

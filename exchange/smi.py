@@ -10,8 +10,6 @@ In ``rocm-smi``, a pair has an xGMI link if its type is ``XGMI`` and its weight 
 read, since it has a 1 for every xGMI pair. It does not say how many links join a pair. Neither text has other rates.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

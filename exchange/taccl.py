@@ -8,8 +8,6 @@ A *sketch* says how many boxes there are, and which GPUs send to which GPUs of a
 directly, more by a switch for every sender. Fields that guide TACCL's search are not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fractions import Fraction

@@ -11,8 +11,6 @@ What a switch copies is in several lines, and once on the link to the switch. Li
 count the chunks of a source by their destination.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

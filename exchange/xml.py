@@ -5,8 +5,6 @@ with it entities that expand to gigabytes or name other files. Every element is 
 too deep or too much is rejected before it is in memory. The parser is the standard library's expat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Protocol
 from xml.etree.ElementTree import Element, TreeBuilder

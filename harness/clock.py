@@ -1,7 +1,5 @@
 """The clock of a run, which stands still while loops are compiled."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

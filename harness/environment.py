@@ -1,7 +1,5 @@
 """Machine and libraries of a run, and memory use of processes."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -4,8 +4,6 @@ Every executor is a :class:`concurrent.futures.Executor` that is given :func:`~c
 a task, and has a capacity in threads of simultaneous runs.
 """
 
-from __future__ import annotations
-
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence

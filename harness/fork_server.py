@@ -13,8 +13,6 @@ Each request is one packet on a socket, with the descriptors of the run: stdin, 
 socket for events, of which two are written here: the process number at the start, and the exit status at the end.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -6,8 +6,6 @@ raised wherever the main thread is; so is a run that takes the machine's last me
 interrupted; solvers have their own guard (:mod:`~cwb.solvers.guard`).
 """
 
-from __future__ import annotations
-
 import _thread
 import _weakrefset
 import contextlib

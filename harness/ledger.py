@@ -1,7 +1,5 @@
 """The ledger of a comparison: its records by key, and claims on runs in progress."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A cell contains everything that one run needs, in plain data, so that it can run anywhere.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Runs with the same environment, number of threads and solver are forked by the s
 others import.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

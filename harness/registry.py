@@ -4,8 +4,6 @@ Others come from plugin files, from the entry points ``cwb.models`` and ``cwb.so
 from registration. Collectives have the same sources and are kept in :mod:`cwb.core.collective`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One run: load an instance, run a method, verify its answer, make a record."""
 
-from __future__ import annotations
-
 import platform
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Execution of a suite's cells: every one is run once and recorded, even across interruptions."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

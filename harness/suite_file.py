@@ -1,7 +1,5 @@
 """Suites: the format of their TOML files, and their locations."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Iterator

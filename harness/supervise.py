@@ -3,8 +3,6 @@
 :func:`supervise` can be called in a thread here or on a cluster worker; tasks and records can be pickled.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Tasks: cells with everything needed to run them on any machine, and the keys of their records."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """Compilation of all loops ahead, by runs that use them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed

@@ -4,8 +4,6 @@ If the system permits, it is a fork of a process that has the libraries imported
 otherwise a separate interpreter. It ends with its parent, so that no orphan is left.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import importlib

@@ -1,7 +1,5 @@
 """Methods that answer without a proof of their own: textbook algorithms, synthesizers, baselines."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..core.method import Kind, Method

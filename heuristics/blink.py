@@ -6,8 +6,6 @@ root, and as "Blink+Switch" the same after the removal of switches. By the theor
 the least maximum flow from the root to any rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

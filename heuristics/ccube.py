@@ -10,8 +10,6 @@ one with the fewest is searched for. With K pieces of each half, L steps for a p
 bandwidth b of a wire, an all-reduce of size S takes ``(L + K - 1) (a + S / (2 K b))``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

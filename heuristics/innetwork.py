@@ -10,8 +10,6 @@ ranks over ranks and such switches, and share the data evenly among them. A tree
 links once, whichever rank is its root; the time is that of the most loaded link.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction

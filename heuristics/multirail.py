@@ -8,8 +8,6 @@ loads differ by less than the time of a sixteenth of a chunk in the least loaded
 the baseline is kept.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 

@@ -6,8 +6,6 @@ than the smallest; a chunk follows a tree of shortest paths from its source, who
 chunk's time on the link; of the chunks that wait at a link, the one with the shortest way left goes first.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from fractions import Fraction

@@ -12,8 +12,6 @@ The third tree exists since the edges that both others leave once are a connecte
 the other ranks hang on these by their column, those of column c by their row. It is the shallowest tree in that graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

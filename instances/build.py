@@ -1,7 +1,5 @@
 """From what a file says to the vocabulary: every part is made and checked against the others here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import prod

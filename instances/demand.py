@@ -1,7 +1,5 @@
 """Collectives requested by the user, which replace those of an instance."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import replace

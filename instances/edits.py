@@ -1,7 +1,5 @@
 """Changes of a network written on the command line: nodes removed, ranks left out, links removed, changed or added."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Experts to be placed: ``experts(gpus=8, slots=2, loads=loads.csv)``, with loads that are given, read or generated."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable

@@ -10,8 +10,6 @@ A number is an integer or a decimal, kept exactly. A word is text that needs no 
 case-insensitive, and ``-`` and ``_`` are the same in them: ``DGX-A100`` is ``dgx_a100``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

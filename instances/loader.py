@@ -1,7 +1,5 @@
 """The one loader: from a path, a shipped name or an expression to an instance."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

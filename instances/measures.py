@@ -1,7 +1,5 @@
 """Measures of a network: distances, bisection, degrees, and asymmetries of links and ranks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

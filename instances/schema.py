@@ -6,8 +6,6 @@ Schema cannot say: sizes that multiply, groups that fit, constraints that can be
 keeps them equal.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Formats of tables: one function each, from a finished table to text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Matrix of gaps by method and problem, for ``cwb plot``, and as a coloured table of the report."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

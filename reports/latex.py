@@ -4,8 +4,6 @@ A table becomes a ``table`` with caption and label, or a ``longtable`` if it has
 columns that are together too wide for a page stand below one another, with the same rows.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Numbers of a report, marks in place of missing ones, and the natural order of labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

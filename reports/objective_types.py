@@ -4,8 +4,6 @@ Numbers of different objective types never share a ranking. Completion times use
 (:data:`COMPLETION`), and are ranked across objective types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The policy in the head lets a browser load nothing and run no script but this one, whatever a record holds.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Report of a results file: plots, tables, failures with reasons, and environments on one page."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

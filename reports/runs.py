@@ -3,8 +3,6 @@
 Facts that a failed run's record lacks are taken from another run of the same instance.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Means and intervals over runs; each describes itself for the note below a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, expm1, fsum, log, log1p, sqrt
 

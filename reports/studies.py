@@ -1,7 +1,5 @@
 """Tables and pages of studies: advice for a machine, schedules by size, reproduced papers."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence

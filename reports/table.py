@@ -3,8 +3,6 @@
 Records of one cell, such as seeds, are combined; the best numbers are marked, and marks explain missing ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias

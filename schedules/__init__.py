@@ -1,7 +1,5 @@
 """Verification and measurement of answers, independent of every method."""
 
-from __future__ import annotations
-
 from ..core.answers import Answer
 from ..core.bounds import Certificate
 from ..core.budget import Clock, NoClock

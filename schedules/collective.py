@@ -1,7 +1,5 @@
 """Verification of schedules: checks, simulation, nccl-tests' bandwidths, and comparison with certificates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch

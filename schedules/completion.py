@@ -7,8 +7,6 @@ congestion-aware); the trees of a forest have shares of every link, and their pi
 arrives. Every completion time is computed here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verification of bounds on the number of epochs, recomputed from the instance and the certificate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

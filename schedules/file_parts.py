@@ -1,7 +1,5 @@
 """Strict readers of the parts of a schedule file, combined by :mod:`cwb.schedules.files`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import partial

@@ -5,8 +5,6 @@ offsets. Files named ``.gz`` are compressed, files named ``.npz`` have binary co
 (:mod:`cwb.schedules.strict`). The digest of the instance is stored too and is checked on reading.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

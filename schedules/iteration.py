@@ -6,8 +6,6 @@ stage computes in program order, like a GPU's stream of kernels; a communication
 became ready first. All times are exact.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_left
 from collections import defaultdict

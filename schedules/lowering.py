@@ -1,7 +1,5 @@
 """Answers as schedules and ordered sends, for their lowering to programs of ranks; imported sends as schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple

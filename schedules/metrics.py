@@ -3,8 +3,6 @@
 Objectives of different types are never ranked against one another.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders, Placement

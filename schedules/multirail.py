@@ -16,8 +16,6 @@ whose rows are treated as rings, the wrap-around traffic of a ring returns throu
 sends use.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Exact verification of bounds from cuts, distances, partitions, lengths and whole chunks."""
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable

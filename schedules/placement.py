@@ -3,8 +3,6 @@
 A file has experts, slots, placement and certificate in one JSON object.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Exact verification of :class:`~cwb.core.bounds.TreePrices`, from the network and the prices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, chain, combinations_with_replacement

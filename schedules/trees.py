@@ -1,7 +1,5 @@
 """Trees level by level, and as sends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 

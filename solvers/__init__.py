@@ -3,8 +3,6 @@
 An adapter imports its library when it solves. All adapters pass the same tests, ``tests/solvers/exam.py``.
 """
 
-from __future__ import annotations
-
 from ..core.errors import InputError
 from .adapters import ADAPTERS, PyomoSolver
 from .adapters import pyomo_solver_names as pyomo_solver_names

@@ -3,8 +3,6 @@
 A solver that keeps nothing between solves starts each from scratch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf

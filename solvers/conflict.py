@@ -6,8 +6,6 @@ Many are removed at a time as long as that works, then fewer. In the end the sub
 without each of its conditions.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -12,8 +12,6 @@ Floats are rounded to the safe side: every d_j is an interval that contains the 
 lowered by more than its rounding, and the sum is that of ``math.fsum``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import fsum, inf, isfinite, nextafter
 from typing import Any

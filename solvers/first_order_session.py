@@ -9,8 +9,6 @@
   programs are never detected.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2
 from time import monotonic

@@ -8,8 +8,6 @@ or the process ends. An abandoned thread is a daemon, so it does not keep the pr
 The clock here serves only these limits: reported seconds come from the budget's clock.
 """
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ is restored as soon as it runs and again when it has run, by the C interface: ``
 thread only.
 """
 
-from __future__ import annotations
-
 import ctypes
 import signal
 from dataclasses import replace

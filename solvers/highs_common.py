@@ -1,7 +1,5 @@
 """Common part of all uses of HiGHS: checked options, lossless transfer of models, and MPS or LP files of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from math import inf

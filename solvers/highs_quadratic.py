@@ -14,8 +14,6 @@ optimal, is off by 1e-5, cycles for ever, or calls a convex program nonconvex. W
   exactly when there is a direction d of endless descent: Q d = 0, c'd < 0, and d keeps to every side that exists.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

@@ -15,8 +15,6 @@ Behaviour of HiGHS that an adapter must handle (measured with 1.11 to 1.16):
   solving again without costs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil, inf, isfinite, log2
 from typing import Any

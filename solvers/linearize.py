@@ -5,8 +5,6 @@ That compiler knows no quadratic terms and fails at the first false constraint w
 does not support are set aside first (deactivated while it runs) and compiled here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 :data:`KNOWN_SOLVERS` has what Pyomo itself does not tell of solvers that it drives.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ memory of Pyomo's compiler, which keeps a dictionary for every row. Other models
 give the same arrays.
 """
 
-from __future__ import annotations
-
 from array import array
 from math import inf, isfinite
 from operator import attrgetter, is_

@@ -5,8 +5,6 @@ all solvers have the same input. Pyomo's interfaces keep files and options in on
 one solve runs at a time. A solver that is a program is stopped by ending its process.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

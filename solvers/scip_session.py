@@ -6,8 +6,6 @@ is switched off, its clock is switched from processor to wall time, and its scre
 would fill and block forever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache

@@ -8,8 +8,6 @@ the columns in Q are checked, block by block of columns that are connected throu
 their eigenvalues, larger ones by trying to factor the shifted block.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

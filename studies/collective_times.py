@@ -1,7 +1,5 @@
 """Times of a workload's collectives: closed form, bound, latency and bandwidth, or a schedule."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

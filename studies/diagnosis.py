@@ -4,8 +4,6 @@ A cause is a machine that differs from the described one in one respect. The one
 measured one is the likeliest; rails that are crossed have no time of their own, and are found in logs alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from math import log

@@ -1,7 +1,5 @@
 """Execution of schedules on real processes, with the result, the measured times and the predicted ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb

@@ -5,8 +5,6 @@ changes, bisection finds the first byte at which the other one is faster. In bet
 slower at the smaller size than the lowest is at the larger one, which is exact for non-decreasing curves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple

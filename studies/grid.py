@@ -1,7 +1,5 @@
 """Suites given as options of ``cwb compare`` instead of a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A method gets a solver that writes every model before solving it, so the library
 solves.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Schedules on a changed network: data still delivered, rerouted schedule, and new optimum."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ are changed. In a design, these are its limits, after which all bandwidths are c
 the plan, with the others fixed.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Simulation of schedule files: times, bandwidths, bounds and the busiest links."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path

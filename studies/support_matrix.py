@@ -1,7 +1,5 @@
 """Support matrix of methods, computed from every method's own answers so that nothing is declared twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

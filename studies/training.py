@@ -1,7 +1,5 @@
 """Simulated training iteration: maps a workload on a network, times its collectives, simulates its tasks."""
 
-from __future__ import annotations
-
 import platform
 import threading
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ to t takes at least the latency of the fastest path. Bounds on several concurren
 must cross a cut, and bytes times distances; the verifier recomputes both from the certificate alone.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Theorem 19 gives the smallest load, and whole pieces that attain it. numba is im
 computed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -18,8 +18,6 @@ Chunks wait at nodes that store, and, as a relaxation, at the ends of links with
 than one unit per chunk proves that no schedule has this makespan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Kernels that insert chunks into a schedule by a lazy Dijkstra over all of them at once."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

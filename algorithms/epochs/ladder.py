@@ -1,7 +1,5 @@
 """Alternating lower bounds and constructions, cheap ones first, until both sides meet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -12,8 +12,6 @@ depend on the number of chunks. Prices are rounded to integers, and the two sums
 does not rest on the solver.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problem in whole epochs: links with delays and windows, chunks with sources and receivers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush

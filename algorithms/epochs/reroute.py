@@ -1,7 +1,5 @@
 """Kernels of rip-up and re-route: withdraw a few chunks and insert them again until all arrive by the target."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,8 +9,6 @@ take at most ``room``. So another start at epoch k is possible exactly if all of
 below the room. Epochs count from 0; there is no room beyond a table's last epoch.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Trees become lower, without more load, from the capacity that a forest leaves unused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

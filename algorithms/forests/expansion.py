@@ -7,8 +7,6 @@ Capacity is kept as pieces, each with an amount and a path, in one queue per edg
 a row; links are numbered from 0, and path ``links + i`` is the i-th pair in ``left`` and ``right``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ A tree in capacities is the edge into every node, -1 at its root; edges are numb
 :class:`~..graphs.network.Network` whose nodes are all to be spanned. Trees at prices lead through forwarding switches.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 

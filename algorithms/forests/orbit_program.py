@@ -5,8 +5,6 @@ add up to 1. A row for each orbit of links limits its use to its capacity (``roo
 that all orbits share, the shortage. The objective minimizes the shortage first, then the sum of the cubes of heights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -7,8 +7,6 @@ no tree can be grown gets one that is certain to leave room for all others, by t
 (ForestColl, theorem 12, algorithm 5). When the last tree is built, the forest is its own proof.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ largest possible amount (ForestColl, section 4.3, appendix C.2, theorem 8 and al
 and paths on the real links are rebuilt from the log (:mod:`.expansion`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Compiled sets as 64-bit words, pseudorandom numbers, and the choice of a chunk from a set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -17,8 +17,6 @@ colours around it:
 Splitting sorts whole multisets, so that different ones are never confused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

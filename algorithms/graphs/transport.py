@@ -4,8 +4,6 @@ An assignment to slots would be equivalent, but has hundreds of slots where clas
 one by one, each by a shortest path over the classes on which others make room.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

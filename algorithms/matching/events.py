@@ -15,8 +15,6 @@ as received, so that it is not sent twice, but is forwarded only after its arriv
 both if links are unequal, see the method's page.
 """
 
-from __future__ import annotations
-
 import heapq
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Networks of arcs between ranks, in ticks; switches are ports, or unwound into rings (section 5.4.8)."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ the link last found something and is decided by the first words with something t
 words, however many chunks there are. A link that found nothing looks only at what its tail has received since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -11,8 +11,6 @@ links out of it while they return. Trees are Prim's, shallow and with little loa
 then the links serve ready operations by priority: chunks early in the order, then the longest remaining path.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ more than the bisection forces on some link, and it is enough that links serve t
 go: the links of the bisection are then never idle until the last chunk has crossed it.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import prod
 from typing import Any

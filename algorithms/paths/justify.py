@@ -11,8 +11,6 @@ of the chunk, if that link has an earlier gap.
 Both alternate until neither helps.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Busy ticks are bits where all links are alike, and sorted intervals otherwise. A
 sections 6.4.6 and 6.4.7.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

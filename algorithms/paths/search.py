@@ -6,8 +6,6 @@ fewer edges win. A chunk for several targets grows a tree: either one search unt
 paths to targets are kept (the paper's), or one search after another from the whole tree to the nearest target.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -12,8 +12,6 @@ A switch without multicast or with a limited buffer forwards each received chunk
 partner of one of its sends alone would break this rule; a send from rank to rank through the switch cannot break it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ upwards and downwards, so that sums go up while earlier sums already come down. 
 period as it counts as parallel links, times the period.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -17,8 +17,6 @@ once (:class:`~cwb.core.bounds.CutCertificate`), so the rate is at most the leas
 directions are equal, the first of the two is the strength of the trees' network, and the second is never less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

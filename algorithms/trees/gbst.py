@@ -4,8 +4,6 @@ In compiled loops a tree is its n - 1 links; link e joins ``tail[e]`` and ``head
 some and regrows them, again and again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 

@@ -10,8 +10,6 @@ that the paths reach, such that another link can be used; of any site, within th
 below it; or a root changes places with a site below it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A tree is its n - 1 links; link e joins ``tail[e]`` and ``head[e]``. Heights are
 tree has the largest capacity c such that the links of at least c contain a low enough spanning tree.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The messages are made at run time from the schema's numbers; each stands behind its length.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -5,8 +5,6 @@ and a receive followed by a send of the same data becomes one step. Every thread
 Waits implied by earlier waits are left out; several waits are ``nop`` steps before a step.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from .operations import Operation

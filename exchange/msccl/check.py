@@ -1,7 +1,5 @@
 """Checks of MSCCL files: by the rules of the runtimes, by running them, and as a folder for many sizes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

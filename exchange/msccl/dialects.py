@@ -5,8 +5,6 @@ Read from their sources: microsoft/msccl b23e9cd (``src/include/msccl.h``, ``src
 Azure/msccl-executor-nccl c6f6b36, whose parser is RCCL's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ...core.errors import InputError

@@ -8,8 +8,6 @@ element's tag is on one line, attributes are ``name="value"`` and nothing else, 
 or texts. Written is what they take, with an element on each line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -5,8 +5,6 @@ one. Sends go from GPU to GPU: what switches pass on is one transfer, and what o
 them. Chunks that are sent alike are joined.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

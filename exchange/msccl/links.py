@@ -1,7 +1,5 @@
 """Loads of a program on the links of a network."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

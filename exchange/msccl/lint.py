@@ -1,7 +1,5 @@
 """Static rules of a runtime: inputs that it rejects, or accepts and fails on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 

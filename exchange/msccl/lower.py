@@ -1,7 +1,5 @@
 """Schedules as MSCCL programs, under the limits of a runtime."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ actors, how many of their events have certainly ended when it has ended. Whether
 another one begins is searched backward over sources, the latest first; results are kept, since they remain valid.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable

@@ -7,8 +7,6 @@ different multisets agree with probability 2^-61. Which contributions a value ha
 wrong.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

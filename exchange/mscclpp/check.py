@@ -1,7 +1,5 @@
 """Plans checked: by the rules of the executor, and by running them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

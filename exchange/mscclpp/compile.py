@@ -4,8 +4,6 @@ Memory is counted in units; a chunk has so many that the slices of groups of thr
 pipelines are whole.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import gcd, lcm

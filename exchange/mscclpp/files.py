@@ -1,7 +1,5 @@
 """Plans as JSON: the fields that the executor reads, in bounds; everything else is left out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

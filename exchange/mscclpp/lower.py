@@ -8,8 +8,6 @@ Thread blocks of a GPU that wait for one another have a semaphore for each such 
 a block wherever an operation relies on other threads' work since the last one.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

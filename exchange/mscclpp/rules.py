@@ -4,8 +4,6 @@ The executor checks that a thread block has at most 64 operations, that names ar
 are in order; everything else is used as it is, so that memory beyond an array is read.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 

@@ -11,8 +11,6 @@ the same, so that one run is enough; unordered ones are races. The work is propo
 that they move.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 
 from ..msccl.findings import place_text

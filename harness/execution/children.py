@@ -6,8 +6,6 @@ ended, even if the process that made it was killed. Addresses are relative to it
 none for the system.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle

@@ -9,8 +9,6 @@ Names of namespaces contain the number of the process that made them. It deletes
 killed; the next one deletes those of processes that are no more.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

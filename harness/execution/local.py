@@ -1,7 +1,5 @@
 """Execution by local processes, which are connected by Unix-domain sockets in a folder of this user alone."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import selectors

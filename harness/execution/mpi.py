@@ -1,7 +1,5 @@
 """Messages between the processes of an MPI program; mpi4py is imported when they are."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

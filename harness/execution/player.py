@@ -1,7 +1,5 @@
 """Playing of a program: messages begin when what they wait for is done, in the order of each connection."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections import deque

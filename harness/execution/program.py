@@ -7,8 +7,6 @@ that it only forwards. What an operation waits for is counted: the writes, and f
 that come earlier in the schedule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Both ends know the sizes and the order of the messages, so that streams carry data alone, without headers.
 """
 
-from __future__ import annotations
-
 import selectors
 import socket
 import struct

@@ -5,8 +5,6 @@ rank to a sum is that value times a factor of the rank, so that no two contribut
 times the sum of the factors. Integers are added modulo 2^64, which is exact in every order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

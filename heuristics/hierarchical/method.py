@@ -1,7 +1,5 @@
 """``hierarchical``: its options, the choice between a collective and another one reversed, and several collectives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction

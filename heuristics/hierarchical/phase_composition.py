@@ -4,8 +4,6 @@ A method gets a network of the group alone, whose nodes have numbers for names. 
 answer.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ ranks of that place. Source: the ideas of HiCCL (Hidayetoglu et al., "HiCCL: A H
 Library", IPDPS 2025): levels, striping over NICs, and pipelining; and of BlueConnect (Cho et al., SysML 2019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

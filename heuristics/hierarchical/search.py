@@ -5,8 +5,6 @@ share links, with pipelined pieces. Of the fastest ones of each phase, the searc
 fastest when all phases are simulated together, phase after phase.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

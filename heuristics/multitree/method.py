@@ -1,7 +1,5 @@
 """``multitree``: the method, and the schedules of its trees."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

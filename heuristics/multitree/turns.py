@@ -5,8 +5,6 @@ only nodes outside of the group. Ranks are numbered by their position in the gro
 rows of 64-bit words. All parallel links between two nodes are one *hop*.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

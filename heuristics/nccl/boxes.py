@@ -11,8 +11,6 @@ of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in 
 multiples of 20, 20.6 or 40.1 GB/s, and not of 25, has these effective rates already, as imported ones do.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Container, Sequence

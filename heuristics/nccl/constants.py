@@ -4,8 +4,6 @@ They are in ``tunings.json``. A version stands for those up to the next one here
 Latencies are in microseconds, bandwidths in GB/s.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``nccl``: the method and its options, NCCL's predictions, and the times that are expected of its choice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Written after ``ncclTopoTuneModel`` and ``ncclTopoGetAlgoTime`` of ``src/graph/t
 :mod:`.constants`. NCCL counts a size as the whole data: the full buffer of an all-gather and a reduce-scatter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import floor, log2

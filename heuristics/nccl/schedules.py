@@ -18,8 +18,6 @@ data each; within a box a chain begins at the GPU of the channel's NIC. With NVL
 channel, and the switch replaces the chain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ bandwidth wins, and with equal ones the higher speed; then fast channels are hal
 GPUs that are not alike and to end in time, are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -9,8 +9,6 @@ Written after ``src/sym_kernels.cc`` at the tag ``v2.30.7-1``; in one box, 2.27.
 ``Tma`` are off in NCCL unless an environment variable asks for them, and left out here.
 """
 
-from __future__ import annotations
-
 from math import ceil, exp, log1p
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """From paths in ticks to a schedule in time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any

@@ -5,8 +5,6 @@ KiB`` is a multicast and a message. Each condition becomes a broadcast or a mess
 that the verifier sees the same problem.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The problem: who has and who needs every chunk (section 6.4.1), on a network whose edges take whole ticks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

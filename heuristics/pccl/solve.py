@@ -4,8 +4,6 @@ Bounds are of cuts, distances, the maximum concurrent flow, and of the links at 
 Sums come together on trees that are found backwards, then copies use what is left of the links (section 6.4.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction

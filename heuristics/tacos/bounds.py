@@ -7,8 +7,6 @@ distance at once. Where ticks round times, bounds round them down, and so hold w
 chunks may share links: there bytes over bandwidth count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil

@@ -1,7 +1,5 @@
 """``tacos``: the method, its options, and how it poses instances: with chunks and a grid of ticks."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import replace
 from fractions import Fraction

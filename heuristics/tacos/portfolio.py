@@ -1,7 +1,5 @@
 """Portfolio of engines: attempts on several forms of a network, until the bound is met or attempts run out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

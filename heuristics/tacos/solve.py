@@ -1,7 +1,5 @@
 """From an instance to an outcome: networks in ticks, the bound, the portfolio, and the schedule of its transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -13,8 +13,6 @@ consecutive ones. Of an odd number, the last position gives its data to the one 
 from there last. Sources: ``docs/methods/textbook.md``.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recognition of grids, and cycles through all ranks of a group, over neighbours if possible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod

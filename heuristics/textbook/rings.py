@@ -11,8 +11,6 @@ The dimensions take turns; 2 D equal shares of the data begin in each dimension,
 ``docs/methods/textbook.md``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd, prod

@@ -14,8 +14,6 @@ Position p, counted from the root, has the data in the round of radix r if r div
 k = 2 is the binomial tree of MPI. An all-reduce reduces to the first rank of the group and broadcasts from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

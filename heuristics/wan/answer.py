@@ -1,7 +1,5 @@
 """Outcomes of runs from trees or messages: the same metrics for all, and the bound for any schedule."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ whole units of data along trees); and N. Garg and J. Könemann's packing of colu
 network is a guess.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ GBST and GRTH (algorithms 1 and 2) grow trees of limited height, ITH (algorithm 
 keeps most of the rate, and MILP (1) selects trees and their rates.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

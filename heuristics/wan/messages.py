@@ -11,8 +11,6 @@ that it has many aggregators, whose load is as the measured performance, and tha
 the mean along the way of least latency. The rule for the shares is a guess.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The baselines over wide-area networks and their options; heavy parts are imported when a method runs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from typing import Literal

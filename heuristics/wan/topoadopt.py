@@ -5,8 +5,6 @@ program, without pipelining. Moves and temperatures are ours. The energy of K tr
 the linear program ``wan-rates`` of MTree's formulations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp
 from random import Random

@@ -6,8 +6,6 @@ is ``b n / (n - 1)`` where b is the slowest link's. Hamiltonian cycles are found
 sets of sites, or by random rotations of paths.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from random import Random

@@ -16,8 +16,6 @@ part of them that copies within a box attain. ``skewness`` spreads random capaci
 of numbers out of range say the range.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from inspect import getdoc
 

@@ -1,7 +1,5 @@
 """AMD boxes: 16 GPUs of MI250 as ForestColl and TE-CCL model them, and eight MI300X or MI325X."""
 
-from __future__ import annotations
-
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .building import (

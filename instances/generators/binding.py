@@ -1,7 +1,5 @@
 """Register of the generators, and their arguments from those of an expression, by their annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -11,8 +11,6 @@ Here the GPUs of a chassis are a ring, and every GPU has a link to the switch an
 rates, so the defaults are this library's.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from ...core.topology import Link, Node, Topology

@@ -1,7 +1,5 @@
 """Complete graphs, circulants, random regular graphs (the same ones on every machine), and double binary trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from math import gcd

@@ -4,8 +4,6 @@ In a distance-regular graph, how many neighbours of a node are at distance i - 1
 distance i alone. All-gathers by breadth-first broadcast reach the least time in them (theorem 18).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 

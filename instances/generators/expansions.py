@@ -6,8 +6,6 @@ and the latency of the link that it is made of. What is expanded has compute nod
 everything is known before any of it is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 

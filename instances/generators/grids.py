@@ -3,8 +3,6 @@
 The first dimension is the innermost: in a grid of sizes (a, b, c), the node at (x, y, z) has rank x + a y + a b z.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 

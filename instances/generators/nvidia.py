@@ -1,7 +1,5 @@
 """NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100, DGX H200, DGX B200, GB200 NVL72 and PCIe boxes."""
 
-from __future__ import annotations
-
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .building import (

@@ -4,8 +4,6 @@ The numbers of a rack, cell or group are those of the machine. Which node is on 
 assumption, since the sources do not say it; it uses as many ports of each switch as they say. Switches only pass on.
 """
 
-from __future__ import annotations
-
 from ...core.topology import Link, Topology
 from .building import (
     LATENCY,

@@ -1,7 +1,5 @@
 """Abstract networks with switches: star, fat tree, dragonflies, those of TACOS, and fabrics of building blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 

@@ -13,8 +13,6 @@ only the sizes are published, 20 nodes and 141 links, and 40 nodes and 231 links
 random graphs of these sizes and nothing else; ``random_wan`` makes one of any size.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from ...core.errors import InputError

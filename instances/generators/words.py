@@ -18,8 +18,6 @@ properties that its tables 7 and 9 state; the tests check these again:
   all-gather that is optimal in bandwidth, of 4, 5, 3 and 3 steps; it is not a breadth-first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from math import gcd

@@ -4,8 +4,6 @@ An all_gather uses the network itself, a reduce_scatter an all_gather on the tra
 all_reduce both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ the same optimum in one model, which is built and solved once. The sum is not T_
 of the largest value.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo

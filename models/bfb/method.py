@@ -1,7 +1,5 @@
 """Methods of the breadth-first family and their options; Pyomo is imported on first use."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Literal
 

@@ -20,8 +20,6 @@ that it could deliver nothing in time.
 Pyomo is imported where a model is built: ``bfb`` needs none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Pyomo model of replicas of experts on the slots of GPUs, and the placement of a solved model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -6,8 +6,6 @@ loads between 1/2. The two replicas on a GPU count at most 1, also by any averag
 together count at most the number of GPUs, whatever their numbers are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Method ``expert-placement`` and its formulation: the published rule, a search, and the declared model on request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Replicas on GPUs: the published rule and local improvements in floats, and an exhaustive search for a few."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

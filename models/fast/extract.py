@@ -3,8 +3,6 @@
 The stages are permutations, into which a padded matrix of loads is decomposed (Birkhoff, von Neumann).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from fractions import Fraction

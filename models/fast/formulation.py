@@ -1,7 +1,5 @@
 """Pyomo model of the rails of messages between servers, with finite bandwidth inside the servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Method ``fast``: rails of all messages, their stages, and the schedule; its options and its formulation."""
 
-from __future__ import annotations
-
 from ...core.budget import Budget
 from ...core.errors import Unsupported
 from ...core.fields import Strict

@@ -1,7 +1,5 @@
 """Servers with rails between them, the bytes of every pair of ranks, and rails of parts of messages."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ are the strongly connected components of the short links. All thresholds are tri
 helps. The bounds are computed from the sets alone, so that wrong dual values cost sharpness only.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

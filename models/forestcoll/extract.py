@@ -5,8 +5,6 @@ first, then decomposed into paths, then assigned to the two stages; the last, ex
 the rates these capacities can carry. So rounding costs rate, never correctness.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

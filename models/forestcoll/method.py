@@ -3,8 +3,6 @@
 Pyomo and compiled kernels are imported when a method runs.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal, Self
 

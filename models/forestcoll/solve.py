@@ -3,8 +3,6 @@
 One direction of the data is solved at a time: out-trees, or in-trees as out-trees of the transposed network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

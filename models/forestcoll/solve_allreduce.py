@@ -1,7 +1,5 @@
 """``forestcoll-allreduce``: reduce-scatter and all-gather if proved best, else the trees of LP (6)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ flows show that it is attained. Newton's method on such cuts replaces the paper'
 only ever grows, so that a served sink stays served.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

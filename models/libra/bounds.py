@@ -7,8 +7,6 @@ dimension. The value is a proved bound whatever the multipliers are; at the opti
 the relaxation's own (Cauchy-Schwarz), and it is the bound that cwb reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

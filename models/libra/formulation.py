@@ -8,8 +8,6 @@ All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`
 around 1.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo

@@ -1,7 +1,5 @@
 """LIBRA methods with their options, and the instances that these produce. None imports Pyomo."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal

@@ -7,8 +7,6 @@ homogeneous in the bytes, so that terms whose traffic has the same direction are
 collectives are two, for T(B) is exactly the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

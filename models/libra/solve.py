@@ -6,8 +6,6 @@ n, with ``m n`` the number of NPUs (dissertation, section 4.6.7). All degrees ar
 bounds is a bound on every pair of strategy and network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import Any

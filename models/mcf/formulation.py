@@ -8,8 +8,6 @@ symmetric: 512 in place of 262,144 on a circulant of 256 nodes and degree 4. Con
 of each class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Registry entry of the method ``all-to-all-mcf``."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem, supports_groups

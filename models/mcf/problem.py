@@ -10,8 +10,6 @@ and the capacity of a link of it is that of all links into the point together, l
 lengths prove a bound on the line graph, which need not be the best one, since other lengths may prove more.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ the largest remaining flow of its source. Deviations of a link's load from its f
 later sources, so that over all sources a link is off by a few pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil

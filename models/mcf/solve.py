@@ -8,8 +8,6 @@ small: for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)
 rounded to integers, and the bound is computed from them exactly: it holds whatever the solver has done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

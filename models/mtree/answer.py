@@ -8,8 +8,6 @@ The network of sites has the capacity of the slower direction of every link. So 
 directions of every link are equal; otherwise only the first kind is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Methods ``mtree`` and ``mtree-repair`` with their options; heavy parts are imported when a method runs."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias

@@ -5,8 +5,6 @@ many starts of algorithm 1, the trees of a plan made anew, and those that column
 adds, whose prices prove a bound; then trees grafted where their links are gone or full.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

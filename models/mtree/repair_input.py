@@ -1,7 +1,5 @@
 """Input of a repair: changes of links, and the old plan's trees on the present network."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence

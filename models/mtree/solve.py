@@ -11,8 +11,6 @@ the same flow time x = V / R, whatever their number, so that the time of a heigh
 and A grow with H.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Method ``themis-lp``, and what all multi-rail methods share: options, checks and preparation of instances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal

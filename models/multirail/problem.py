@@ -1,7 +1,5 @@
 """Times of the dimensions for data that takes an order, and coefficients of the linear program."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ All times of its linear program are in multiples of the time of an even spread o
 sees values around 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import factorial

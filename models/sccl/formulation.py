@@ -1,7 +1,5 @@
 """Sets and Pyomo model of the k-synchronous schedules of SCCL, and the schedule of a solved model."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

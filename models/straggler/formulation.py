@@ -1,7 +1,5 @@
 """Pyomo model of the rounds with a late rank."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo

@@ -1,7 +1,5 @@
 """Method ``straggler``: the fewest rounds after a late rank's arrival, found in several tries; and its formulation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter

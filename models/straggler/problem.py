@@ -1,7 +1,5 @@
 """Rounds of a late rank: their schedule in steps, and the sets of the declared model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -8,8 +8,6 @@ have to have the oldest chunks. Thus a rank with a young chunk receives an old o
 kept free of young ones. Senders and receivers of a round are assignments of least cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

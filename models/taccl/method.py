@@ -1,7 +1,5 @@
 """Method ``taccl`` and its options; the language of sketches is in :mod:`.sketch`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -4,8 +4,6 @@ Ordering puts the sends of a route in turns on their links: the earliest first; 
 longer remaining route.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

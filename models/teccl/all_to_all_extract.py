@@ -1,7 +1,5 @@
 """Exact flows on the original grid of epochs from a solver's floats, their check, and schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

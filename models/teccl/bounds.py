@@ -1,7 +1,5 @@
 """Cheap lower bounds in epochs: distances, and cuts by the starts on links into a set of nodes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Conversion between sends in epochs and values of models."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

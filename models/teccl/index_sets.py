@@ -1,7 +1,5 @@
 """Index sets on a grid of epochs: only variables that chunks can reach and that can still matter."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Pyomo is imported when a method runs.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal
 

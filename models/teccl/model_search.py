@@ -1,7 +1,5 @@
 """State and steps that TE-CCL's searches by models share: bound, best schedule, solves, bisection, outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

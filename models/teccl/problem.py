@@ -1,7 +1,5 @@
 """An instance on a grid of epochs, in integers: the input of every method of the family."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property

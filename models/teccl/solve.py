@@ -1,7 +1,5 @@
 """``teccl``: for demands that copy, bounds and searches, then a model; for an all_to_all, the linear program."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 Also a method of its own, ``teccl-all-to-all``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

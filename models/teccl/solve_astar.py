@@ -1,7 +1,5 @@
 """``teccl-astar``: the general form for a few epochs at a time, until all demands are met."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any

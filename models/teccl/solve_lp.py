@@ -1,7 +1,5 @@
 """Method ``teccl-lp``: fewest epochs by the linear program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any

@@ -1,7 +1,5 @@
 """Method ``teccl-milp``: fewest epochs by the general form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Greedy sends of A* rounds, each link's most useful in every epoch: a start, or a whole schedule."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pyomo model of the integer program over the time-expanded network."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo

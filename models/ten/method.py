@@ -1,7 +1,5 @@
 """Method ``ten-ilp``, its supported instances, and their posing."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from ...algorithms.schedules.problem import commodities_of

@@ -3,8 +3,6 @@
 Networks with switches have bounds in seconds only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

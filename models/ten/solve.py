@@ -1,7 +1,5 @@
 """Method ``ten-ilp``: a first schedule, then models of fewer and fewer ticks."""
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Interactive page of a schedule in one file, without network access or libraries."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files

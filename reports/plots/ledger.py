@@ -1,7 +1,5 @@
 """Plots of a ledger of records: performance profiles, own times, bandwidth over size, and gaps to proved bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any, TypeAlias

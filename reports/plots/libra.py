@@ -1,7 +1,5 @@
 """``libra-speedup``: speedup over EqualBW against the budget; ``libra-allocation``: bandwidth by dimension."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 from operator import attrgetter

@@ -3,8 +3,6 @@
 In every plot of a ledger, a method has one stroke, and the legend stands below.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import warnings

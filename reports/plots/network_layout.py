@@ -1,7 +1,5 @@
 """Positions of nodes in pictures of networks: boxes side by side, and for some pictures tiers of switches above."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, pi, sqrt

@@ -1,7 +1,5 @@
 """Trees as lanes on a map: roads as wide as bandwidths, lanes as wide as rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import cos, hypot, radians, sqrt

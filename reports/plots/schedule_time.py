@@ -1,7 +1,5 @@
 """Schedules over time: a Gantt chart of the hops on every link, and the utilization of the links."""
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from typing import NamedTuple
 

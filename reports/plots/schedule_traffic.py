@@ -1,7 +1,5 @@
 """Traffic of a schedule: its sends, loads of links and of pairs of nodes, and their heat maps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Trees of a packing, drawn by level or over their network; links coloured by the value of bandwidth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil

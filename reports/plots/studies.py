@@ -1,7 +1,5 @@
 """Plots of studies: advice, selected schedules, found topologies, and training iterations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Drawing of a network: ranks as circles, switches as squares, link width by bandwidth."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ...core.errors import InputError, one_of

@@ -1,7 +1,5 @@
 """Common parts of the tables of collectives: keys, columns, places of records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

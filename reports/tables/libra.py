@@ -3,8 +3,6 @@
 The table is that of the dissertation, section 4.6.1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables of methods on collectives: by family, over sizes, exact against heuristic, and all runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

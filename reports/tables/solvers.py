@@ -1,7 +1,5 @@
 """Tables of solvers against each other on the same models, and of settings of a method over seeds."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace

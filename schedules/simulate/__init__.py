@@ -1,7 +1,5 @@
 """Simulators of schedules on their networks, independent of the methods' time models."""
 
-from __future__ import annotations
-
 from ...core.trace import Routing, SimulationMode
 from .run import simulate, totals
 from .timelines import utilization

@@ -8,8 +8,6 @@ needed. Windows: an event at time t has consequences only from ``t + d`` on, whe
 takes over any link. So all requests within d of the earliest are served together, each link's in their order.
 """
 
-from __future__ import annotations
-
 import heapq
 from typing import Any, NamedTuple
 

@@ -14,8 +14,6 @@ Sends of one step between the same two nodes over the same first link are one me
 these links do not appear in a trace.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

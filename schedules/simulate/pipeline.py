@@ -19,8 +19,6 @@ Without costs pieces are free, so more of them are never worse. The number chose
 1,024 whose time is within a hundredth of the least.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ Paths other than the schedule's are by a hash of the flow, or equal parts over a
 path has the fewest links between its ends are routed; a detour is the schedule's own choice.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace

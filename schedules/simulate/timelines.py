@@ -5,8 +5,6 @@ and its last byte arrives the path's latency after it has left. Rates change onl
 simulation jumps from one such event to the next.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 
 import numpy as np

@@ -5,8 +5,6 @@ target. It leaves at a *level*, and its data is available to sends of later leve
 in steps, the depths of trees, or the ranks of the given times. Links serve timed sends by start, then by end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property

@@ -8,8 +8,6 @@ without expansion into sends, see :mod:`.trees`; of translated trees only the gi
 :mod:`.orbits` and :mod:`.equal_steps`, which also checks sends generated step by step as they are generated.
 """
 
-from __future__ import annotations
-
 from ...core.answers import Answer
 from ...core.instance import Instance
 from . import epochs as epochs  # each registers what is done with its class

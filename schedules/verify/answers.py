@@ -3,8 +3,6 @@
 The operations on answers by class are implemented beside the checks of each class.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ A rank without room for one chunk has to send on what it receives at the index o
 needs.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from fractions import Fraction

@@ -4,8 +4,6 @@ A cell is a chunk at a node; :func:`numbered_slots` makes such a table for the s
 It accepts only schedules without findings; for others :mod:`.replay` finds the violations, if there are any.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ alone; through these a chunk may be x times slower, and then uses 1/x of every l
 unwound into x links to each rank (section 5.4.8).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

@@ -10,8 +10,6 @@ chunk. So each rank receives each chunk once: reversed in time, over reversed li
 once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing here is shared with the methods, so that an error in their epochs is reported as a violation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """A topology as arrays, for checks of millions of sends; paths over it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -7,8 +7,6 @@ The given trees are checked like any trees; so are those of one more root of eve
 instance, after translation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import add
 

@@ -7,8 +7,6 @@ Steps and times become one integer order. A send reads its chunk at its source a
 exactly the writes of a smaller order than its read.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -9,8 +9,6 @@ the check is exact; for longer paths it is necessary on any network, store and f
 carries one chunk at a time is the special case of windows that are as short as the chunk allows.
 """
 
-from __future__ import annotations
-
 import heapq
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Exact check that the chunks are the data of the demand."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 

@@ -12,8 +12,6 @@ every target, each separately, within that limit; data leaving at an index makes
 and data that it needs itself take none, as in :mod:`.buffers`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

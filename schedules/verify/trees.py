@@ -1,7 +1,5 @@
 """Verification of tree packings, tree by tree and without expansion into sends."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from operator import add

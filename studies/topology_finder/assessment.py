@@ -1,7 +1,5 @@
 """Rates of all-to-alls on networks of the topology finder, and their published values computed again."""
 
-from __future__ import annotations
-
 import platform
 from fractions import Fraction
 from functools import lru_cache

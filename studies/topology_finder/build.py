@@ -5,8 +5,6 @@ transposed all-gather is made from those of the transposed bases. Links are sort
 the one is the same link of the other, reversed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -9,8 +9,6 @@ If there are few sets, all are tried. Otherwise a climb from random sets replace
 shortens distances. The number of sets is bounded, and the result depends on the seed alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction

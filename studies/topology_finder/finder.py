@@ -5,8 +5,6 @@ number of nodes or the degree, so sizes are processed in ascending order and eve
 dominated in both values and in its traits is dropped on the way.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -14,8 +14,6 @@ parallel_links     N      k d     T_L              T_B                          
 =================  =====  ======  ===============  ============================================  ==================
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property

@@ -19,8 +19,6 @@ Capacities and balances of flows, a row for each arc and sink, are declared with
 whose rules ask whether a pair has a direct link or a mirror image, with ``@m.Constraint``.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

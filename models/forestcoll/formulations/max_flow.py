@@ -6,8 +6,6 @@ for another sink or other capacities of the links, ``b_e / x`` or ``floor(b_e / 
 The second has a flow for every sink and maximizes x itself, in units of the largest bandwidth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

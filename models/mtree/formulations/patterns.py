@@ -7,8 +7,6 @@ more on the right that it hardly binds. Beside old trees with rates rho_i it is
 ``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e`` where S is the pattern of new trees on carrier e.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

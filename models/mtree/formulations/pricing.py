@@ -7,8 +7,6 @@ returns a function of (tree, link) that is 1 where the tree has the link. An arc
 to its head, (e, 1) back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

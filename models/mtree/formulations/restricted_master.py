@@ -10,8 +10,6 @@ trees"; without K there is no p. For any nonnegative prices, ``(b.w + K p) / min
 total rate of any trees.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest cap
 be larger. Constraints of one row are declared with ``@m.Constraint``, those of all trees or links with ``@rows``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo

@@ -1,7 +1,5 @@
 """Model ``taccl-contiguity``: begins of sends, and which are joined (:mod:`cwb.models.taccl`)."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

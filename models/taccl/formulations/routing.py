@@ -1,7 +1,5 @@
 """Model ``taccl-routing``: edges of every chunk (:mod:`cwb.models.taccl`)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

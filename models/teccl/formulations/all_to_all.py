@@ -4,8 +4,6 @@ One variable stands for the flows of all sources and links of a class
 (:mod:`cwb.algorithms.graphs.colour_refinement`); constraints are written for one member of each class.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from typing import Any

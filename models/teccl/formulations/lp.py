@@ -3,8 +3,6 @@
 Nothing is copied, and the chunks of a source are one commodity.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ Constraints with many rows are declared with ``@rows``, which calls their rules 
 few rows, and those of switches, sums and limited buffers, which most instances lack, use ``@m.Constraint``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyomo.environ as pyo
