@@ -61,6 +61,8 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# Parameters that a docstring describes together stay together.
+napoleon_use_param = False
 
 # Links to types of other libraries, such as pandas.DataFrame. Their lists of names come from their sites, and builds
 # need no network, so these links are made only where CWB_INTERSPHINX=1 is set.

@@ -16,7 +16,9 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 _CLASS = re.compile(r"^\.\. autoclass:: ((?:\w+\.)+)(\w+)$", re.MULTILINE)
-_TYPE = re.compile(r"\b[A-Z]\w+")
+_TYPE = re.compile(r"(?<![\w.~`])[A-Z]\w+")
+#: A line of a section with names of parameters and their type, or with a type that is returned.
+_ENTRY = re.compile(r"([\w*, ]+ : |(?=[A-Z]))(.+)")
 
 #: Results that are no class of cwb, by the annotation: each is what the command of the same name prints or writes.
 PLAIN = {
@@ -67,7 +69,7 @@ def first_sentences(annotation: str) -> Iterator[str]:
 
 
 def complete(_app: object, what: str, name: str, function: Any, _options: object, lines: list[str]) -> None:
-    """Add the section to the docstring of a function of ``cwb``, before the section "Raises"."""
+    """Add the section to the docstring of a function of ``cwb``, before "Raises"; classes in types become links."""
     if what != "function" or name.count(".") > 1:
         return
     shown = function_behind(name, function)
@@ -75,3 +77,7 @@ def complete(_app: object, what: str, name: str, function: Any, _options: object
         lines[:] = [*(inspect.getdoc(shown) or "").splitlines(), ""]
     place = lines.index("Raises") - 1 if "Raises" in lines else len(lines)
     lines[place:place] = returns(shown)
+    if "Parameters" in lines:
+        for number in range(lines.index("Parameters") + 2, lines.index("Raises") if "Raises" in lines else len(lines)):
+            if found := _ENTRY.fullmatch(lines[number]):
+                lines[number] = found[1] + with_links(found[2])

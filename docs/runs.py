@@ -39,12 +39,13 @@ def header(page: str) -> str:
     rows = runs(page)
     dates = sorted({row["date"] for row in rows})
     when = dates[0] if len(dates) == 1 else f"from {dates[0]} to {dates[-1]}"
-    machines = " or ".join(sorted({row["machine"] for row in rows}))
+    machines = sorted({row["machine"] for row in rows})
+    where = f"on {machines[0]}" if len(machines) == 1 else "on the machines of the table"
     old = [row["numbers"] for row in rows if row["date"] < release_date()]
     older = f"Older than this release: {', '.join(old)}.\n" if old else ""
     lines = [f"| {' | '.join(HEADINGS[1:])} |", "|---" * len(HEADINGS[1:]) + "|", *table_lines(rows)]
     table = "\n".join(lines)
-    return f"Measured {when}, on {machines}.\n{older}\n:::{{dropdown}} Commands, dates and commits\n{table}\n:::\n"
+    return f"Measured {when}, {where}.\n{older}\n:::{{dropdown}} Commands, dates and commits\n{table}\n:::\n"
 
 
 def release_date() -> str:

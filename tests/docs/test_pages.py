@@ -328,3 +328,27 @@ def test_changelog_and_citation_have_the_version(root, pages):
         citation[key] for key in ("title", "version", "license", "authors", "keywords")
     ]
     assert all(reference["authors"] and reference["title"] for reference in citation["references"])
+
+
+def test_every_page_stands_in_one_list_of_contents(root):
+    """The sidebar has each page once: every page but the first is in one table of contents, and the first page's own
+    table has the kinds of pages alone."""
+    docs = root / "docs"
+    sources = [path for path in docs.rglob("*") if path.suffix in (".md", ".ipynb") and "_build" not in path.parts]
+    found: dict[str, list[str]] = {}
+    for path in sources:
+        for body in re.findall(
+            r"^```\{toctree\}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        ):
+            for line in filter(None, body.splitlines()):
+                if not line.startswith(":"):
+                    name = (path.parent / line).resolve().relative_to(docs).as_posix()
+                    found.setdefault(name, []).append(path.relative_to(docs).as_posix())
+    names = {
+        path.relative_to(docs).with_suffix("").as_posix() for path in sources if "jupyter_execute" not in path.parts
+    }
+    assert {name: len(pages) for name, pages in found.items()} == dict.fromkeys(names - {"index"}, 1)
+    kinds = {name for name, pages in found.items() if pages == ["index.md"]}
+    assert kinds == {
+        *("tutorials/index", "how-to", "methods/index", "explanation", "reference", "validation", "development"),
+    }
