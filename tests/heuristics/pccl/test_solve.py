@@ -31,7 +31,7 @@ SHARED = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=draws(60), suppress_health_check=[*SHARED, HealthCheck.too_slow])
+@settings(deadline=None, max_examples=draws(30), suppress_health_check=[*SHARED, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_networks_and_groups(run, verify_schedule, data):
     """Several groups' collectives on links of different speeds, through switches of all kinds, are verified and
@@ -58,14 +58,6 @@ def test_random_networks_and_groups(run, verify_schedule, data):
 def test_every_collective(pose, run, verify_schedule, network, kind):
     """All collectives are scheduled, sums backwards where they are brought together; ``verified`` asserts it."""
     posed = pose(network, kind, chunks=2)
-    verify_schedule(posed, run(posed, steps=500))
-
-
-@pytest.mark.parametrize("network", ["switch2d(2, 4)", "rfs3d(2, 2, 2)", "star(5)", "fat_tree(4)"])
-@pytest.mark.parametrize("kind", ["all_to_all", "all_gather", "all_reduce"])
-def test_switches(pose, run, verify_schedule, network, kind):
-    """Switches as the generators make them; ``verified`` asserts it."""
-    posed = pose(network, kind)
     verify_schedule(posed, run(posed, steps=500))
 
 
