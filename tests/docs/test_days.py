@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import parse_command
 
 DAYS = {
     "engineer": ("advice.html", "chosen", "ring.xml"),
@@ -22,9 +24,21 @@ WALKED = {
 }
 
 
+@pytest.mark.parametrize("day", DAYS)
+def test_the_steps_of_a_day_can_be_asked_for(day, root):
+    """Every command of a day exists, with the arguments and options that it is given."""
+    text = (root / "examples" / "days" / f"{day}.sh").read_text().replace("\\\n", " ")
+    steps = [line.partition(" || ")[0] for line in re.findall(r"^step cwb (.*)", text, re.MULTILINE)]
+    assert [step.split()[0] for step in steps] == WALKED[day].split()
+    for step in steps:
+        parse_command(shlex.split(step), partial=True)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="scripts of a POSIX shell")
-@pytest.mark.parametrize("day", DAYS)
+@pytest.mark.parametrize(
+    "day", ["student", *(pytest.param(day, marks=pytest.mark.nightly) for day in ("engineer", "researcher"))]
+)
 def test_a_day(day, root, tmp_path):
     """Every step of a day ends with status 0, tells its seconds, and the day's files are there."""
     program = Path(sys.executable).parent
