@@ -2,6 +2,7 @@
 
     python benchmarks/measured_gpus.py FOLDER -o errors.csv
     python benchmarks/measured_gpus.py FOLDER --fit    # overheads again, and errors on families that were left out
+    python benchmarks/measured_gpus.py FOLDER --tables # launches by generation and protocol instead, left out likewise
 
 FOLDER has ``gpu.csv``: results of nccl-tests and the like that others have published, with the columns source, machine,
 nodes, gpus, collective, size_bytes, algbw_GBps, busbw_GBps, time_us, nccl_version and notes. A row is predicted by the
@@ -27,6 +28,7 @@ from statistics import median
 from typing import Any
 
 import cwb
+import numpy as np
 from cwb.core.collective import Demand, collective_named
 from cwb.heuristics.nccl.method import (
     OVERHEADS,
@@ -39,6 +41,7 @@ from cwb.heuristics.nccl.method import (
     prediction,
 )
 from cwb.heuristics.nccl.model import COLLECTIVES
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 #: A machine by a pattern of its product: generator, and GPUs of a full box.
@@ -170,9 +173,14 @@ def predictor(spec: str, part: int, options: tuple[tuple[str, Any], ...], collec
     return prediction(posed, NcclOptions.model_validate(dict(options)))
 
 
+def predictor_of(row: Row) -> Prediction:
+    """Return NCCL's predictions on the machine of a row."""
+    return predictor(row.spec, row.part, row.options, row.collective)
+
+
 def predict(row: Row, overheads: Overheads = OVERHEADS) -> Error:
     """Predict a row."""
-    found = predictor(row.spec, row.part, row.options, row.collective)
+    found = predictor_of(row)
     pick = found.pick(row.size)
     assert pick is not None
     seconds = expected_seconds(found, pick, row.size, overheads)
@@ -212,6 +220,67 @@ def _family(row: Row) -> str:
     return next(pattern for pattern, *_ in PRODUCTS if re.search(pattern, row.machine))
 
 
+#: Generation of a generator's GPUs, by its name.
+GENERATION = (("a100", "Ampere"), ("mi300", "AMD"), ("b200|nvl72", "Blackwell"), ("", "Hopper"))
+
+
+class Table:
+    """Launches by group, or factors of NCCL's own time by group, with fillings for all and at most 27 us of network."""
+
+    def __init__(self, rows: Sequence[Row], groups: Sequence[str], *, factors: bool) -> None:
+        bare = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)
+        found = [predict(row, bare) for row in rows]
+        self.own = np.array([one.expected_us for one in found])
+        self.switches = np.array([one.choice.startswith("nvls") for one in found])
+        self.sizes = np.array([row.size / 2**20 for row in rows])
+        self.measured = np.array([row.measured_us for row in rows])
+        self.groups, self.factors = np.array(groups), factors
+        self.classes = np.array([_class_of(row) for row in rows])
+
+    def errors(self, left: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return expected over measured times, less 1, of rows that are left out of the fit."""
+        names = sorted(set(self.groups[~left]))
+        at = np.array([names.index(name) if name in names else -1 for name in self.groups])  # -1: mean of the others
+        weights = sum((self.classes == name) / max(((self.classes == name) & ~left).sum(), 1) for _, name in CLASSES)
+
+        def expected(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            most, half = np.where(self.switches, x[0], x[2]), np.where(self.switches, x[1], x[3])
+            each = np.append(x[4:], x[4:].mean())[at]
+            filled = most * self.sizes / (self.sizes + half)
+            return filled + (self.own * each + OVERHEADS.launch_us if self.factors else self.own + each)
+
+        def loss(x: NDArray[np.float64]) -> float:
+            if x.min() < 0:
+                return inf
+            return float((weights * np.minimum(0.4, abs(np.log(expected(x) / self.measured))))[~left].sum())
+
+        starts = [np.array([70, 10, 260, 36, *[one] * len(names)]) for one in ((1, 1.3) if self.factors else (2, 10))]
+        options = {"maxiter": 4000, "maxfev": 4000, "adaptive": True}
+        best = min((minimize(loss, x, method="Nelder-Mead", options=options) for x in starts), key=lambda one: one.fun)
+        return (expected(best.x) / self.measured - 1)[left]
+
+
+def tables(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the median errors of left-out machines and families, by class of sizes, for launches by group."""
+    generation = [next(name for pattern, name in GENERATION if re.search(pattern, row.spec)) for row in rows]
+    protocol = [predict(row).choice.split()[1] for row in rows]
+    both = [f"{one} {other}" for one, other in zip(generation, protocol, strict=True)]
+    kinds = {"for all": [""] * len(rows), "by generation": generation, "by protocol": protocol, "by both": both}
+    names = [name for _, name in CLASSES]
+    yield "| fitted | " + " | ".join(f"{name}, {left}" for left in ("machine", "family") for name in names) + " |"
+    yield "|---|" + "---:|" * 6
+    for factors in (False, True):
+        for kind, groups in kinds.items():
+            cells, table = [], Table(rows, groups, factors=factors)
+            for part in ([row.machine for row in rows], [_family(row) for row in rows]):
+                errors = np.zeros(len(rows))
+                for name in sorted(set(part)):
+                    left = np.array(part) == name
+                    errors[left] = table.errors(left)
+                cells += [f"{np.median(abs(errors[table.classes == name])):.1%}" for name in names]
+            yield f"| {'factor' if factors else 'launch'} {kind} | " + " | ".join(cells) + " |"
+
+
 def _class_of(row: Row) -> str:
     return next(name for least, name in CLASSES if row.size >= least)
 
@@ -245,7 +314,7 @@ def summary(found: Sequence[Error]) -> Iterator[str]:
             for machine in sorted({one.row.machine for one in some})
         ]
         if some:
-            ends = ((one, interval(one.row.size, one.expected_us)) for one in some)
+            ends = ((one, interval(predictor_of(one.row), one.row.size, one.expected_us)) for one in some)
             inside = sum(low <= one.row.measured_us <= high for one, (low, high) in ends)
             errors = [
                 median(abs(e) for e in es) for es in zip(*((one.error, one.nccl_error) for one in some), strict=True)
@@ -260,9 +329,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="NCCL's predicted times beside measured ones.")
     parser.add_argument("folder", type=Path, help="folder of gpu.csv")
     parser.add_argument("-o", "--output", type=Path, help="CSV file of all rows")
+    parser.add_argument("--tables", action="store_true", help="compare launches by generation and protocol")
     parser.add_argument("--fit", action="store_true", help="fit the overheads, and again without each family")
     given = parser.parse_args()
     rows, left = read_rows(given.folder / "gpu.csv")
+    if given.tables:
+        print(*tables(rows), sep="\n")
+        return
     if given.fit:
         print(fit(rows))
         print(*summary(held_out(rows)), sep="\n")

@@ -148,6 +148,9 @@ def nccl(**given: Any) -> None:
 @_rated
 @click.option("--generation", type=click.Choice(_NVIDIA), help="The GPU, where the text does not name it.")
 @click.option("--nvlink", metavar="LINKS", help="NVLinks of a GPU and the rate of one, as '18 x 25 GB/s'.")
+@click.option(
+    "--rack", type=click.IntRange(2, 1024), help="GPUs of a rack, such as 72, if the text is that of one of its trays."
+)
 @_pcie_rates
 @_nvls
 @_boxes
@@ -161,6 +164,7 @@ def nvidia_smi(**given: Any) -> None:
     (nvidia-smi -L; nvidia-smi topo -m) > topo.txt
     cwb import nvidia-smi topo.txt -o box.json
     cwb import nvidia-smi topo.txt --boxes 4 --nic "8 x 400 Gb/s" --rails -o cluster.json
+    cwb import nvidia-smi tray.txt --rack 72 --boxes 2 --nic "4 x 400 Gb/s" --rails -o racks.json
     """
     _import("nvidia_smi", **given)
 

@@ -228,7 +228,7 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
     if not fit.outliers:
         echo("outliers   none")
     if (over := found.overheads) is not None:
-        echo(f"overheads  -O '{over.option}' for cwb predict and cwb advise")
+        echo("overheads  " + " ".join(f"-O '{option}'" for option in over.options) + " for cwb predict and cwb advise")
         echo(f"error      {over.error:.1%} of sizes left out of the fit; {over.published_error:.1%} by published ones")
     echo(
         f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
@@ -250,7 +250,8 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
     cwb predict "dgx_h100(boxes=2)" --collective all_reduce --size "256 MiB"
 
     The time is NCCL's own prediction with the overheads that it leaves out, fitted to published results of nccl-tests.
-    Nine of ten of these were within the interval. The lower bound is proved, in the time model of cwb.
+    Nine of ten of these were within the interval; cwb calibrate finds one's own. The lower bound is proved, in the time
+    model of cwb.
     """
     from ..studies.predict import predict as expect
 

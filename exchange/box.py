@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -90,6 +90,39 @@ class Layout:
     latency: str = LATENCY
     nic_latency: str = NIC_LATENCY
     nvls: bool | None = None  #: Whether NVSwitches copy and add; None: by the generation of the GPUs.
+    rack: int | None = None  #: GPUs of a rack that NVSwitches join, if the file describes one tray of it.
+    trays: int = 1  #: Trays of a box: its NICs are on as many switches as a tray has NICs.
+
+
+def rack_of(tray: Box, layout: Layout) -> tuple[Box, Layout]:
+    """Return the rack of equal trays whose GPUs are on the tray's NVSwitch, and its layout: a box is a rack."""
+    trays, rest = divmod(layout.rack or 0, len(tray.gpus))
+    switches = [name for name, role in tray.parts.items() if role is Role.SWITCH]
+    if not trays or rest:
+        raise InputError(f"{layout.rack} GPUs; expected a multiple of the {len(tray.gpus)} of a tray", source="--rack")
+    if len(switches) != 1 or {c.source for c in tray.cables if c.target in switches} != {*tray.gpus}:
+        raise InputError("the GPUs are not on one NVSwitch; expected a tray such as that of an NVL72", source="--rack")
+
+    def named(name: str, number: int) -> str:
+        if name in tray.gpus:
+            return f"gpu{number * len(tray.gpus) + tray.gpus.index(name)}"
+        return name if name in switches else f"{name}-{number}"
+
+    numbers, nic = range(trays), layout.nic
+    rack = replace(
+        tray,
+        gpus=tuple(named(gpu, i) for i in numbers for gpu in tray.gpus),
+        parts={named(part, i): role for i in numbers for part, role in tray.parts.items()},
+        cables=tuple(
+            replace(c, source=named(c.source, i), target=named(c.target, i)) for i in numbers for c in tray.cables
+        ),
+        ports={named(port, i): rate for i in numbers for port, rate in tray.ports.items()},
+    )
+    if nic is not None and nic.count is not None:
+        nic = replace(nic, count=nic.count * trays)
+    return rack, replace(
+        layout, nic=nic, nics=tuple(named(one, i) for i in numbers for one in layout.nics), trays=trays
+    )
 
 
 def wire_gpus(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:

@@ -77,7 +77,7 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
 
 
 def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[str, Any]:
-    rails = [f"rail{i}" for i in range(len(ports))] if layout.rails else ["network"] * bool(ports)
+    rails = [f"rail{i}" for i in range(len(ports) // layout.trays)] if layout.rails else ["network"] * bool(ports)
     count = layout.boxes
     size = count * (len(box.gpus) + len(box.parts) + len(box.cables) + len(ports)) + len(rails)
     if size > MAX_SIZE:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
-from .box import Box, Cable, Layout, Role, Times, both, join_all, join_cpus, merge_cables
+from .box import Box, Cable, Layout, Role, Times, both, join_all, join_cpus, merge_cables, rack_of
 from .link_rates import AMD_GENERATIONS, GB, GENERATIONS, NVLS_CAPABILITY, XGMI, Rates, Rating
 from .machine import machine_instance
 
@@ -71,8 +71,11 @@ def import_nvidia_smi(
         sharp = bool(named) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in named)
         box = replace(_with_pcie(matrix, parts, cables, rates, layout), nvls=sharp)
         told = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
-        if layout.boxes > 1 and parts and named & {"gb200", "gb300"}:
-            told += "; NVSwitches join the GPUs of one box, not those of a rack (nvl72 does)"
+        if layout.rack is not None:
+            box, layout = rack_of(box, layout)
+            told += f"; {layout.trays} such trays are a rack"
+        elif parts and named & {"gb200", "gb300"}:
+            told += "; NVSwitches join the GPUs of one tray, not those of a rack (--rack 72 does)"
         return machine_instance(box, layout, name=name or paths[0].stem, source=told)
 
 

@@ -193,11 +193,15 @@ class FittedOverheads:
     half_MiB: float  #: Size at half of it.
     error: float  #: Of every second size, by a fit to the other sizes.
     published_error: float  #: Of all sizes, with the overheads of published times.
+    #: ``low`` and ``high``: measured over expected times of the sizes left out, 5th and 95th percentile.
+    low: float
+    high: float
 
     @property
-    def option(self) -> str:
-        """The option of the method nccl with these overheads."""
-        return f"overheads=[{self.launch_us:.4g},{self.most_us:.4g},{self.half_MiB:.4g}]"
+    def options(self) -> tuple[str, str]:
+        """Options of the method nccl with these overheads, and with the interval."""
+        overheads = f"overheads=[{self.launch_us:.4g},{self.most_us:.4g},{self.half_MiB:.4g}]"
+        return overheads, f"interval=[{self.low:.4g},{self.high:.4g}]"
 
 
 def fit_overheads(found: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
@@ -235,7 +239,8 @@ def fit_overheads(found: Prediction, samples: Sequence[Sample]) -> FittedOverhea
         errors[some] = ((least + launch_s + most_s * sizes / (sizes + half)) / times - 1)[some]
     _, launch_s, most_s, half = solve(np.ones_like(odd))
     error = float(np.median(abs(errors)))
-    return FittedOverheads(launch_s * 1e6, most_s * 1e6, half / 2**20, error, published_error)
+    ends = np.percentile(1 / (1 + errors), (5, 95)).tolist()
+    return FittedOverheads(launch_s * 1e6, most_s * 1e6, half / 2**20, error, published_error, *ends)
 
 
 @dataclass(frozen=True, eq=False)

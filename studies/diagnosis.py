@@ -24,7 +24,7 @@ def diagnosis(posed: Instance, found: Prediction, size: int, measured_s: float) 
     expected_s = _choice_seconds(found, size)
     if expected_s is None:
         return None
-    low_s, high_s = interval(size, expected_s)
+    low_s, high_s = interval(found, size, expected_s)
     causes = [(what, _choice_seconds(other, size) or expected_s) for what, other in _others(posed, found)]
     slow = [(abs(log(time / measured_s)), what, time) for what, time in causes if measured_s > _SLOWER * expected_s]
     near = sorted(one for one in slow if one[0] < log(measured_s / expected_s))

@@ -193,6 +193,7 @@ def import_nvidia_smi(
     between_cpus: str | None = None,
     cpu: str | None = None,
     nvls: bool | None = None,
+    rack: int | None = None,
     name: str | None = None,
     output: str | Path | None = None,
     **boxes: Any,
@@ -209,7 +210,9 @@ def import_nvidia_smi(
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
     told = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
-    return _write_instance(smi.import_nvidia_smi(paths, _layout(nvls=nvls, **boxes), told, name=name), output)
+    return _write_instance(
+        smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), told, name=name), output
+    )
 
 
 @verb
@@ -418,9 +421,12 @@ def _layout(
     latency: str = "0.7 us",
     nic_latency: str = "1.3 us",
     nvls: bool | None = None,
+    rack: int | None = None,
 ) -> Layout:
     port = None if nic is None else _times("--nic", nic)
-    return Layout(whole(boxes, "boxes", 1, 10**6), port, _list(nics), rails, keep_pcie, latency, nic_latency, nvls)
+    named, count = _list(nics), whole(boxes, "boxes", 1, 10**6)
+    gpus = None if rack is None else whole(rack, "rack", 2, 1024)
+    return Layout(count, port, named, rails, keep_pcie, latency, nic_latency, nvls, gpus)
 
 
 def _rates(

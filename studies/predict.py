@@ -20,7 +20,6 @@ from .inputs import Spec, load, machine_and_collective, whole_size
 
 #: Origin of the numbers of a prediction.
 SOURCE = "NCCL's own cost model, with overheads fitted to published nccl-tests"
-
 #: Predictions and bounds of machines that were asked about, by digest, collective and options; as many are kept.
 _KNOWN: dict[tuple[str, str | None, str], tuple[Prediction, Fraction, Fraction]] = {}
 _MOST_KNOWN = 64
@@ -85,8 +84,11 @@ def predict(
     bound_s = float(max(fixed_s, per_byte_s * size_bytes))
     # NCCL may count on more bandwidth than the network has; no time is below a proved bound.
     seconds = max(expected_seconds(found, pick, size_bytes), bound_s)
-    low_s, high_s = interval(size_bytes, seconds)
+    low_s, high_s = interval(found, size_bytes, seconds)
     kind, ranks = found.problem.collective, found.problem.n
+    source = SOURCE if found.options.overheads is None else "NCCL's own cost model, with the given overheads"
+    if found.options.overheads is not None and found.options.interval is None:
+        source += "; the interval is that of published times"
     return Expectation(
         machine.name,
         kind.name,
@@ -101,7 +103,7 @@ def predict(
         found.version,
         pick.seconds,
         bound_s,
-        SOURCE if found.options.overheads is None else "NCCL's own cost model, with the given overheads",
+        source,
     )
 
 

@@ -7,25 +7,29 @@ process calls ``register_plans(rank)`` before its communicator is made.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
-@dataclass(frozen=True)
 class RegisteredPlan:
     """The part of a plan by which calls are selected, on one rank."""
 
-    name: str
-    collective: str
-    inplace: bool
-    ranks: int
-    least: int  #: Smallest size in bytes of the larger buffer, and
-    most: int  #: the largest.
-    sent: int  #: The input must be a multiple of so many bytes, and
-    received: int  #: the output of so many.
-    mapped: frozenset[tuple[int, int]]  #: Pairs of ranks that map memory, which are in one box.
+    def __init__(self, path: Path, rank: int) -> None:
+        plan = json.loads(path.read_text())
+        gpus = plan["gpus"]
+        self.name, self.collective, self.inplace, self.ranks = (
+            plan["name"],
+            plan["collective"],
+            plan["inplace"],
+            len(gpus),
+        )
+        self.sizes = range(plan["min_message_size"], plan["max_message_size"] + 1)  # bytes of the larger buffer
+        # The input is a multiple of so many bytes, and the output of so many.
+        self.sent, self.received = (
+            plan["buffer_alignment"] * gpus[rank][f"{end}_chunks"] for end in ("input", "output")
+        )
+        channels = [(gpu["id"], one) for gpu in gpus for one in gpu["channels"] if one["channel_type"] == "memory"]
+        self.mapped = {(gpu, peer) for gpu, one in channels for peer in one["connected_to"]}  # of one box
 
     def fits(self, request: Any) -> bool:
         """Return True if the plan is for a call: collective, ranks, boxes, root, sizes and placement."""
@@ -34,7 +38,7 @@ class RegisteredPlan:
             return False
         sent = size  # of an all-gather, the size of a call is that of a rank's part
         received = {"allgather": size * ranks, "reducescatter": size // ranks}.get(self.collective, size)
-        if not self.least <= max(sent, received) <= self.most or sent % self.sent or received % self.received:
+        if max(sent, received) not in self.sizes or sent % self.sent or received % self.received:
             return False
         begin, end = request.input_buffer, request.output_buffer
         if self.inplace:  # the smaller buffer is the rank's part of the larger one
@@ -43,28 +47,6 @@ class RegisteredPlan:
         else:
             placed = begin + sent <= end or end + received <= begin
         return placed and all(one // box == other // box for one, other in self.mapped)
-
-
-def read_plan(path: Path, rank: int) -> RegisteredPlan:
-    """Read what calls are selected by from the file of a plan."""
-    plan = json.loads(path.read_text())
-    gpus, each = plan["gpus"], plan["buffer_alignment"]
-    mapped = {
-        (gpu["id"], peer)
-        for gpu in gpus
-        for channel in gpu["channels"]
-        if channel["channel_type"] == "memory"
-        for peer in channel["connected_to"]
-    }
-    sizes = plan["min_message_size"], plan["max_message_size"]
-    chunks = each * gpus[rank]["input_chunks"], each * gpus[rank]["output_chunks"]
-    head = plan["name"], plan["collective"], plan["inplace"], len(gpus)
-    return RegisteredPlan(*head, *sizes, *chunks, frozenset(mapped))
-
-
-def select_plan(plans: Iterable[RegisteredPlan], algorithms: dict[str, dict[str, Any]], request: Any) -> Any:
-    """Return the algorithm for a call, or None, so that MSCCL++ or NCCL takes its own."""
-    return next((algorithms[plan.collective][plan.name] for plan in plans if plan.fits(request)), None)
 
 
 def register_plans(rank: int, *folders: Path | str) -> Any:
@@ -79,12 +61,18 @@ def register_plans(rank: int, *folders: Path | str) -> Any:
     import mscclpp.ext
 
     builder, plans = mscclpp.ext.AlgorithmCollectionBuilder(), []
-    for folder in folders or (Path(__file__).parent / "algorithms",):
-        for path in sorted(Path(folder).glob("*.json")):
-            plan = read_plan(path, rank)
-            # Without a constraint no call matches by MSCCL++'s own rules, which ignore chunks and overlaps.
-            algorithm = mscclpp.Algorithm(id=plan.name, execution_plan=mscclpp.ExecutionPlan(str(path), rank))
-            builder.add_algorithm_builder(algorithm)
-            plans.append(plan)
-    builder.set_algorithm_selector(lambda algorithms, request: select_plan(plans, algorithms, request))
+    for path in (
+        path for one in folders or (Path(__file__).parent / "algorithms",) for path in Path(one).glob("*.json")
+    ):
+        plan = RegisteredPlan(path, rank)
+        # Without a constraint no call matches by MSCCL++'s own rules, which ignore chunks and overlaps.
+        algorithm = mscclpp.Algorithm(id=plan.name, execution_plan=mscclpp.ExecutionPlan(str(path), rank))
+        builder.add_algorithm_builder(algorithm)
+        plans.append(plan)
+
+    def select(algorithms: dict[str, dict[str, Any]], request: Any) -> Any:
+        """Return the algorithm for a call, or None, so that MSCCL++ or NCCL takes its own."""
+        return next((algorithms[plan.collective][plan.name] for plan in plans if plan.fits(request)), None)
+
+    builder.set_algorithm_selector(select)
     return builder

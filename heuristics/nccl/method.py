@@ -60,6 +60,9 @@ class NcclOptions(Strict):
     overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
+    interval: tuple[Annotated[_Overhead, Field(gt=0)], Annotated[_Overhead, Field(gt=0)]] | None = None
+    """Measured over expected times, from and to, in nine of ten cases, as cwb calibrate finds them; by default those of
+    published times."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Rates = "auto"
     """Kind of the network's rates: nominal, those of data sheets; effective, those that NCCL counts with, as imported
@@ -306,9 +309,9 @@ def expected_seconds(found: Prediction, pick: Pick, size: float, overheads: Over
     return predicted + (overheads.launch_us + filling.us(size)) * 1e-6
 
 
-def interval(size: float, expected_s: float) -> tuple[float, float]:
-    """Return the seconds between which nine of ten measured times are of machines left out of the fit."""
-    low, high = next(factors for least, factors in INTERVALS if size >= least)
+def interval(found: Prediction, size: float, expected_s: float) -> tuple[float, float]:
+    """Return the seconds between which nine of ten measured times are, by default of machines left out of the fit."""
+    low, high = found.options.interval or next(factors for least, factors in INTERVALS if size >= least)
     return low * expected_s, high * expected_s
 
 

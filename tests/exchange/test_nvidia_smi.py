@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import cwb
@@ -231,11 +232,42 @@ def test_nvswitches_copy_and_add_from_hopper_on(tmp_path, generation, has_nvls):
 
 
 def test_a_tray_of_a_rack_is_no_rack(tmp_path):
-    """Boxes of four GB300 on NVSwitches say that the rack's other trays are not joined; boxes of H100 do not."""
+    """GPUs of a GB300 on NVSwitches say that the rack's other trays are not joined; those of H100 do not."""
     for generation, is_tray in (("gb300", True), ("h100", False)):
         layout = Layout(boxes=2, nic=Times.read("4 x 400 Gb/s"))
         data = read(tmp_path, smi_topo(lambda i, j: "NV18", 4), generation=generation, layout=layout)
         assert ("not those of a rack" in data["source"]) == is_tray
+
+
+def test_trays_become_racks(tmp_path):
+    """Of one tray, racks of 72 GPUs are made whose times and rails are those of the generator nvl72."""
+    nics = [f"mlx5_{i}" for i in range(4)]
+    path = tmp_path / "tray.txt"
+    path.write_text(smi_topo(lambda i, j: "NV18", 4, nics, lambda i, k: "NODE" if i == k else "SYS"))
+    given = {"generation": "gb200", "rack": 72, "nic": "4 x 400 Gb/s", "rails": True}
+    for racks in (1, 2):
+        found = cwb.import_nvidia_smi(path, boxes=racks, **given).instance
+        made = cwb.load(f"nvl72(racks={racks})")
+        assert found.topology.rank_nodes == tuple(range(72 * racks))
+        expected = [cwb.predict(each, collective="all_reduce", size="8 GiB") for each in (found, made)]
+        assert expected[0].seconds == expected[1].seconds
+        assert len([node for node in found.topology.nodes if node.reduces and node.multicast]) == racks
+    ends = Counter(link.target for link in found.topology.links if link.target.startswith("rail"))
+    assert ends == {f"rail{i}": 36 for i in range(4)}
+    named = {**given, "boxes": 2, "nics": "mlx5_0,mlx5_1", "nic": "2 x 400 Gb/s"}
+    assert (
+        sum(node.name.startswith("rail") for node in cwb.import_nvidia_smi(path, **named).instance.topology.nodes) == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "rack", "message"),
+    [(4, 70, "70 GPUs; expected a multiple of the 4 of a tray"), (2, 72, "the GPUs are not on one NVSwitch")],
+)
+def test_a_tray_that_is_none_makes_no_rack(tmp_path, gpus, rack, message):
+    """GPUs that do not divide the rack, and GPUs that are wired to one another, are refused."""
+    with pytest.raises(InputError, match=f"--rack: {message}"):
+        read(tmp_path, smi_topo(lambda i, j: "NV18", gpus), generation="gb200", layout=Layout(rack=rack))
 
 
 @pytest.mark.parametrize(

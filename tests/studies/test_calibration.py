@@ -105,9 +105,10 @@ def test_overheads_of_a_machine_are_found():
     found = fit_overheads(plain, samples)
     assert (found.launch_us, found.most_us, found.half_MiB) == pytest.approx((40, 120, 8))
     assert found.error < 1e-9 < found.published_error
-    assert found.option == "overheads=[40,120,8]"
+    assert found.options == ("overheads=[40,120,8]", "interval=[1,1]")
     found = fit_overheads(plain, published("h100-2x8-all_reduce"))
     assert found.error < 0.1
+    assert 0.7 < found.low < 1 < found.high < 1.4
     assert found.published_error > 0.5
     assert fit_overheads(plain, samples[:3]) is None
 

@@ -29,10 +29,15 @@ def test_no_expected_time_is_below_the_proved_bound(machine):
 
 
 def test_given_overheads_are_told_and_limited():
-    """A prediction with overheads of a machine does not say published ones; absurd ones are refused."""
+    """With overheads of a machine the source says whose interval it is; absurd ones are refused."""
     asked = {"collective": "all_reduce", "size": "1 MiB"}
     found = cwb.predict("dgx_h100(boxes=2)", options={"overheads": [0, 0, 1]}, **asked)
-    assert "given overheads" in found.source and found.seconds == pytest.approx(found.nccl_s)
+    assert found.source.endswith("given overheads; the interval is that of published times")
+    assert found.seconds == pytest.approx(found.nccl_s)
+    own = {"overheads": [0, 0, 1], "interval": [0.9, 1.2]}
+    found = cwb.predict("dgx_h100(boxes=2)", options=own, **asked)
+    assert (found.low_s, found.high_s) == pytest.approx((0.9 * found.seconds, 1.2 * found.seconds))
+    assert found.source.endswith("with the given overheads")
     for wrong in ([1e308, 1e308, 1e308], [0, 0, 0], [-1, 0, 1], [1, 1]):
         with pytest.raises(InputError, match=r"overheads\["):
             cwb.predict("dgx_h100(boxes=2)", options={"overheads": wrong}, **asked)
