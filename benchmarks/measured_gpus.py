@@ -243,7 +243,7 @@ class Table:
         at = np.array([names.index(name) if name in names else -1 for name in self.groups])  # -1: mean of the others
         weights = sum((self.classes == name) / max(((self.classes == name) & ~left).sum(), 1) for _, name in CLASSES)
 
-        def expected(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        def times_of(x: NDArray[np.float64]) -> NDArray[np.float64]:
             most, half = np.where(self.switches, x[0], x[2]), np.where(self.switches, x[1], x[3])
             each = np.append(x[4:], x[4:].mean())[at]
             filled = most * self.sizes / (self.sizes + half)
@@ -252,12 +252,12 @@ class Table:
         def loss(x: NDArray[np.float64]) -> float:
             if x.min() < 0:
                 return inf
-            return float((weights * np.minimum(0.4, abs(np.log(expected(x) / self.measured))))[~left].sum())
+            return float((weights * np.minimum(0.4, abs(np.log(times_of(x) / self.measured))))[~left].sum())
 
         starts = [np.array([70, 10, 260, 36, *[one] * len(names)]) for one in ((1, 1.3) if self.factors else (2, 10))]
         options = {"maxiter": 4000, "maxfev": 4000, "adaptive": True}
         best = min((minimize(loss, x, method="Nelder-Mead", options=options) for x in starts), key=lambda one: one.fun)
-        return (expected(best.x) / self.measured - 1)[left]
+        return (times_of(best.x) / self.measured - 1)[left]
 
 
 def tables(rows: Sequence[Row]) -> Iterator[str]:

@@ -95,7 +95,7 @@ class Layout:
 
 
 def rack_of(tray: Box, layout: Layout) -> tuple[Box, Layout]:
-    """Return the rack of equal trays whose GPUs are on the tray's NVSwitch, and its layout: a box is a rack."""
+    """Return the rack of equal trays on one NVSwitch, and its layout, whose boxes are racks."""
     trays, rest = divmod(layout.rack or 0, len(tray.gpus))
     switches = [name for name, role in tray.parts.items() if role is Role.SWITCH]
     if not trays or rest:
@@ -103,7 +103,7 @@ def rack_of(tray: Box, layout: Layout) -> tuple[Box, Layout]:
     if len(switches) != 1 or {c.source for c in tray.cables if c.target in switches} != {*tray.gpus}:
         raise InputError("the GPUs are not on one NVSwitch; expected a tray such as that of an NVL72", source="--rack")
 
-    def named(name: str, number: int) -> str:
+    def name_in(name: str, number: int) -> str:
         if name in tray.gpus:
             return f"gpu{number * len(tray.gpus) + tray.gpus.index(name)}"
         return name if name in switches else f"{name}-{number}"
@@ -111,17 +111,17 @@ def rack_of(tray: Box, layout: Layout) -> tuple[Box, Layout]:
     numbers, nic = range(trays), layout.nic
     rack = replace(
         tray,
-        gpus=tuple(named(gpu, i) for i in numbers for gpu in tray.gpus),
-        parts={named(part, i): role for i in numbers for part, role in tray.parts.items()},
+        gpus=tuple(name_in(gpu, i) for i in numbers for gpu in tray.gpus),
+        parts={name_in(part, i): role for i in numbers for part, role in tray.parts.items()},
         cables=tuple(
-            replace(c, source=named(c.source, i), target=named(c.target, i)) for i in numbers for c in tray.cables
+            replace(c, source=name_in(c.source, i), target=name_in(c.target, i)) for i in numbers for c in tray.cables
         ),
-        ports={named(port, i): rate for i in numbers for port, rate in tray.ports.items()},
+        ports={name_in(port, i): rate for i in numbers for port, rate in tray.ports.items()},
     )
     if nic is not None and nic.count is not None:
         nic = replace(nic, count=nic.count * trays)
     return rack, replace(
-        layout, nic=nic, nics=tuple(named(one, i) for i in numbers for one in layout.nics), trays=trays
+        layout, nic=nic, nics=tuple(name_in(one, i) for i in numbers for one in layout.nics), trays=trays
     )
 
 
