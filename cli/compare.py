@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..harness.suite import ComparisonProgress, SuiteResult
     from ..harness.task import Task
 
-
 _NOT_RUN = ("error", "unsupported")  #: Statuses of runs that could not be done.
 _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records have all.
 

@@ -15,7 +15,6 @@ from .streams import echo
 
 Row = dict[str, str]  #: One line of a listing; the keys are the headings.
 
-
 KINDS = (
     "models",
     "formulations",

@@ -29,7 +29,6 @@ from .streams import console, echo
 if TYPE_CHECKING:
     from ..core.instance import Instance
 
-
 Edits: TypeAlias = tuple[tuple[str, str], ...]  #: Changes of a network: options and their values.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -28,7 +28,6 @@ from .display import new_form, new_table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
 _PRICE = "USD/(GB/s)"
 _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gradient": "weight gradient"}
 

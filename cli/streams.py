@@ -25,7 +25,6 @@ from ..core.text import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 WIDTH = 160  #: Letters of a line where the output is no terminal.
 
 

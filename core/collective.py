@@ -320,7 +320,6 @@ for _name, _by in _SIZED_BY.items():
 
 BUILT_IN = tuple(_known)  #: Names of the collectives of the package.
 
-
 #: Holders at the start, receivers at the end, whether contributions are summed.
 Condition = tuple[tuple[int, ...], tuple[int, ...], bool]
 

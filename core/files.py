@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  #: Follow no link where a file is opened; not every system can.
 
-
 #: Beginnings of files as cwb writes them: its own marks, and first lines in formats that have no room for one.
 _OWN = re.compile(
     rb'\{\s*"schema": "cwb-(?!instance|record|workload)|PK.{28}file\.json'  # answers and results

@@ -201,7 +201,6 @@ def _join_parts(items: Iterator[str]) -> Iterator[str]:
 #: Canonical JSON encoder: digests are taken of its output.
 _json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
-
 #: Types that are plain already; most values of a large network have one of them.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 

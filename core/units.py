@@ -18,7 +18,6 @@ from .errors import InputError, show_value
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
-
 _SIZE = {f"{prefix}B": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
 _SIZE |= {f"{prefix}b": Fraction(scale, 8) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
 _RATE = {f"{unit}/s": scale for unit, scale in _SIZE.items()} | {

@@ -61,7 +61,6 @@ class Generation:
 #: GPUs with NVLink, by their product names.
 GENERATIONS: Mapping[str, Generation] = {name: Generation(*row) for name, row in _TABLES["generations"].items()}
 
-
 NVLS_CAPABILITY = 90  #: The lowest compute capability whose NVSwitches copy and add (NVLink SHARP): that of Hopper.
 
 

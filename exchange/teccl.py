@@ -41,7 +41,6 @@ _FLOW = re.compile(
     r" in epoch (\d{1,9})(?: via switches ([0-9, >-]{1,200}))?\Z"
 )
 
-
 #: A send: chunk, its origin in the code's numbering of nodes, epoch, way, and volume.
 _Flow = tuple[int, int, int, tuple[int, ...], Fraction]
 

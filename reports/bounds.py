@@ -19,7 +19,6 @@ _RESTS_ON = {
     "distance": frozenset({"latency"}),
 }
 
-
 #: Certificates that bound all answers to a question, whatever a method's options ask of its own answers.
 _OF_ALL = (
     *_RESTS_ON,

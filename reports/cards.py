@@ -35,7 +35,6 @@ class Card:
 #: Plots of the report, in order; ``gap-heatmap`` is a table that has colours.
 CARDS: Mapping[str, Card] = {name: Card(**texts) for name, texts in plots.CARDS.items()}
 
-
 _LETTER_REM, _SAMPLE_REM = 0.46, 2.8  #: Width of a letter of a legend, and of the sample before it, in the page's rem.
 
 

@@ -21,7 +21,6 @@ from .tables import get as get_table
 MOST_ROWS = 2000  #: Rows of one table that a page has at most.
 _ANSWERED = ("optimal", "feasible")  #: Statuses of an answer.
 
-
 Play = Callable[[RunRecord], bytes | str | None]
 
 

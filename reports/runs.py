@@ -235,7 +235,6 @@ _MEASURES = ("", "flow_")
 #: Collectives whose factor tells the ranks: it is this times (n - 1) / n.
 _RANKED = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
 
-
 NAMES = ("method", "instance", "clock")  #: Name and heading of each facet, in the order in which a page encodes them.
 
 _AFTER = (" (", ", ", " [", ": ")  #: What may follow the name of a method in the name of a series.

@@ -33,7 +33,6 @@ ADVICE_HEADINGS = (
     "predicted / {}'s",
 )
 
-
 _LEAST_GAIN = 5e-4  #: Gain of a link's tenth more bandwidth that is worth a sentence.
 
 

@@ -13,7 +13,6 @@ from ..graphs.network import edges_by
 
 FAR = 1 << 40  #: a distance that does not exist; sums of two of them still fit 64 bits
 
-
 #: Starts in a window that reservations count; more room of a link is not used, which costs time, not correctness.
 MOST_STARTS = np.iinfo(np.int16).max
 

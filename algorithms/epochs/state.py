@@ -19,7 +19,6 @@ from .problem import ArcTable
 
 NEVER = -1  #: given back where there is no free epoch within the table
 
-
 ABSENT = np.int32(2**30)  #: the chunk is not there
 MAX_CELLS = 2**30  #: cells of the largest table of reservations
 RECENT = 4  #: how many of a chunk's latest starts on a link are looked at for sharing

@@ -210,7 +210,6 @@ def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
 
 _SAME_TIME = 1e-9  #: times closer than this part of the schedule's length are one instant that was rounded
 
-
 #: Data of a chunk at a switch: original sender, its departure time, and the links so far.
 _Arrival = tuple[int, float, tuple[int, ...]]
 

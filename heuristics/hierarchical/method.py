@@ -31,7 +31,6 @@ from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, 
 
 _BLOCKS = 32  #: Blocks of a level whose cuts are tried.
 
-
 _FEW = Field(min_length=1, max_length=8)
 
 

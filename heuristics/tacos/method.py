@@ -24,7 +24,6 @@ COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_
 #: Ticks that all chunks one after the other may take over a link; beyond it ticks are made longer and times rounded up.
 MAX_TICKS = 2**44
 
-
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 

@@ -97,7 +97,6 @@ _READING = (
     "a reading of the baseline that MTree (Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees) names"
 )
 
-
 _method = partial(Method, kind=Kind.HEURISTIC, paper=_READING, answer_type=TreePacking, supports=supports)
 
 GOST = _method(

@@ -33,7 +33,6 @@ INFINITY_FABRIC = wiring(
     }
 )
 
-
 FULL_MESH = wiring({1: [(a, b) for b in range(8) for a in range(b)]})  #: Eight MI300X: a link between every two.
 
 

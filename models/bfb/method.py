@@ -86,7 +86,6 @@ METRICS = {
     "sends": Metric("sends of the schedule"),
 }
 
-
 _method = partial(
     Method,
     kind=Kind.HEURISTIC,
@@ -105,7 +104,6 @@ BFB = _method(
     metrics=METRICS,
 )
 
-
 BFB_LP = _method(
     name="bfb-lp",
     summary="the best breadth-first broadcast, as one linear program for all nodes and steps",
@@ -114,7 +112,6 @@ BFB_LP = _method(
     supports=supports,
     metrics=METRICS,
 )
-
 
 BFB_CHUNKED = _method(
     name="bfb-chunked",
@@ -128,7 +125,6 @@ BFB_CHUNKED = _method(
         "T_B_rounding": Metric("the most that rounding costs by theorem 20", "M/B"),
     },
 )
-
 
 BFB_HETEROGENEOUS = _method(
     name="bfb-heterogeneous",

@@ -167,7 +167,6 @@ FOREST_METRICS = (
     }
 )
 
-
 FORESTCOLL = Method(
     name="forestcoll",
     kind=Kind.EXACT,

@@ -182,7 +182,6 @@ LIBRA_CODESIGN = _method(
     },
 )
 
-
 ALLOCATION = Formulation(
     "libra/allocation",
     summary="bandwidths of all dimensions, with one product of a bandwidth and its inverse each",

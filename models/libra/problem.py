@@ -28,7 +28,6 @@ ILL_POSED = (
     "give the total bandwidth exactly, or a lower limit"
 )
 
-
 #: A dimension gets a unit of its own where its least useful bandwidth is below this part of the typical one.
 _SMALL = 1e-4
 

@@ -51,7 +51,6 @@ METRICS = {
     "rate_GBps": Metric("the same rate", "GB/s"),
 }
 
-
 METHOD = Method(
     name="all-to-all-mcf",
     kind=Kind.RELAXATION,

@@ -146,7 +146,6 @@ def describe_repair(options: RepairOptions) -> str:
 
 PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
 
-
 #: What the methods' metrics mean, beside those of the verifier.
 WAN_METRICS = {
     "allreduce_rate_Bps": Metric(
@@ -177,7 +176,6 @@ CHUNK_METRICS = TREE_METRICS | {
     "exact_bound_Bps": Metric("the proved bound on the rate of the requested trees", "B/s"),
     "bound_holds_for": Metric("what that bound is one of: any schedule, or which trees"),
 }
-
 
 MTREE = Method(
     name="mtree",
@@ -223,7 +221,6 @@ REPAIR = Method(
         "new_trees": Metric("new trees in the answer"),
     },
 )
-
 
 _AnyHeight: TypeAlias = Height | None
 _Prices: TypeAlias = list[Annotated[float, Field(ge=0, le=1e9)]] | None

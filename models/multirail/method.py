@@ -111,7 +111,6 @@ ORDER_METRICS = {
     "orders_used": Metric("orders that chunks take"),
 }
 
-
 THEMIS_LP = Method(
     name="themis-lp",
     kind=Kind.RELAXATION,

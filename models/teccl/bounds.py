@@ -20,7 +20,6 @@ from .problem import EpochProblem
 _LARGEST = 2**24  #: The largest price, as a whole number.
 _NEVER = 2**55  #: The price of what cannot be.
 
-
 #: Sources of a chunk, or of all contributions to a sum; targets; True for a sum. In whatever order contributions are
 #: added, at least one transfer of the sum or a part of it enters any set that lacks one of them.
 CutDemand = tuple[frozenset[int], frozenset[int], bool]

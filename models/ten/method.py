@@ -54,7 +54,6 @@ PAPER = (
     "Georgia Institute of Technology, 2025, section 5.5.1"
 )
 
-
 METHOD = Method(
     name="ten-ilp",
     kind=Kind.EXACT,

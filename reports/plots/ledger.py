@@ -312,7 +312,6 @@ def front(points: Sequence[_Point]) -> list[_Point]:
 _ROWS, _COLUMNS = 40, 14  #: Problems and methods that fit a page: those with the most runs.
 _LEAST = 6  #: Rows that a plot has room for at least, so that its bar can be labelled.
 
-
 #: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with
 #: its own.
 _DARK, _INK = 0.55, ("#111111", "#f8f8f8")

@@ -29,10 +29,8 @@ _LABELS: dict[str, Callable[[LedgerRun], Label]] = {
     "objective_unit": lambda run: run.record.objective_unit,
 }
 
-
 #: Fractions as records write them; nothing that takes memory to read.
 _FRACTION = re.compile(r"-?[0-9]{1,40}(?:/0*[1-9][0-9]{0,39})?")
-
 
 INSTANCE = Key("instance", "Instance")
 COLLECTIVE = Key("collective", "Collective", display=lambda name: name.replace("_", "-"), optional=True)
