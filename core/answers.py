@@ -1,10 +1,8 @@
 """Types of answers of methods, without their objective values, which are computed from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -26,7 +24,7 @@ class BandwidthPlan(AnswerMixin, name="bandwidth-plan"):
         return dict(plain(self))
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> BandwidthPlan:
+    def from_json(cls, data: dict[str, Any]) -> Self:
         """Read what :meth:`to_json` wrote."""
         chosen = data.get("parallelism")
         return cls(tuple(data["bandwidth_Bps"]), (chosen[0], chosen[1]) if chosen else None)
@@ -45,7 +43,7 @@ class ChunkOrders(AnswerMixin, name="chunk-orders"):
         return dict(plain(self))
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ChunkOrders:
+    def from_json(cls, data: dict[str, Any]) -> Self:
         """Read what :meth:`to_json` wrote."""
         return cls(tuple(tuple(order) for order in data["orders"]), data["queue"])
 

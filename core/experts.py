@@ -1,10 +1,9 @@
 """Experts of a mixture-of-experts model, and the slots of the GPUs that hold their replicas."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 from .display import DisplayMixin
 from .errors import InputError
@@ -79,7 +78,7 @@ class Experts(DisplayMixin):
         """Return the node of a GPU."""
         return gpu * self.nodes // self.gpus
 
-    def layer(self, layer: int) -> Experts:
+    def layer(self, layer: int) -> Self:
         """Return the experts of one layer."""
         return replace(self, loads=(self.loads[layer],))
 

@@ -5,14 +5,13 @@ of 32: 4,096 NPUs. The fabric stays symbolic here; bandwidth per dimension is a 
 dollars (section 4.4.3 and table 4.1).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from math import prod
+from typing import Self
 
 from .budget import check_time_rarely
 from .errors import InputError
@@ -71,7 +70,7 @@ class Fabric:
     def __str__(self) -> str:
         return "_".join(str(d) for d in self.dimensions)
 
-    def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
+    def with_in_network(self, dimensions: frozenset[int]) -> Self:
         """Return this fabric with in-network reduction in these dimensions (counted from 0)."""
         return replace(
             self, dimensions=tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions))

@@ -1,7 +1,5 @@
 """Instances: a network and a task on it, independent of any method."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel
 
@@ -103,7 +101,7 @@ class Instance(DisplayMixin):
             return None
         return (self.demand.part_of or self.demand.collective).name
 
-    def with_single_demand(self, demand: Demand) -> Instance:
+    def with_single_demand(self, demand: Demand) -> Self:
         """Return this instance with only one collective."""
         return replace(self, demand=demand, also=())
 
@@ -116,7 +114,7 @@ class Instance(DisplayMixin):
         """Return all training workloads: the given ones and those derived from the transformers."""
         return (*self.workloads, *(t.workload(self.fabric) for t in self.transformers))
 
-    def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Instance:
+    def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Self:
         """Return this instance with every transformer trained as HP-(TP, DP)."""
         chosen = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
         return replace(self, transformers=chosen)
@@ -138,7 +136,7 @@ class Instance(DisplayMixin):
         """Compute and cache :attr:`sha256`, within the limits of loading."""
         return self.sha256
 
-    def with_changes(self, **changes: Any) -> Instance:
+    def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some fields replaced."""
         return replace(self, **changes)
 

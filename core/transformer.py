@@ -4,12 +4,10 @@ Docs/instances/workloads.md has the formulas. A layer is attention and an MLP, a
 with what all tokens use, and experts. Every block has one collective of gradients; a vocabulary adds an output layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool
 
@@ -107,7 +105,7 @@ class Transformer:
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
     weight: Fraction = Fraction(1)  #: Importance in a group of workloads.
 
-    def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Transformer:
+    def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Self:
         """Return the same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
         return replace(self, tensor_parallel=tensor_parallel, data_parallel=data_parallel)
 

@@ -4,13 +4,12 @@ A :class:`Box` has GPUs, links, and parts that only pass on: NVSwitches, PCIe sw
 :class:`Layout` says how many boxes there are, which NICs join them, and what stands in no file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from typing import Self
 
 from ..core.errors import InputError, show_value
 from ..core.units import UnitKind, parse
@@ -60,7 +59,7 @@ class Times:
     rate_Bps: Fraction
 
     @classmethod
-    def read(cls, text: str, *, counted: bool = False) -> Times:
+    def read(cls, text: str, *, counted: bool = False) -> Self:
         """Read a text."""
         found = _TIMES.match(text.strip())
         count = int(found[1]) if found and found[1] else None

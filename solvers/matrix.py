@@ -10,14 +10,12 @@ The arrays always minimize; ``sign`` is -1 if the model maximizes. Fixed variabl
 without variables are checked and left out, as are constraints without sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd, inf, isfinite
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +114,7 @@ class MatrixModel:
             return Termination.INFEASIBLE
         return None if self.columns else Termination.OPTIMAL
 
-    def with_settled_bounds(self) -> MatrixModel:
+    def with_settled_bounds(self) -> Self:
         """Return a copy after changes of bounds, with huge ones infinite and crossed ones a contradiction."""
         lower, upper, row_lower, row_upper = map(np.copy, (self.lower, self.upper, self.row_lower, self.row_upper))
         contradiction = self.contradiction or _settle_bounds(lower, upper, self.columns, "variable")

@@ -11,14 +11,13 @@ If no rotation within stretches is a symmetry, the symmetries of one small stret
 switches follow from the ranks next to them. A proposal counts only if it maps every link to an equal one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +115,7 @@ class ColouredNetwork:
     ranks: Ints
 
     @classmethod
-    def of(cls, topology: Topology) -> ColouredNetwork:
+    def of(cls, topology: Topology) -> Self:
         """Create the coloured network of a topology, with its ranks in order."""
         colour = number_values((n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes)
         ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)

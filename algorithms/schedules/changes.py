@@ -1,12 +1,11 @@
 """Effect of network changes on the paths of sends or tree edges, paths around lost links, and present loads."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
@@ -88,7 +87,7 @@ class Change:
     link: Ints
 
     @classmethod
-    def of(cls, old: Topology, new: Topology) -> Change:
+    def of(cls, old: Topology, new: Topology) -> Self:
         """Compare networks by the names of their nodes."""
         node = np.array([new.node_index.get(each.name, -1) for each in old.nodes], dtype=np.int64)
         left: dict[tuple[str, str], list[int]] = defaultdict(list)

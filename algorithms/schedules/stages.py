@@ -3,8 +3,6 @@
 A reduce-scatter is an all-gather on the reversed network, run backwards; an all-reduce is both, one after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce

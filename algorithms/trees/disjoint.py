@@ -19,15 +19,13 @@ capacities (or r2 is the smallest allowed rate). Larger rates never help two tre
 is a capacity the other one is found by bisection over its candidates.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement
 from math import ceil, comb, floor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -64,7 +62,7 @@ class DisjointRates:
         self.open = np.ones(len(self.total), dtype=np.bool_)
 
     @classmethod
-    def of(cls, wan: Wan, most_trees: int, least: int, widest: int) -> DisjointRates | None:
+    def of(cls, wan: Wan, most_trees: int, least: int, widest: int) -> Self | None:
         """Create the choices of rates between ``least`` and ``widest``; None if they are too many."""
         rates = np.unique(wan.capacity[(wan.capacity >= least) & (wan.capacity <= widest)])
         if most_trees * comb(len(rates) + most_trees, most_trees) > MOST_CHOSEN:

@@ -7,13 +7,11 @@ from r over these arcs (Chu and Liu, 1965; Edmonds, 1967), which is found exactl
 if it is not cheaper than the known trees, these are proved the cheapest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,7 +32,7 @@ class Prices:
     tree: int  #: price p of a tree times its bottleneck
 
     @classmethod
-    def of(cls, wan: Wan, carrier: Floats, tree: float) -> Prices:
+    def of(cls, wan: Wan, carrier: Floats, tree: float) -> Self:
         """Round prices of a solver to integers; any nonnegative prices give valid bounds."""
         scale = _SCALE / max(float(carrier.max(initial=0.0)), tree, 1e-300)
         return cls(wan, np.floor(carrier * scale).astype(np.int64), int(tree * scale))

@@ -4,8 +4,6 @@
 process calls ``register_plans(rank)`` before its communicator is made.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

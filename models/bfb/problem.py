@@ -1,12 +1,10 @@
 """Networks of the broadcasts, and the index sets of the models: links that can carry each shard."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,7 +41,7 @@ class Choices:
         """Return the node that a link enters."""
         return self.topology.link_ends[link][1]
 
-    def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Choices:
+    def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Self:
         """Restrict to receivers (u, t), without the links (e, t)."""
         carries = {
             (e, t): shards

@@ -1,7 +1,5 @@
 """ForestColl's problem: a network with exact integer bandwidths, and the number of trees per root."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -95,7 +93,7 @@ class ForestProblem:
         """Factor from a ratio ``1 / capacity`` to seconds per 10^9 bytes."""
         return 10**9 / self.unit_Bps
 
-    def transpose(self) -> ForestProblem:
+    def transpose(self) -> Self:
         """Return the problem with every link reversed, on which a broadcast is a reduction here."""
         return replace(self, topology=transpose(self.topology))
 

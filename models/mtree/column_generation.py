@@ -4,10 +4,9 @@ The restricted master problem has the trees of a pool. Its dual values price lin
 cost less than 1 at these prices are added, until value and dual bound meet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
@@ -62,7 +61,7 @@ class ColumnGeneration:
         any_height = self.limit is None or self.complete
         self.low = None if any_height or self.limit is None else Arborescences(self.wan, self.limit, self.floor)
 
-    def run(self) -> ColumnGeneration:
+    def run(self) -> Self:
         """Add trees to the restricted master until the bounds meet, none prices out, or the budget ends."""
         result = self.solve_master()
         while (

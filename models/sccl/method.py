@@ -1,9 +1,7 @@
 """Registry entry of the method ``sccl``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -33,7 +31,7 @@ class ScclOptions(Strict):
     max_steps: int = Field(32, ge=1, le=1000, description="In least-steps mode, more steps are not tried.")
 
     @model_validator(mode="after")
-    def _agree(self) -> ScclOptions:
+    def _agree(self) -> Self:
         given = self.steps is not None and self.rounds is not None
         if self.mode == "instance" and (not given or self.rounds < self.steps):  # type: ignore[operator]
             raise ValueError("an instance needs steps, and rounds that are at least as many")

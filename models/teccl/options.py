@@ -1,9 +1,7 @@
 """Options of the TE-CCL methods and of their declared models."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -30,7 +28,7 @@ class EpochOptions(Strict):
     """Size of a chunk, such as '25 KB'; the collective's size follows from it."""
 
     @model_validator(mode="after")
-    def _agree(self) -> EpochOptions:
+    def _agree(self) -> Self:
         if self.epoch_duration is not None and self.epoch_multiplier != 1:
             raise ValueError("epoch_multiplier has no effect with epoch_duration; give one of the two")
         if self.epoch_duration == 0:
@@ -97,7 +95,7 @@ class MilpOptions(ModelOptions):
     """Use of a schedule of teccl's constructions, which comes first: a start, or the answer within the gap."""
 
     @model_validator(mode="after")
-    def _agree_on_rules(self) -> MilpOptions:
+    def _agree_on_rules(self) -> Self:
         if self.buffer is not None and self.buffer < 1:
             raise ValueError(f"a buffer of {self.buffer} chunks holds less than one; expected at least 1")
         if self.buffer is not None and self.relays == "pass":

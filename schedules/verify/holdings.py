@@ -10,14 +10,13 @@ on down to the initial data of ranks. A valid sum of n contributions expands int
 more counts something twice and is stopped.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Self
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Members:
     nodes: Ints
 
     @classmethod
-    def of(cls, chunks: Chunks, network: Network) -> Members:
+    def of(cls, chunks: Chunks, network: Network) -> Self:
         """Convert the groups of the chunks."""
         ranks = np.fromiter(chain.from_iterable(chunks.groups), dtype=np.int64)
         return cls(offsets(list(map(len, chunks.groups))), network.rank_node[ranks])
@@ -171,7 +170,7 @@ class Sums:
     right: Ints
 
     @classmethod
-    def of(cls, block: Block) -> Sums:
+    def of(cls, block: Block) -> Self:
         """Resolve copies of copies by pointer doubling."""
         writes = block.writes
         payload, base_version = block.payload, block.base_version
