@@ -141,10 +141,7 @@ def compare(
 
 
 def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
-    """Print a line for each run, marked if recorded, wrong or unsupported.
-
-    The exit status is 2 if anything is wrong.
-    """
+    """Print a line for each run, marked if recorded, wrong or unsupported; exit with 2 if any is wrong."""
     keys = {task.key for task in due}
     counts: Counter[str] = Counter()
     for task in everything:

@@ -120,10 +120,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _open_in_place(path: Path, there: os.stat_result) -> int | None:
-    """Open a target that is written directly: a device, a pipe, or the file of stdout or stderr.
-
-    Return None for any other.
-    """
+    """Open a target that is written directly, a device, a pipe, or the file of stdout or stderr; else None."""
     if not stat.S_ISREG(there.st_mode):
         return os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     for standard in (1, 2):

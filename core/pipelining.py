@@ -123,10 +123,7 @@ class Forest:
         return flow
 
     def _newton(self, flow_s: Floats, deadline_s: float, chunks: Ints) -> Floats:
-        """Solve ``time = deadline`` for the flow time.
-
-        From the second step on iterates are above the root, so that no step overshoots.
-        """
+        """Solve ``time = deadline`` for the flow time; iterates but the first are above the root: none overshoots."""
         if deadline_s <= 0:
             return np.zeros_like(flow_s)
         for _ in range(64):

@@ -77,10 +77,7 @@ def force_row_by_row() -> Iterator[None]:
 
 
 class _UnpickledRule:
-    """Rule of a constraint that is complete, kept for its description.
-
-    It is pickled as None, since nested functions cannot be pickled.
-    """
+    """Rule of a complete constraint, kept for its description, and pickled as None: nested functions cannot be."""
 
     def __init__(self, rule: Any) -> None:
         self._used = rule

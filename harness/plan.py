@@ -92,10 +92,7 @@ def _or_none(values: Sequence[str]) -> Sequence[str | None]:
 
 
 def _models(grid: GridFile) -> list[str]:
-    """Select methods by name, pattern or kind, without the excluded ones.
-
-    Formulations need a name or a pattern with a slash: ``*`` matches methods only.
-    """
+    """Select methods by name, pattern or kind, but formulations only by a name or a pattern with a slash."""
     found: dict[str, None] = {}
     for index, pattern in enumerate(grid.models):
         left_out, wanted = pattern.startswith("!"), pattern.removeprefix("!")

@@ -98,10 +98,7 @@ def load(spec: str | Path) -> Instance:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Pause the search for reference cycles while loading.
-
-    Loaded data has none, and searching millions of links takes longer than making them.
-    """
+    """Pause the collector while loading: data has no cycles, and to search millions of links takes longer."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -188,10 +185,7 @@ def network_from_text(text: str) -> Fabric | Topology:
 
 
 def _generate_instance(text: str) -> Instance:
-    """Make an instance of a generator expression.
-
-    ``libra`` makes training instances, ``experts`` placements of experts, all others networks.
-    """
+    """Make an instance of an expression: of training by ``libra``, a placement by ``experts``, else a network."""
     expression = parse_expression(text)
     if (make := _INSTANCES.get(expression.name)) is not None:
         return make(expression, lambda file: build_instance(file, text, find_workload, network_from_text))

@@ -115,10 +115,7 @@ class HighsSession(Session):
         return replace(outcome, conflict=self._conflict(left_s))
 
     def _conflict(self, limit_s: float | None) -> NativeConflict | None:
-        """Return HiGHS's irreducible infeasible subset of a linear program.
-
-        For other models it may take arbitrarily long.
-        """
+        """Return HiGHS's irreducible infeasible subset of a linear program; of others it may take arbitrarily long."""
         if self.matrix.is_mixed_integer:
             return None
         highs_common.set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))

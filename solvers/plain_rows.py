@@ -58,10 +58,7 @@ class PlainRows:
         self._finish()
 
     def _add(self, constraint: Any) -> None:
-        """Append a row with its sides, in Pyomo's form.
-
-        A constant side stays one; otherwise left less right is at most zero.
-        """
+        """Append a row in Pyomo's form: a constant side stays one, otherwise left less right is at most zero."""
         if constraint.__class__ not in _CONSTRAINTS:
             raise NotPlain
         expression = constraint.expr

@@ -183,10 +183,7 @@ class ScipSession(Session):
         )
 
     def _duals(self) -> list[float]:
-        """Return the dual values of the rows.
-
-        SCIP treats a row with one variable as a bound and reports its dual as the variable's reduced cost.
-        """
+        """Return the rows' duals; SCIP has that of a row with one variable as the variable's reduced cost."""
         model, matrix = self.model, self.matrix
         rows = np.array([model.getDualsolLinear(row) for row in self.rows])
         columns = np.array([model.getVarRedcost(variable) for variable in self.variables])

@@ -177,10 +177,7 @@ def _sends(
 
 
 def _simulate_times(changed: Instance, ordered: Schedule) -> Schedule:
-    """Return a schedule with simulated times.
-
-    Links serve its sends in their old order, or in order of arrival if that is right and faster.
-    """
+    """Return a schedule with simulated times, in its old order, or in order of arrival if right and faster."""
     if not len(ordered.sends):
         return ordered
     steps = depths(ordered, _links(changed).rank_nodes)

@@ -78,10 +78,7 @@ def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] 
 
 
 def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
-    """Yield bounds on the data that must leave, enter or join blocks of levels.
-
-    There are none for several collectives, or without levels.
-    """
+    """Yield bounds on the data that must leave, enter or join blocks of levels; none for several collectives."""
     if instance.also:
         return
     (problem,) = group_problems(instance)
@@ -132,10 +129,7 @@ def _check(options: HierarchicalOptions) -> None:
 
 
 def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
-    """Run the schedules of several collectives concurrently.
-
-    The result is timed if one of them is and they share no link.
-    """
+    """Run the schedules of several collectives at once; the result is timed if one is and they share no link."""
     if all(isinstance(schedule, StepSchedule) for schedule in schedules):
         return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
     used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])

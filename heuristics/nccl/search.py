@@ -156,10 +156,7 @@ def _nearest_ranks(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
 def _find_ring(
     boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int
 ) -> tuple[int, ...] | None:
-    """Return a cycle through the ranks of a box over links with enough capacity, by depth-first search.
-
-    The capacity is subtracted from the links.
-    """
+    """Find by depth-first search a cycle through a box's ranks, and subtract the capacity from its links."""
     ranks = box.ranks
     if len(ranks) == 1:
         return (first,)

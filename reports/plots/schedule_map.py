@@ -156,10 +156,7 @@ def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _project_sites(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
-    """Place sites by longitude and latitude (equirectangular).
-
-    The median link is as long as the distance of neighbours in other layouts.
-    """
+    """Place sites by longitude and latitude, the median link as long as that of neighbours in other layouts."""
     missing = [node.name for node in topology.nodes if node.name not in coordinates]
     if missing:
         raise InputError(f"no coordinates of {missing[0]!r}", source="--places")
