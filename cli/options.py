@@ -191,7 +191,7 @@ def options_of(method: str, *names: str, text: str = "An option of {}.", **more:
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Parse ``name=value`` pairs; a value that begins like a JSON list is parsed as one, others are text."""
     options: dict[str, Any] = {}
-    for name, text in _pairs(pairs, "-O", lambda name: name.replace("-", "_")).items():
+    for name, text in parse_pairs(pairs, "-O", lambda name: name.replace("-", "_")).items():
         options[name] = text
         if text.startswith("["):
             with locate_errors(name, source="-O"):
@@ -202,12 +202,8 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse ``name=value`` pairs of the solver's own options; the solver interprets the values."""
-    return _pairs(pairs, "-S", str)
-
-
-def _pairs(pairs: Sequence[str], source: str, spell: Callable[[str], str]) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str], source: str, spell: Callable[[str], str] = str) -> dict[str, str]:
+    """Parse ``name=value`` pairs as text."""
     options: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

@@ -142,7 +142,7 @@ def solve(
         raise InputError("expected together with --sensitivity", source="--picture")
     stop = threading.Event()
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
-    own = common.parse_solver_options(solver_options)
+    own = common.parse_pairs(solver_options, "-S")
     begin = None if start is None else start_of(start)
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, None, own, pool or 1, begin, bounds)
     with (

@@ -298,10 +298,6 @@ class Terms:
         by_entry = factor[self.at] if isinstance(factor, np.ndarray) and self.at is not None else factor
         return replace(self, factors=self.factors * by_entry)
 
-    def to_outer(self, up: Array) -> Terms:
-        """Return the same terms in the outer scope."""
-        return replace(self, at=up if self.at is None else up[self.at])
-
 
 class Linear:
     """Linear expression in every entry of a scope: terms and a constant."""
@@ -322,7 +318,8 @@ class Linear:
             constant: Any = np.bincount(up, np.broadcast_to(here.constant, up.size).astype(float), outer.size)
             if not constant.any():
                 constant = 0.0
-            here = Linear([terms.to_outer(up) for terms in here.terms], constant, outer)
+            within = [replace(terms, at=up if terms.at is None else up[terms.at]) for terms in here.terms]
+            here = Linear(within, constant, outer)
         return here
 
     def _add(self, other: Any, sign: float) -> Any:
@@ -455,8 +452,3 @@ def _look_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
     lengths = np.where(found < 0, 0, np.append(np.diff(ends), 0)[found])
     up = np.repeat(np.arange(found.size), lengths)
     return LoopItems(reading, up, values[ranges(np.append(ends[:-1], 0)[found], lengths)])
-
-
-def row_indices(keys: list[Any], reading: RuleEvaluation) -> list[Number]:
-    """Return the index of every row, part by part."""
-    return [Number(column, reading.scope) for column in key_array(keys).T]

@@ -1,12 +1,10 @@
 """Record of a run, printed by ``cwb solve --json`` and read by tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .display import DisplayMixin
 from .errors import ExitStatus, InputError, locate_os_errors
@@ -120,7 +118,7 @@ class RunRecord(DisplayMixin):
             del data["row_by_row"]
         return {"schema": data.pop("schema"), **data}
 
-    def as_failure(self, error: Exception) -> RunRecord:
+    def as_failure(self, error: Exception) -> Self:
         """Return the failure record of a method whose record JSON cannot represent."""
         claims: dict[str, Any] = dict.fromkeys(("objective", "bound", "gap", "verified", "answer", "certificate"))
         message = f"internal error: the record is not JSON: {error}"
@@ -128,7 +126,7 @@ class RunRecord(DisplayMixin):
         return replace(self, violations=(), metrics={}, **claims, **failed)
 
     @classmethod
-    def from_json(cls, data: object, *, source: str, place: str) -> RunRecord:
+    def from_json(cls, data: object, *, source: str, place: str) -> Self:
         """Read a record."""
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise InputError(f"expected a record of schema {SCHEMA!r}", source=source, place=place)

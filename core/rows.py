@@ -9,8 +9,6 @@ A rule that is read by arrays is called for a few rows as well: the first, one b
 length of its loops. The arrays are used only if they agree.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from math import inf, isclose
 from numbers import Real
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Self
 from weakref import ref
 
 import numpy as np
@@ -41,10 +39,10 @@ from .array_rules import (
     RuleEvaluation,
     Table,
     Terms,
+    key_array,
     members,
     places_of,
     refuse,
-    row_indices,
     variables_of,
 )
 
@@ -88,7 +86,7 @@ class _UnpickledRule:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_used"], name)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _UnpickledRule:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def __reduce__(self) -> Any:
@@ -136,23 +134,6 @@ def row_by_row_reasons(model: Any) -> dict[str, str]:
     """
     constraints = model.component_objects(pyo.Constraint)
     return {c.name: reason for c in constraints if (reason := getattr(c, "row_by_row_reason", ""))}
-
-
-def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | str:
-    """Return the rows of a rule by arrays, or the reason against; empty if there are too few rows."""
-    if len(keys) < _FEWEST:
-        return ""
-    try:
-        with np.errstate(divide="raise", invalid="raise", over="raise"):
-            reading = RuleEvaluation(len(keys))
-            found = _read(m, rule, keys, reading)
-            telling = reading.sample_rows() | set(np.flatnonzero(~found.has_terms)[:1].tolist())
-            if (wrong := next((n for n in telling if not found.agrees(m, rule, n)), None)) is not None:
-                return f"arrays give another row than the rule at index {keys[wrong]}"
-            return _drop_empty_rows(found)
-    except (Exception, NotVectorizable) as error:
-        # A rule that is wrong fails for a single row too, with Pyomo's message.
-        return _reason(rule, error)
 
 
 def _reason(rule: Callable[..., Any], error: BaseException) -> str:
@@ -318,8 +299,25 @@ def array_rows(constraint: Any) -> ArrayRows | None:
     return shared if intact else None
 
 
+def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | str:
+    """Return the rows of a rule by arrays, or the reason against; empty if there are too few rows."""
+    if len(keys) < _FEWEST:
+        return ""
+    try:
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            reading = RuleEvaluation(len(keys))
+            found = _read(m, rule, keys, reading)
+            telling = reading.sample_rows() | set(np.flatnonzero(~found.has_terms)[:1].tolist())
+            if (wrong := next((n for n in telling if not found.agrees(m, rule, n)), None)) is not None:
+                return f"arrays give another row than the rule at index {keys[wrong]}"
+            return _drop_empty_rows(found)
+    except (Exception, NotVectorizable) as error:
+        # A rule that is wrong fails for a single row too, with Pyomo's message.
+        return _reason(rule, error)
+
+
 def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvaluation) -> ArrayRows:
-    said = rule(_Model(m, reading), *row_indices(keys, reading))
+    said = rule(_Model(m, reading), *(Number(column, reading.scope) for column in key_array(keys).T))
     if reading.scope.outer is not None:
         raise NotVectorizable
     if isinstance(said, tuple):

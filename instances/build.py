@@ -189,7 +189,8 @@ def _build_workload(file: schema.TrainingFile, fabric: Fabric, find: FindWorkloa
             groups = _build_groups(file.groups, fabric)
     elif used is not None:
         with locate_errors("use"):
-            groups = _default_groups(used, fabric)
+            nested, over = default_degrees(used, fabric.npus)
+            groups = join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
     else:
         raise InputError("missing, but the layers name groups", place="groups")
     if used is not None:
@@ -219,12 +220,6 @@ def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[st
         with locate_errors(name):
             check_span(span, fabric)
     return spans
-
-
-def _default_groups(file: schema.WorkloadFile, fabric: Fabric) -> dict[str, Span]:
-    """Map the groups of a shipped workload: TP innermost, DP on what is left."""
-    nested, over = default_degrees(file, fabric.npus)
-    return join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
 
 
 def join_spans(spans: dict[str, Span], over: Mapping[str, Sequence[str] | None], everything: Span) -> dict[str, Span]:

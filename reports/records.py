@@ -1,14 +1,12 @@
 """Records of files, checked and filtered; column selection and pivots of finished tables."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ..core.errors import InputError, did_you_mean, locate_os_errors, one_of
 from ..core.record import RunRecord, read_records
@@ -91,7 +89,7 @@ class Condition:
     value: str
 
     @classmethod
-    def parse(cls, text: str) -> Condition:
+    def parse(cls, text: str) -> Self:
         """Parse a condition such as ``model=ring`` or ``seconds.total<1`` on a field that records have."""
         found = _CONDITION.fullmatch(text)
         if found is None:

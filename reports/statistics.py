@@ -70,16 +70,10 @@ def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float
     return shift * expm1(low), shift * expm1(high)
 
 
-def sgm_low(values: Sequence[float]) -> float | None:
-    """Return the lower end of the bootstrap interval of the shifted geometric mean."""
+def sgm_end(end: int, values: Sequence[float]) -> float | None:
+    """Return the lower (0) or upper (1) end of the bootstrap interval of the shifted geometric mean."""
     ends = sgm_interval(values)
-    return None if ends is None else ends[0]
-
-
-def sgm_high(values: Sequence[float]) -> float | None:
-    """Return the upper end of the bootstrap interval of the shifted geometric mean."""
-    ends = sgm_interval(values)
-    return None if ends is None else ends[1]
+    return None if ends is None else ends[end]
 
 
 def fit_power(points: Sequence[tuple[float, float]]) -> tuple[float, float, float | None] | None:

@@ -130,11 +130,6 @@ class Candidate:
     _known: dict[int, float] = field(default_factory=dict)
 
     @property
-    def problem_and_answer(self) -> tuple[Instance, Written]:
-        """The schedule and its problem."""
-        return self.instance, self.answer
-
-    @property
     def original_size(self) -> int:
         """Size of its problem, as the runtimes count it."""
         return int(self.instance.demand.size_bytes / self.unit) if self.instance.demand else 0
@@ -277,7 +272,7 @@ class Candidates:
         demand = made.instance.demand
         alike = [one for one in self.found if one.label == made.label]
         if demand and any(
-            is_same(resize_schedule(*one.problem_and_answer, demand.size_bytes)[1], made.answer) for one in alike
+            is_same(resize_schedule(one.instance, one.answer, demand.size_bytes)[1], made.answer) for one in alike
         ):
             return
         self.found.append(made)

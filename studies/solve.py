@@ -165,11 +165,6 @@ class Findings:
         """Texts to print, one for each study."""
         return tuple(one.text() for one in (self.explanation, self.sensitivity) if one is not None)
 
-    def add_to_record(self, record: RunRecord) -> RunRecord:
-        """Return the record with these results."""
-        why, worth = (None if one is None else one.to_json() for one in (self.explanation, self.sensitivity))
-        return replace(record, explanation=why, sensitivity=worth)
-
 
 def start_of(given: ScheduleFile | str | Path) -> Start:
     """Return the answer of a schedule file as the start of a search."""
@@ -201,7 +196,8 @@ def finish_run(
             record = replace(record, seconds={**writing.seconds(), **record.seconds})
         if (explain or sensitivity) and done.instance is not None:
             found = _run_studies(done, request, load, explain, sensitivity, picture, progress, notice)
-        record = found.add_to_record(record)
+        why, worth = (None if one is None else one.to_json() for one in (found.explanation, found.sensitivity))
+        record = replace(record, explanation=why, sensitivity=worth)
     finally:
         if append is not None:
             append_record(append, record)

@@ -9,8 +9,6 @@ height (:func:`.kernels.priced_tree`). Once the rooms suffice, the sum of the cu
 the weights are solved for exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,24 +111,6 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
         ):
             break
     return best
-
-
-def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
-    """Grow trees until they fit and others gain nothing, or all are as low as possible."""
-    solution, values = packing.program.solve(), list[float]()
-    for _ in range(_ROUNDS):
-        values.append(solution.value)
-        last = _LAST[0 if solution.fits else 1]
-        idle = len(values) > last and solution.value > values[-1 - last] * (1 - _GAIN)
-        if idle or (solution.fits and (solution.value <= packing.least * (1 + EXACT) or packing.grown > _WORK)):
-            break
-        if stop():
-            return None
-        if solution.fits and (not packing.kept or solution.value < packing.kept[-1].value):
-            packing.kept.append(solution)
-        if packing.price(solution):
-            solution = packing.program.solve()
-    return packing.exact(solution) if solution.fits else None
 
 
 class _Packing:
@@ -251,3 +231,21 @@ class _Packing:
         price, root = column.price[network.orbit], int(network.roots[column.root])
         parent, child, offset, links, depth = priced_tree(root, network.net, price, column.rise, column.limit)
         return OrbitTree(column.root, parent, child, offset, links, int(depth.max()))
+
+
+def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
+    """Grow trees until they fit and others gain nothing, or all are as low as possible."""
+    solution, values = packing.program.solve(), list[float]()
+    for _ in range(_ROUNDS):
+        values.append(solution.value)
+        last = _LAST[0 if solution.fits else 1]
+        idle = len(values) > last and solution.value > values[-1 - last] * (1 - _GAIN)
+        if idle or (solution.fits and (solution.value <= packing.least * (1 + EXACT) or packing.grown > _WORK)):
+            break
+        if stop():
+            return None
+        if solution.fits and (not packing.kept or solution.value < packing.kept[-1].value):
+            packing.kept.append(solution)
+        if packing.price(solution):
+            solution = packing.program.solve()
+    return packing.exact(solution) if solution.fits else None

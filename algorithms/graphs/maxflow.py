@@ -11,8 +11,6 @@ nodes that are ``grown`` (without limit) and at all others up to ``supply``, and
 backwards from the sink: where the sink is close to grown nodes, it visits only a few nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,17 +80,6 @@ class RootedFlow:
         if self.position == len(self.sinks):
             return None
         return ViolatedCut(int(self.sinks[self.position]), self._side.copy(), int(lacking))
-
-
-def arcs_of(graph: Network) -> tuple[Arcs, Ints]:
-    """Build the residual network; return its arcs, and the arc of every edge of the graph."""
-    n = graph.nodes
-    forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
-    keys = distinct(np.concatenate([forth, back]))
-    tail, head = keys // n, keys % n
-    first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
-    mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
-    return Arcs(first, head, mate), np.searchsorted(keys, forth).astype(np.int64)
 
 
 def near_order(graph: Network, compute: Bools | None = None) -> Ints:
@@ -238,6 +225,17 @@ class Scratch(NamedTuple):
     cursor: Any
     path: Any
     touched: Any
+
+
+def arcs_of(graph: Network) -> tuple[Arcs, Ints]:
+    """Build the residual network; return its arcs, and the arc of every edge of the graph."""
+    n = graph.nodes
+    forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
+    keys = distinct(np.concatenate([forth, back]))
+    tail, head = keys // n, keys % n
+    first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
+    mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
+    return Arcs(first, head, mate), np.searchsorted(keys, forth).astype(np.int64)
 
 
 @kernel

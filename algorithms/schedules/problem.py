@@ -3,8 +3,6 @@
 Also edges between ranks, which lead through switches, and step schedules of sends over them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -256,6 +254,17 @@ def _conditions_with_owner(
     return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
 
 
+@dataclass(frozen=True)
+class RankEdge:
+    """Link between two ranks, or path through switches."""
+
+    source: int  #: positions of the ranks' nodes
+    target: int
+    links: tuple[int, ...]
+    bandwidth_Bps: Fraction  #: the smallest bandwidth and the sum of the latencies of the links
+    latency_s: Fraction
+
+
 def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
     """Build a schedule of sends ``(step, chunk, edge)``; empty steps are dropped."""
     rows = sorted(sends, key=lambda row: (row[0], row[1], row[2].links))
@@ -292,17 +301,6 @@ def edge_labels(
 
 
 MAX_SWITCHES = 3  #: switches that an edge may lead through
-
-
-@dataclass(frozen=True)
-class RankEdge:
-    """Link between two ranks, or path through switches."""
-
-    source: int  #: positions of the ranks' nodes
-    target: int
-    links: tuple[int, ...]
-    bandwidth_Bps: Fraction  #: the smallest bandwidth and the sum of the latencies of the links
-    latency_s: Fraction
 
 
 def edges_of(topology: Topology) -> tuple[RankEdge, ...]:

@@ -9,8 +9,6 @@ pieces with far to go start early, and at the end only pieces with one link to g
 everywhere, the busiest link is hardly ever idle.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
@@ -79,6 +77,22 @@ def timed_first_come(topology: Topology, steps: StepSchedule) -> Schedule:
     return Schedule(steps.instance_sha256, steps.chunks, steps.sends, start_s, end_s)
 
 
+class _Play(NamedTuple):
+    """State of a simulation: hops by path position, dependences of sends, and their times."""
+
+    first: Any
+    owner: Any
+    link: Any
+    passing: Any
+    latency: Any
+    free: Any
+    after: Any
+    first_after: Any
+    missing: Any
+    start: Any
+    end: Any
+
+
 def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
     """Simulate a step schedule; return start and arrival ticks of its sends, and the tick in seconds."""
     order = np.argsort(steps.step, kind="stable")
@@ -111,22 +125,6 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
         size = serve(play, heap, size, _EVENTS)
     place = np.argsort(order)
     return play._replace(start=play.start[place], end=play.end[place]), links.tick_s
-
-
-class _Play(NamedTuple):
-    """State of a simulation: hops by path position, dependences of sends, and their times."""
-
-    first: Any
-    owner: Any
-    link: Any
-    passing: Any
-    latency: Any
-    free: Any
-    after: Any
-    first_after: Any
-    missing: Any
-    start: Any
-    end: Any
 
 
 @kernel

@@ -4,12 +4,10 @@ A rule is a function that yields, for every finding, a text and the numbers of t
 about, as far as it is about one. A text that is a :class:`Note` is no fault.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVarTuple
+from typing import Self, TypeVarTuple
 
 KEPT = 5  #: Findings of a rule that are kept; the others are counted.
 Found = Iterator[tuple[str, *tuple[int, ...]]]
@@ -49,7 +47,7 @@ class Findings:
     counts: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def by(cls, rules: Mapping[str, Callable[[*Subject], Found]], *subject: *Subject) -> Findings:
+    def by(cls, rules: Mapping[str, Callable[[*Subject], Found]], *subject: *Subject) -> Self:
         """Apply rules to a program."""
         found = cls()
         for name, rule in rules.items():

@@ -80,11 +80,6 @@ def _by_algorithm(rows: Mapping[str, Sequence[float]]) -> dict[Algorithm, Triple
     return {Algorithm(name): _triple(row) for name, row in rows.items()}
 
 
-def _by_generation(rows: Sequence[Sequence[float]]) -> dict[str, Triple]:
-    """Return rows by generation; those without a row of their own have the last one."""
-    return {name: _triple(rows[min(i, len(rows) - 1)]) for i, name in enumerate(GENERATIONS)}
-
-
 def _triple(numbers: Sequence[float]) -> Triple:
     low, middle, high = map(float, numbers)
     return low, middle, high
@@ -102,7 +97,9 @@ def _read_tunings() -> Iterator[Tuning]:
         if "nvls_efficiency" in table:
             numbers["nvls_efficiency"] = dict(zip(GENERATIONS, table.pop("nvls_efficiency"), strict=True))
         numbers["pat"] = table.pop("pat", numbers.get("pat"))
-        numbers |= {name: _by_generation(rows) for name, rows in table.items() if name != "about"}
+        table.pop("about", None)
+        for name, rows in table.items():  # generations without a row of their own have the last one
+            numbers[name] = {of: _triple(rows[min(i, len(rows) - 1)]) for i, of in enumerate(GENERATIONS)}
         major, minor, patch = map(int, version.split("."))
         yield Tuning((major, minor, patch), hop_us=dict(hops), **numbers)
 

@@ -83,7 +83,9 @@ def pattern_rates(model: Any, patterns: TreePatterns) -> RatedTrees:
     """Return a solved pattern model's new trees and used old trees, with exact rates."""
     wan, rates = patterns.wan, dict[tuple[int, ...], float]()
     for k in model.K:
-        tree = tuple(e for e in model.E if _on(model, wan, k, e))
+        with_k = [s for s in model.S if s >> k & 1]
+        on = {c for c in wan.carriers(model.E) if sum(model.pattern[c, s].value for s in with_k) > 0.5}
+        tree = tuple(e for e in model.E if on.issuperset(wan.carriers([e])))
         if len(tree) == wan.nodes - 1:
             rates[tree] = rates.get(tree, 0.0) + model_unit(wan) * model.rate[k].value
     for i, row in enumerate([] if patterns.old is None else np.sort(patterns.old, axis=1).tolist()):
@@ -128,10 +130,6 @@ def cheapest_low_tree(
         return None, result
     used = [e for e in model.E if pyo.value(pyo.quicksum(model.arc[0, e, :, ...])) > 0.5]
     return np.array(used, dtype=np.int64), result
-
-
-def _on(model: Any, wan: Wan, k: int, e: int) -> bool:
-    return all(sum(model.pattern[c, s].value for s in model.S if s >> k & 1) > 0.5 for c in wan.carriers([e]))
 
 
 def split_data(

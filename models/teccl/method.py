@@ -116,11 +116,6 @@ TECCL_ALL_TO_ALL = _method(
 )
 
 
-def restriction_text(options: Any) -> str:
-    """Return the number of epochs that a schedule may take, as text (``Formulation.restricted_to``)."""
-    return f"at most {options.epochs} epochs" if options.epochs else "at most twice the epochs of the simple bound"
-
-
 def _epochs(default: str) -> tuple[Any, Any]:
     return int | None, Field(None, ge=1, le=1_000_000, description=f"K; by default {default}.")
 
@@ -156,7 +151,9 @@ MILP = _formulation(
     ),
     supports=supports,
     pose=pose,
-    restricted_to=restriction_text,
+    restricted_to=lambda options: (
+        f"at most {options.epochs} epochs" if options.epochs else "at most twice the epochs of the simple bound"
+    ),
     agrees_with="teccl",
 )
 

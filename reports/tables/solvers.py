@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ...core.record import ATTESTED, RunRecord
@@ -18,7 +19,7 @@ from ..runs import (
     problem_options,
     runs_of,
 )
-from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
+from ..statistics import BOOTSTRAP, SHIFT_S, sgm_end, shifted_geometric_mean, total
 from ..table import ALONE, Column, Key, RecordPlace, TableSpec
 from .collective import SOLVER, fact
 
@@ -139,8 +140,8 @@ SOLVERS = TableSpec(
         Column("failed", "Failed", fact("failed"), COUNT, over=total, every=True),
         Column("attested", "Attested", fact("attested"), COUNT, over=total, every=True),
         Column("time_s", "Time (SGM)", fact("time"), SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True),
-        Column("time_low_s", "from", fact("time"), SECONDS, "s", over=sgm_low, every=True, optional=True),
-        Column("time_high_s", "to", fact("time"), SECONDS, "s", over=sgm_high, every=True, optional=True),
+        Column("time_low_s", "from", fact("time"), SECONDS, "s", over=partial(sgm_end, 0), every=True, optional=True),
+        Column("time_high_s", "to", fact("time"), SECONDS, "s", over=partial(sgm_end, 1), every=True, optional=True),
         Column("solve_s", "Solve (SGM)", fact("solve"), SECONDS, "s", over=shifted_geometric_mean, every=True),
         Column("win", "Win", fact("win"), COUNT, over=total, every=True),
         Column("tie", "Tie", fact("tie"), COUNT, over=total, every=True),
