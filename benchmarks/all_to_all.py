@@ -1,7 +1,7 @@
 """All-to-all schedules along the maximum concurrent flow, with its bound: ``python benchmarks/all_to_all.py``.
 
 Networks are those of table 7 of Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", and
-some others. Every schedule is verified; its completion time is simulated.
+some others, the last ones with switches. Every schedule is verified; its completion time is simulated.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ NETWORKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("de_bruijn(4, 4)", (1, 8)),
     ("L(power(diamond(), 2))", (1, 8)),
     ("circulant(256,[11,12])", (1,)),
+    ("star(8)", (1, 8, 64)),
+    ("dgx_a100(boxes=2)", (1, 8, 64)),
+    ("ndv2(chassis=2)", (1, 8, 64)),
+    ("fat_tree(4)", (1, 8, 64)),
+    ("switch2d(inner=2,outer=3,outer_bandwidth='20 GB/s')", (1, 8, 64)),
 )
 
 

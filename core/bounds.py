@@ -21,7 +21,9 @@ class _Certificate(DisplayMixin):
         dataclass(frozen=True, repr=False)(cls)
 
     def to_json(self) -> dict[str, Any]:
-        return {"certificate": self.name, **plain(self)}
+        data = plain(self)
+        late = "late-" if data.pop("latency", False) else ""
+        return {"certificate": f"{late}{self.name}", **data}
 
 
 class SolverBound(_Certificate, name="solver"):
@@ -95,10 +97,6 @@ class CutCertificate(_Certificate, name="cut"):
 
     nodes: tuple[int, ...]
     latency: bool = False  #: If the latency of the links counts; the flow model omits it.
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for a record."""
-        return {"certificate": f"late-{self.name}" if self.latency else self.name, "nodes": list(self.nodes)}
 
 
 class DistanceCertificate(_Certificate, name="distance"):
@@ -187,9 +185,14 @@ class LengthCertificate(_Certificate, name="lengths"):
     A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link
     carries at most bandwidth times T bytes:
     ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
+
+    With ``latency`` a link carries data only from the latency of the fastest path to its tail from a rank that has
+    some, to its own latency and that of the fastest path from its head to a rank that needs some, before the end. So
+    T is reduced by these in each term, where it is longer, and the term is 0 where it is not.
     """
 
     lengths: tuple[int, ...]  #: One for every link of the topology, at least 0.
+    latency: bool = False  #: If latencies count; the flow model omits them.
 
 
 class WholeChunks(_Certificate, name="whole-chunks"):

@@ -16,6 +16,7 @@ _RESTS_ON = {
     "late-cut": frozenset({"wire", "latency"}),
     "partition": frozenset({"wire"}),
     "lengths": frozenset({"wire"}),
+    "late-lengths": frozenset({"wire", "latency"}),
     "distance": frozenset({"latency"}),
 }
 

@@ -306,7 +306,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
         raise InputError(fault, place="certificate")
     late = isinstance(certificate, DistanceCertificate) or (
-        isinstance(certificate, CutCertificate) and certificate.latency
+        isinstance(certificate, CutCertificate | LengthCertificate) and certificate.latency
     )
     if isinstance(answer, Forest) and late:
         return None

@@ -229,6 +229,7 @@ READERS: Mapping[str, Callable[[Fields, Instance, Topology], Any]] = {
 CERTIFICATES: Mapping[str, type[Any]] = {
     "cut": CutCertificate,
     "late-cut": CutCertificate,
+    "late-lengths": LengthCertificate,
     **{
         each.name: each
         for each in (
@@ -249,7 +250,7 @@ _MINIMA = {
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate: its declared fields, by their types."""
     kind = file.word("certificate", list(CERTIFICATES))
-    values: dict[str, Any] = {"latency": True} if kind == "late-cut" else {}
+    values: dict[str, Any] = {"latency": True} if kind.startswith("late-") else {}
     for field in fields(CERTIFICATES[kind]):
         name, least = field.name, _MINIMA.get((kind, field.name), 0)
         match field.type:

@@ -40,12 +40,20 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
         raise InputError("data must leave these nodes, but no link does", place="certificate.nodes")
     if not certificate.latency:
         return crossing / sum((link.bandwidth_Bps for link in leaving), Fraction(0))
-    # In a time T some links bring at least sum b (T - a) across, and those with a < T bring exactly this.
-    rate, found = Fraction(0), list[Fraction]()
-    for link in sorted(leaving, key=lambda link: link.latency_s):
-        rate += link.bandwidth_Bps
-        crossing += link.bandwidth_Bps * link.latency_s
-        found.append(crossing / rate)
+    return _least_time(crossing, ((link.latency_s, link.bandwidth_Bps) for link in leaving))
+
+
+def _least_time(amount: Fraction, rates: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
+    """Return the seconds until links, each with a time before which it brings nothing and a rate, bring an amount.
+
+    In a time T some links bring at least ``sum b (T - a)``, and those with a < T bring exactly this.
+    """
+    total, found = Fraction(0), list[Fraction]()
+    for late_s, rate in sorted(rates):
+        total += rate
+        amount += rate * late_s
+        if total:
+            found.append(amount / total)
     return min(found)
 
 
@@ -118,8 +126,22 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
             node = topology.rank_nodes[target]
             reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
             travelled += size * far[node]
-    room = sum((length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)), Fraction(0))
-    return travelled / room
+    rooms = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
+    if not certificate.latency:
+        return travelled / sum(rooms, Fraction(0))
+    scale = lcm(*(link.latency_s.denominator for link in topology.links))
+    late = [int(link.latency_s * scale) for link in topology.links]
+    receivers = {topology.rank_nodes[target] for targets in bytes_from.values() for target in targets}
+    came = shortest_distances(
+        links_out_of(topology.link_ends, late), [topology.rank_nodes[source] for source in bytes_from]
+    )
+    left = shortest_distances(links_out_of(((b, a) for a, b in topology.link_ends), late), receivers)
+    on_way = [
+        (Fraction(came[a] + own + left[b], scale), room)
+        for (a, b), own, room in zip(topology.link_ends, late, rooms, strict=True)
+        if a in came and b in left
+    ]
+    return _least_time(travelled, on_way) if travelled else Fraction(0)
 
 
 def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fraction:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, lcm
+from math import gcd, isinf, lcm
 from operator import itemgetter
 
 import numpy as np
@@ -401,9 +401,12 @@ def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
 
 
 def joint_length(
-    instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], lengths: Sequence[int]
+    instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], lengths: Sequence[int], *, late: bool = False
 ) -> tuple[Fraction, LengthCertificate]:
-    """Bound the time by the sum of bytes times distances (:func:`pairs_of`) over that of bandwidths times lengths."""
+    """Bound the time by the sum of bytes times distances (:func:`pairs_of`) over that of bandwidths times lengths.
+
+    If ``late``, latencies count too (:class:`~cwb.core.bounds.LengthCertificate`).
+    """
     topology = instance.topology
     nodes, (source, target, sizes) = np.array(topology.rank_nodes, dtype=np.int64), pairs
     kinds = {size: index for index, size in enumerate(dict.fromkeys(sizes))}
@@ -423,5 +426,26 @@ def joint_length(
         for index in range(len(kinds)):
             travelled[index] += sum(far[kind[chosen] == index].astype(np.int64).tolist())
     total = sum((size * travelled[index] for size, index in kinds.items()), Fraction(0))
-    room = sum((length * e.bandwidth_Bps for length, e in zip(lengths, topology.links, strict=True)), Fraction(0))
-    return total / room, LengthCertificate(tuple(lengths))
+    rooms = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
+    delays: Sequence[Fraction | None] = [Fraction(0)] * len(rooms)
+    if late:
+        delays = _way_latencies(topology, nodes[senders], nodes[np.unique(target)])
+    wires = defaultdict[Fraction, Fraction](Fraction)
+    for delay, room in zip(delays, rooms, strict=True):
+        if room and delay is not None:
+            wires[delay] += room
+    seconds = earliest_arrival(total, wires.items()) if total else Fraction(0)
+    return seconds, LengthCertificate(tuple(lengths), late)
+
+
+def _way_latencies(topology: Topology, sources: Ints, targets: Ints) -> Sequence[Fraction | None]:
+    """Return every link's least latency of a path from a source over it to a target, if any."""
+    scale = lcm(*(link.latency_s.denominator for link in topology.links))
+    own = [int(link.latency_s * scale) for link in topology.links]
+    common = gcd(*own) or 1
+    own = [late // common for late in own]
+    tail, head = np.array(topology.link_ends, dtype=np.int64).T
+    came = link_distances(topology, own, sources).min(axis=0)[tail]
+    left = link_distances(topology, own, targets, backwards=True).min(axis=0)[head]
+    ticks = (came + np.array(own) + left).tolist()
+    return [None if isinf(late) else int(late) * Fraction(common, scale) for late in ticks]

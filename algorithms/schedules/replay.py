@@ -243,6 +243,7 @@ class _Service(NamedTuple):
     window: Any
     delay: Any
     place: Any  #: (links,) index of every link among those that leave the same node, from 1 on
+    shift: Any  #: (links,) place that is looked at first: of equal queues, the next one
     at: Any  #: (pieces,) next entry of ``link``
     head: Any
     tail: Any
@@ -265,11 +266,13 @@ def serve_pieces(
     order: Ints,
     exhausted: Callable[[], bool] = lambda: False,
     few: int = 2,
+    shift: Ints | int = 0,
 ) -> Ints | None:
     """Compute the ticks at which pieces start over each of their links; None if time is over.
 
     A piece holds a link for ``window`` ticks and is at the other end after ``delay``; below 2^53 in all. ``order`` is
     that of the pieces in the initial queues. A link with fewer than ``few`` pieces in its queue is about to be idle.
+    Of equal queues for next links, a link serves that for the ``shift``-th link out of its head first, or one after it.
     """
     pieces, links, hops = len(ways.offset) - 1, len(window), np.diff(ways.offset)
     by_tail = np.argsort(tails, kind="stable")
@@ -281,7 +284,8 @@ def serve_pieces(
     busy, marked = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
     start, heap = np.zeros(len(ways.links), dtype=np.int64), empty_heap(pieces + 2 * links + 1)
     queues = head, tail, after, most, count, busy, marked, np.arange(links), start
-    service = _Service(ways.offset, ways.links, window, delay, place, ways.offset[:-1].copy(), *queues, heap, few)
+    at, turn = ways.offset[:-1].copy(), np.zeros(links, dtype=np.int64) + shift
+    service = _Service(ways.offset, ways.links, window, delay, place, turn, at, *queues, heap, few)
     size = _begin(service, order)
     while size:
         size = _serve(service, size, _EVENTS)
@@ -318,7 +322,8 @@ def _enqueue_piece(service: Any, piece: int) -> None:
 def _next_queue(service: Any, link: int) -> int:
     """Return the queue whose first piece the link serves next; -1 if none waits."""
     best, most, fewest = -1, 0, 0
-    for place in range(service.most.shape[1]):
+    for index in range(service.most.shape[1]):
+        place = (index + service.shift[link]) % service.most.shape[1]
         left = service.most[link, place]
         while left > 0 and service.head[link, place, left] < 0:
             left -= 1

@@ -44,12 +44,12 @@ class CopyStage:
 def to_copies(instance: Instance) -> Instance:
     """Return the instance with the copies that its collectives of sums run backwards."""
 
-    def copied(demand: Demand) -> Demand:
+    def copy_of(demand: Demand) -> Demand:
         return replace(demand, collective=BACKWARDS.get(demand.collective, demand.collective))
 
     if instance.demand is None:
         return instance
-    return instance.with_changes(demand=copied(instance.demand), also=tuple(map(copied, instance.also)))
+    return instance.with_changes(demand=copy_of(instance.demand), also=tuple(map(copy_of, instance.also)))
 
 
 def stages_of(instance: Instance) -> list[CopyStage]:

@@ -46,7 +46,8 @@ def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificat
         case 3:
             return bounds.WholeChunks(random.randrange(ranks), Fraction(1, 10**6))
         case _:
-            return bounds.LengthCertificate(tuple(_number(random, 4) for _ in range(links)))
+            lengths = tuple(_number(random, 4) for _ in range(links))
+            return bounds.LengthCertificate(lengths, random.random() < 0.5)
 
 
 def in_epochs(  # noqa: PLR0911 (one for each kind)

@@ -33,14 +33,6 @@ def _fits(problem: GroupProblem) -> Refusal | None:
     return None if problem.topology.links else Refusal("network", "the network has no links")
 
 
-def supports_schedule(instance: Instance) -> Refusal | None:
-    """Refuse networks with switches as well as those of :func:`supports`."""
-    reason = supports(instance)
-    if reason is None and len(instance.topology.rank_nodes) < len(instance.topology.nodes):
-        return Refusal("network", "the network has switches; expected links between ranks alone")
-    return reason
-
-
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"
 
 #: What the methods' metrics mean, beside those of the verifier.
@@ -71,7 +63,7 @@ SCHEDULE = Method(
     answer_type=Schedule,
     options=NoOptions,
     solve=f"{__package__}.schedule:run",
-    supports=supports_schedule,
+    supports=supports,
     metrics=METRICS | {"sends": Metric("sends of the schedule")},
 )
 

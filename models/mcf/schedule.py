@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import group_of
+from ...algorithms.bounds.schedule_bounds import group_of, joint_length, pairs_of
 from ...algorithms.graphs.distances import Paths
+from ...algorithms.schedules.compose import join_sends_at_switches
 from ...algorithms.schedules.replay import serve_pieces
+from ...core.bounds import LengthCertificate
 from ...core.budget import Budget, require_schedulable
 from ...core.errors import Unsupported
 from ...core.formulation import NoOptions
@@ -23,6 +25,7 @@ from ...core.kernel import kernel
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, offsets
 from ...core.solver import Solver
+from ...core.topology import NodeKind, Topology
 from .problem import Exchange, exchange_of
 from .solve import bound, measures
 
@@ -43,7 +46,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         return Outcome(
             Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, reports=(found.report,)
         )
-    budget.tell_bound(float(found.seconds), found.certificate)
+    seconds, certificate = found.seconds, found.certificate
+    if isinstance(certificate, LengthCertificate):
+        seconds, certificate = joint_length(instance, pairs_of(instance), certificate.lengths, late=True)
+    budget.tell_bound(float(seconds), certificate)
     with budget.clock.phase("ways"):
         exchange, pieces, wanted = exchange_of(instance), instance.demands[0].chunks, found.flows
         sends = ceil(pieces * sum(float(wanted(number).sum()) for number in range(len(exchange.sources))))
@@ -54,8 +60,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
     return Outcome(
         Status.LIMIT if made is None else Status.FEASIBLE,
         made,
-        bound=float(found.seconds),
-        certificate=found.certificate,
+        bound=float(seconds),
+        certificate=certificate,
         message="the time is over" if made is None else "",
         reports=(found.report,),
         size=found.report.size,
@@ -79,15 +85,17 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Paths, budget:
         raise Unsupported("latencies are too long for the time of a piece; expected at most 2^53 times as long")
     delay = window + np.array(ticks, dtype=np.int64)
     pairs = (len(ways.offset) - 1) // pieces
-    order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
-    tried = (serve_pieces(ways, exchange.tails, window, delay, order, lambda: budget.is_exhausted, few) for few in _FEW)
+    turns, shift = _turns(topology, exchange)
+    order = (turns * pieces + np.arange(pieces)[:, None]).ravel()  # a piece of every pair, then the next ones
+    rest = window, delay, order, lambda: budget.is_exhausted
+    tried = (serve_pieces(ways, exchange.tails, *rest, few, shift) for few in _FEW)
     found = [start for start in tried if start is not None]
     if not found:
         return None
     start = min(found, key=lambda start: int((start + delay[ways.links]).max()))
     chosen = np.argsort(start, kind="stable")
     link = ways.links[chosen]
-    return Schedule(
+    made = Schedule(
         instance.sha256,
         _chunks(instance, exchange, pieces, piece_bytes),
         Sends(
@@ -101,6 +109,24 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Paths, budget:
         np.asarray(start[chosen] * float(tick_s), dtype=np.float64),
         np.asarray((start[chosen] + delay[link]) * float(tick_s), dtype=np.float64),
     )
+    joined = join_sends_at_switches(topology, made, sums=False)
+    assert isinstance(joined, Schedule)  # noqa: S101 (as was the one before)
+    return joined
+
+
+def _turns(topology: Topology, exchange: Exchange) -> tuple[Ints, Ints]:
+    """Return the order of pairs, and for every link the place of the next link that it serves first.
+
+    Ranks that share a switch begin with different targets, since all their pieces have equally far to go.
+    """
+    source, target = np.nonzero(exchange.weights)
+    switches = np.array([node.kind is NodeKind.SWITCH for node in topology.nodes])
+    if not switches.any():
+        return np.arange(len(source)), np.zeros(len(exchange.tails), dtype=np.int64)
+    place = np.zeros(exchange.points, dtype=np.int64)
+    place[exchange.sources] = np.arange(len(exchange.sources))
+    turns = np.argsort((place[target] - source) % len(exchange.sources), kind="stable")
+    return turns, np.where(switches[exchange.heads], exchange.tails + 2, 0)
 
 
 def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
