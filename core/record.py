@@ -66,6 +66,8 @@ class RunRecord(DisplayMixin):
     #: Last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), their origin
     #: ``of`` (``method``, or ``solver`` for the objective of the solver's own model), and its time ``seconds``.
     incumbent: Mapping[str, Any] | None = None
+    #: Reports that improved ``objective`` or ``bound``, in the form of ``incumbent``, at most 200.
+    history: Sequence[Mapping[str, Any]] = field(default_factory=list)
     peak_rss_bytes: int | None = None
     #: Environment of the run: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -114,8 +116,9 @@ class RunRecord(DisplayMixin):
     def to_json(self) -> dict[str, Any]:
         """Return plain data for JSON, the schema first."""
         data = asdict(self)
-        if not self.row_by_row:
-            del data["row_by_row"]
+        for name in ("row_by_row", "history"):
+            if not data[name]:
+                del data[name]
         return {"schema": data.pop("schema"), **data}
 
     def as_failure(self, error: Exception) -> Self:

@@ -32,6 +32,8 @@ BEFORE = {
     "plan.json": "cwb solve --model mtree gscale -O trees=3 -o plan.json",
     "view.html": "cwb view s.json -o view.html",
     "results": "cwb compare docs/images/gallery.toml -o results",
+    "race": 'cwb compare --models hierarchical,pccl,tacos,teccl,ten-ilp --instances "torus(4,4),dgx1()" '
+    "--collectives all_gather --sizes 1MiB -o race",
     "libra": "cwb compare docs/images/libra-4d.toml -o libra",
     "libra-budgets": "cwb compare docs/images/libra-budgets.toml -o libra-budgets",
 }
@@ -175,6 +177,14 @@ GROUPS: dict[str, tuple[Picture, ...]] = {
                 ("time-size", "Time against the size of the model", "A point for each run with a solver."),
                 ("scaling", "Scaling", "Own time against ranks, with the fitted exponent."),
             )
+        ),
+        Picture(
+            "anytime",
+            "Gaps over time",
+            "How soon a method is near its best answer.",
+            "cwb plot anytime race -o anytime.svg",
+            ("race",),
+            "reporting",
         ),
         Picture(
             "libra-allocation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -75,11 +76,32 @@ def plain_option(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
 
 
+MOST_REPORTS = 200  #: Reports of a run that are kept; of more, every other one is left out.
+
+
+def report_of(incumbent: Incumbent, seconds: float) -> dict[str, Any]:
+    """Return an incumbent as records have it, without numbers that JSON cannot represent."""
+    values = {name: getattr(incumbent, name) for name in ("objective", "bound")}
+    finite = {name: float(v) if v is not None and isfinite(v) else None for name, v in values.items()}
+    return {**finite, "of": "solver" if incumbent.of_solver else "method", "seconds": seconds}
+
+
+def extend_history(history: list[dict[str, Any]], report: Mapping[str, Any]) -> None:
+    """Append a report, completed by the one of the same origin before it, if it says something new."""
+    last = next((each for each in reversed(history) if each["of"] == report["of"]), {})
+    known = {name: last.get(name) if report[name] is None else report[name] for name in ("objective", "bound")}
+    if any(value != last.get(name) for name, value in known.items()):
+        history.append({**report, **known})
+    if len(history) > MOST_REPORTS:
+        del history[1:-1:2]
+
+
 class BestSoFar:
     """Recorder of a method's best answer and bound; passes every incumbent on to ``tell``."""
 
-    def __init__(self, tell: Callable[[Incumbent], None]) -> None:
-        self._tell = tell
+    def __init__(self, tell: Callable[[Incumbent], None], elapsed_s: Callable[[], float]) -> None:
+        self._tell, self._elapsed_s = tell, elapsed_s
+        self.history: list[dict[str, Any]] = []
         self._answer: Callable[[], Answer | None] | None = None
         self._bound: float | None = None
         self._certificate: Certificate | None = None
@@ -90,6 +112,7 @@ class BestSoFar:
             self._answer = incumbent.answer
         if incumbent.certificate is not None:
             self._bound, self._certificate = incumbent.bound, incumbent.certificate
+        extend_history(self.history, report_of(incumbent, self._elapsed_s()))
         self._tell(incumbent)
 
     def outcome(self, message: str) -> Outcome:

@@ -127,7 +127,7 @@ def run(
     listener = listener or Listener(progress)
     started_at = time_stamp()
     clock = clock or WallClock(request.time_limit_s)
-    found = BestSoFar(listener.tell)
+    found = BestSoFar(listener.tell, clock.elapsed_s)
     budget = clock.budget(
         threads=request.threads,
         seed=request.seed,
@@ -151,6 +151,7 @@ def run(
     named = solver if solver is not None and (solver.called or failed) else None
     outcome = _add_restriction(outcome, method, options)
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
+    record = replace(record, history=found.history)
     if record.bound is not None:
         record = replace(record, bound_of=whose or method.name)
     if request.pool > 1:

@@ -19,6 +19,7 @@ from ..core.errors import ExitStatus
 from ..core.record import RunRecord
 from .environment import time_stamp
 from .process import END_S, KILLED, Child
+from .request import extend_history
 from .task import Task
 
 _TICK_S = 0.05 if sys.platform == "linux" else 0.5  #: How often a run is looked at.
@@ -42,6 +43,7 @@ class _RunWatch:
     def __init__(self, task: Task, folder: Path, stop: threading.Event) -> None:
         self.task, self.folder, self.stop = task, folder, stop
         self.incumbent: dict[str, Any] | None = None
+        self.history: list[dict[str, Any]] = []
         self.spooled = False
         self.phase = "starting"
         self.started_at = time_stamp()
@@ -70,6 +72,7 @@ class _RunWatch:
         match event.pop("event", None):
             case "incumbent":
                 self.spooled = event.pop("spooled") or self.spooled
+                extend_history(self.history, event)
                 if self.incumbent is None or _rank(event) >= _rank(self.incumbent):
                     self.incumbent = event
             case "started" | "answered" as phase:
@@ -126,6 +129,7 @@ class _RunWatch:
         return {
             "stopped": why,
             "incumbent": self.incumbent,
+            "history": self.history,
             "peak_rss_bytes": child.peak_bytes,
             "seconds": {"total": time.perf_counter() - self.begun_s},
         }

@@ -18,7 +18,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,7 +29,7 @@ from ..core.instance import Instance
 from . import registry
 from .clock import ALLOWANCE
 from .environment import environment
-from .request import Listener
+from .request import Listener, report_of
 from .run import skip_scipy_statistics
 from .task import Task, run_task
 
@@ -148,16 +147,13 @@ class ProgressReporter:
         )
 
     def tell(self, incumbent: Incumbent) -> None:
-        """Send an incumbent; omit numbers that JSON cannot represent."""
+        """Send an incumbent, and write its answer if there is time."""
         seconds = time.perf_counter() - self._start
         spooled = False
         if incumbent.answer is not None and self._writing_s <= _SPOOL_SHARE * seconds:
             spooled = self._write(incumbent.answer())
             self._writing_s += time.perf_counter() - self._start - seconds
-        values = {name: getattr(incumbent, name) for name in ("objective", "bound")}
-        finite = {name: float(v) if v is not None and isfinite(v) else None for name, v in values.items()}
-        whose = "solver" if incumbent.of_solver else "method"
-        self._send({"event": "incumbent", **finite, "of": whose, "seconds": seconds, "spooled": spooled})
+        self._send({"event": "incumbent", **report_of(incumbent, seconds), "spooled": spooled})
 
     def _write(self, answer: Answer | None) -> bool:
         """Write a schedule; for answers that a schedule file cannot hold, only numbers are reported."""

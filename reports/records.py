@@ -24,6 +24,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "Mapping[str, Any]": (Mapping, "an object"),
     "Mapping[str, int]": (Mapping, "an object"),
     "Mapping[str, float]": (Mapping, "an object"),
+    "Sequence[Mapping[str, Any]]": (list, "a list"),
     "Mapping[str, Any] | None": (Mapping | None, "an object or null"),
 }
 

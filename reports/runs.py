@@ -274,7 +274,9 @@ def facets_of(runs: Sequence[LedgerRun]) -> Facets:
 
 
 #: Fields that are no columns: whole documents, which :func:`~cwb.core.record.read_records` gives.
-_DOCUMENTS = frozenset({"schema", "certificate", "pool", "explanation", "sensitivity", "incumbent", "environment"})
+_DOCUMENTS = frozenset(
+    ["schema", "certificate", "pool", "explanation", "sensitivity", "incumbent", "history", "environment"]
+)
 
 
 def records_frame(records: Sequence[RunRecord]) -> Any:

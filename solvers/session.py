@@ -186,11 +186,13 @@ class _Watch:
     def __init__(self, track: Track, matrix: MatrixModel, budget: Budget) -> None:
         self._track, self._size, self._budget = track, matrix.size, budget
         self._shown: str | None = None
+        self._told = Incumbent(of_solver=True)
         self._ticks = 0
 
     def tick(self) -> None:
         """Show a new line at intervals; for silent solvers, show now and then that they run."""
         self._ticks += 1
+        self._tell_numbers()
         if self._track.line is None:
             if self._ticks % _TICKS_OF_SILENCE == 0:
                 size = self._size
@@ -203,8 +205,13 @@ class _Watch:
         line = self._track.line
         if line is not None and line != self._shown:
             self._budget.progress(line)
-            self._budget.tell(self._track.incumbent)
+            self._tell_numbers()
             self._shown, self._ticks = line, 0
+
+    def _tell_numbers(self) -> None:
+        if self._track.incumbent != self._told:
+            self._told = self._track.incumbent
+            self._budget.tell(self._told)
 
 
 def _explain(guarded: CallOutcome[SessionResult], track: Track, budget: Budget) -> SessionResult:

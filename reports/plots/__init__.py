@@ -28,6 +28,7 @@ _FUNCTIONS = {
     "scaling": "ledger:draw_scaling",
     "bandwidth": "ledger:draw_bandwidth",
     "gap-time": "ledger:draw_time",
+    "anytime": "ledger:draw_anytime",
     "gap-profile": "ledger:draw_gap_profile",
     "gap-heatmap": "ledger:draw_heatmap",
 }

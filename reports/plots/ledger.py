@@ -1,7 +1,7 @@
 """Plots of a ledger of records: performance profiles, own times, bandwidth over size, and gaps to proved bounds."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isnan, nan
+from math import isclose, isnan, nan
 from typing import Any, TypeAlias
 
 from matplotlib import colormaps
@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ...core.record import RunRecord
+from ...core.solver import relative_gap
 from ..bounds import Bounds
-from ..gaps import gap_matrix, problem_name
+from ..gaps import Problem, gap_matrix, problem_name, problem_of
 from ..numbers import mark_of, natural, number, size_text
 from ..objective_types import is_ranked
 from ..runs import LedgerRun, runs_of
@@ -239,6 +240,67 @@ def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:
     axes.set_ylabel("busbw (GB/s)")
     axes.set_ylim(bottom=0)
     axes.grid()
+
+
+def draw_anytime(records: Sequence[RunRecord]) -> Figure:
+    """Draw the gap of every method over its seconds: a panel for each of the problems with the most reports."""
+    runs = runs_of(records)
+    bounds, solvers = Bounds(runs), look.several_solvers(runs)
+    found: dict[Problem, list[tuple[str, list[tuple[float, float]]]]] = {}
+    for run in runs:
+        if line := gaps_over_time(run, bounds):
+            found.setdefault(problem_of(run), []).append((look.series_name(run, solvers), line))
+    found = {problem: lines for problem, lines in found.items() if any(len(line) > 1 for _, line in lines)}
+    if not found:
+        raise look.no_records_error("anytime", records, "runs that reported answers and have a proved bound")
+    kept = sorted(found, key=lambda problem: (-sum(len(line) for _, line in found[problem]), problem))[:_PANELS]
+    everything = [name for problem in kept for name, _ in found[problem]]
+    names = look.most_common(everything)
+    styles = look.strokes(names)
+    figure, axes = look.panels(len(kept), look.legend_lines(names))
+    for axis, problem in zip(axes, kept, strict=True):
+        for name, line in found[problem]:
+            if name in styles:
+                axis.step(*zip(*line, strict=True), where="post", **styles[name])
+        axis.set_xscale("log")
+        look.enough_ticks(axis.xaxis)
+        axis.set_yscale("symlog", linthresh=0.01)
+        axis.set_ylim(-0.002, max(0.02, 1.7 * max(gap for _, line in found[problem] for _, gap in line)))
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axis.set_title(look.short(problem_name(problem), 62), loc="left")
+        axis.set_ylabel("gap")
+        axis.grid()
+    axes[-1].set_xlabel("seconds")
+    more = f"{len(found) - len(kept)} more problems are not shown" if len(found) > len(kept) else ""
+    look.write_omissions(figure, more, look.more_series(len(set(everything)) - len(names)))
+    look.legend(figure, names, styles)
+    return figure
+
+
+def gaps_over_time(run: LedgerRun, bounds: Bounds) -> list[tuple[float, float]]:
+    """Return the seconds and the gap of every better answer that a run reported, and of its verified one.
+
+    The gaps are to the best proved bound. Reports of a solver count if the method has none, and if the last of them is
+    the verified objective: its model may have another one.
+    """
+    found = [
+        (each.get("of"), seconds, objective)
+        for each in run.record.history
+        if isinstance(each, Mapping)
+        and (seconds := number(each.get("seconds"))) is not None
+        and (objective := number(each.get("objective"))) is not None
+    ]
+    reports = [each for each in found if each[0] == "method"]
+    if not reports and found and run.objective and isclose(found[-1][2], run.objective):
+        reports = found
+    line: list[tuple[float, float]] = []
+    best = bounds.best(run)
+    for _, seconds, objective in reports:
+        gap = relative_gap(objective, best)
+        if gap is not None and look.drawable(seconds) and (not line or gap < line[-1][1]):
+            line.append((seconds, gap))
+    gap, seconds = bounds.gap(run), max(run.own_s or 0.0, line[-1][0] if line else 0.0)
+    return line if gap is None or not look.drawable(seconds) else [*line, (seconds, max(gap, 0.0))]
 
 
 _WIDEST = 1e3  #: Gaps beyond this are mistakes, which the tables show.

@@ -125,7 +125,7 @@ def several_solvers(runs: Iterable[LedgerRun]) -> bool:
     seen: dict[str, set[str | None]] = {}
     for run in runs:
         seen.setdefault(run.method, set()).add(run.record.solver)
-    return any(len(solvers) > 1 for solvers in seen.values())
+    return any(len(solvers - {None}) > 1 for solvers in seen.values())
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -137,7 +137,7 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     ordered = sorted(set(names), key=natural)
     free = list(range(7 * ceil(len(ordered) / 7)))
     for name in ordered:
-        own = crc32(name.encode())
+        own = crc32(name.split(" [")[0].encode())  # without the time model
         index = min(free, key=lambda place: (place // 7, (place - own) % 7))
         free.remove(index)
         colour = COLOURS[index % 7]

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from math import nan
 from typing import Any
 
 import pytest
 from cwb.core.answers import BoundOnly
 from cwb.core.bounds import Certificate, CutCertificate, SolverBound
-from cwb.core.budget import Budget
+from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.method import Method
@@ -20,6 +21,7 @@ from cwb.core.outcome import Outcome, Status
 from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
 from cwb.harness.clock import WallClock
+from cwb.harness.request import MOST_REPORTS, extend_history, report_of
 from cwb.harness.run import _limits_after_stop
 from cwb.instances import load
 from cwb.instances.demand import with_demand
@@ -30,6 +32,33 @@ def gathering() -> Instance:
     second."""
     demand = Demand(Collective.ALL_GATHER, Fraction(3 * 10**9))
     return load("ring(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand)
+
+
+def test_a_history_is_bounded() -> None:
+    """A record keeps what improves an objective or a bound, completed by what the same origin said before; of too many
+    reports it keeps the first and the last, and every other one between."""
+    history: list[dict[str, Any]] = []
+    for seconds, incumbent in enumerate((Incumbent(bound=1.0), Incumbent(2.0), Incumbent(2.0), Incumbent(nan, 1.5))):
+        extend_history(history, report_of(incumbent, float(seconds)))
+    assert [(each["objective"], each["bound"], each["seconds"]) for each in history] == [
+        (None, 1.0, 0.0),
+        (2.0, 1.0, 1.0),
+        (2.0, 1.5, 3.0),
+    ]
+    for seconds in range(4, 1000):
+        extend_history(history, report_of(Incumbent(1 / seconds, of_solver=True), float(seconds)))
+    assert MOST_REPORTS // 2 <= len(history) <= MOST_REPORTS
+    assert (history[0]["seconds"], history[-1]["seconds"]) == (0.0, 999.0)
+
+
+def test_searches_record_their_reports() -> None:
+    """The record of a search has its better answers in order, and ends with its objective."""
+    record = run_one(with_demand(load("torus(3,3)"), "all_gather", "1 MiB", None), Request("ten-ilp"))
+    own = [each["objective"] for each in record.history if each["of"] == "method" and each["objective"]]
+    assert own == sorted(own, reverse=True)
+    assert own[-1] == record.objective
+    seconds = [each["seconds"] for each in record.history]
+    assert seconds == sorted(seconds)
 
 
 def run_claiming(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, model: str = "direct") -> RunRecord:

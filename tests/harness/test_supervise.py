@@ -101,6 +101,7 @@ def test_what_crashes_is_told() -> None:
     assert (record["status"], record["stopped"], record["exit_status"]) == ("error", "crash", 1)
     assert record["message"].startswith("the run's process was killed by SIGSEGV")
     assert record["incumbent"]["objective"] == 3.0
+    assert record["history"] == [record["incumbent"]]
 
 
 def test_a_process_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -182,6 +182,11 @@ def hash_of(instance: str, size: float) -> str:
     return hashlib.sha256(f"{instance} {size}".encode(errors="replace")).hexdigest()
 
 
+def report_at(seconds: float, objective: float, of: str = "method") -> dict[str, Any]:
+    """Make a report of a run in progress."""
+    return {"objective": objective, "bound": None, "of": of, "seconds": seconds}
+
+
 @pytest.fixture(scope="session")
 def wide(handful: list[RunRecord]) -> list[RunRecord]:
     """Make a ledger that every table and plot has records in: methods by every clock, solvers, sizes, seeds, every
@@ -200,6 +205,7 @@ def wide(handful: list[RunRecord]) -> list[RunRecord]:
                     bound=0.8 * t,
                     metrics={"T_L": ranks, "T_B": "8/9"},
                     seconds={"balance": 0.01 * ranks**2},
+                    history=[report_at(0.001, 8 * t), report_at(0.003, 3 * t)],
                 ),
                 collective_run(
                     "forestcoll", 0.9 * t, **at, kind="exact", status="optimal", bound=0.9 * t, clock="flow"
@@ -220,7 +226,9 @@ def wide(handful: list[RunRecord]) -> list[RunRecord]:
                         "bound": 3 * t,
                         "certificate": {"certificate": "epoch-distance"},
                     }
-                    records.append(collective_run("teccl-milp", 3 * t, **milp, **proved, clock="te-ccl", seconds=own))
+                    told = [report_at(0.02, 5 * t, "solver"), report_at(0.02 + 0.1 * seed, 3 * t, "solver")]
+                    proved |= {"clock": "te-ccl", "seconds": own, "history": told}
+                    records.append(collective_run("teccl-milp", 3 * t, **milp, **proved))
     failed: dict[str, Any] = {"instance": "torus(2,2)", "bytes_": 2.0**10}
     records += [
         collective_run("sccl", None, **failed, status="infeasible", message="no schedule in 1 step"),

@@ -186,6 +186,9 @@ _fields = st.fixed_dictionaries(
         "size": st.dictionaries(st.just("variables"), _json, max_size=1),
         "solver": st.sampled_from([None, "highs", "scip"]),
         "environment": st.dictionaries(st.sampled_from(["cpu", "packages"]), _json, max_size=2),
+        "history": st.lists(
+            st.dictionaries(st.sampled_from(["objective", "of", "seconds"]), _json) | _json, max_size=3
+        ),
     },
 )
 

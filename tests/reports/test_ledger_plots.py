@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.plots.ledger import front, ratios
@@ -43,6 +44,31 @@ def test_profile_counts_failures(make_run: Make) -> None:
     assert titles == ["own time, 2 problems", "completion time, 2 problems", "objective, flow, 1 problem"]
     ends = {tuple(line.get_ydata())[-1] for line in figure.axes[1].lines}
     assert ends == {0.5, 1.0}
+
+
+def test_anytime_steps_down_to_the_verified_answer(make_run: Make) -> None:
+    """A line has the better answers alone and ends with the verified one; reports of a solver count if they end at the
+    verified objective; a method that reported nothing is a point."""
+    from cwb.reports.plots.ledger import draw_anytime
+
+    def reports(of: str, *values: float) -> list[dict[str, Any]]:
+        return [{"objective": v, "seconds": 0.1 * k, "of": of} for k, v in enumerate(values, start=1)]
+
+    proved = {"bound": 1e-5, "proof": "recomputed", "certificate": {"certificate": "cut"}, "seconds": {"solve": 1.0}}
+    records = [
+        make_run("ring", 2e-5, **proved, history=reports("method", 4e-5, 5e-5, 2e-5)),
+        make_run("bfb", 2e-5, **proved, history=[*reports("solver", 3.0, 4e-5), *reports("solver", 2e-5)]),
+        make_run("dbt", 2e-5, **proved, history=reports("solver", 3.0, 2.0)),
+        make_run("rhd", 4e-5, **proved),
+    ]
+    with look():
+        (axes,) = draw_anytime(records).axes
+    lines = {line.get_label(): line.get_xydata() for line in axes.lines}
+    assert lines["ring"] == pytest.approx(np.array([(0.1, 0.75), (0.3, 0.5), (1.0, 0.5)]))
+    assert lines["bfb"][-1] == pytest.approx(np.array((1.0, 0.5)))
+    assert len(lines["bfb"]) == 4
+    assert lines["dbt"] == pytest.approx(np.array([(1.0, 0.5)]))
+    assert lines["rhd"] == pytest.approx(np.array([(1.0, 0.75)]))
 
 
 def test_gap_profile(make_run: Make) -> None:
