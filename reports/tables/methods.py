@@ -38,7 +38,7 @@ from .collective import (
     question_remarks,
 )
 
-_ANSWERS = (OBJECTIVE, GAP, OWN, interval(OWN), RUNS)  #: The last columns of a table of one family.
+_ANSWERS = (TIME_GAP, OBJECTIVE, GAP, OWN, interval(OWN), RUNS)  #: The last columns of a table of one family.
 
 #: Forests against Blink, MultiTree, rings and double binary trees (ForestColl, figures 10 to 14).
 FORESTCOLL = collective_table(
@@ -114,7 +114,8 @@ MTREE = collective_table(
         metric_column("mean_max_fanout", "Fanout", NumberFormat("fixed", 2)),
         TIME,
         replace(ALGBW, best="largest", block=ACROSS),
-        *_ANSWERS[1:],
+        TIME_GAP,
+        *_ANSWERS[2:],
     ),
 )
 
@@ -223,7 +224,7 @@ EXACT_HEURISTIC = TableSpec(
     entries=_exact_entries,
     keys=_EXACT_KEYS,
     groups=ALONE,
-    columns=(TIME, _LEAST, _BEST_BOUND, _PLAIN_GAP, OWN, interval(OWN), _RATIO, RUNS),
+    columns=(TIME, TIME_GAP, _LEAST, _BEST_BOUND, _PLAIN_GAP, OWN, interval(OWN), _RATIO, RUNS),
     notes=(
         "Gap is to the best proved bound of all records of the problem that holds for its question. Time ratio is "
         "over the own time of the fastest exact method that proved its answer to the same question optimal.",
@@ -249,7 +250,15 @@ SUMMARY = TableSpec(
     entries=_summary_entries,
     keys=_SUMMARY_KEYS,
     groups=ALONE,
-    columns=(_PLAIN_OBJECTIVE, _BEST_BOUND, _PLAIN_GAP, _PLAIN_OWN, _TOTAL),
+    columns=(
+        replace(TIME, optional=True),
+        replace(TIME_GAP, optional=True),
+        _PLAIN_OBJECTIVE,
+        _BEST_BOUND,
+        _PLAIN_GAP,
+        _PLAIN_OWN,
+        _TOTAL,
+    ),
     notes=(
         "Best bound is the best that any record of the problem proved and that holds for its question; Gap is to it.",
         OWN_SECONDS,

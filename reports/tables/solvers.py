@@ -155,7 +155,7 @@ SOLVERS = TableSpec(
         "solver's word. No answer: the model was solved, and its solution is no answer. Failed: an error, or an answer "
         "that is wrong. All other tasks reached a limit. Solve is the time in the solver alone, without building.",
         f"Win, Tie, Loss: own time against the fastest "
-        f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),
+        f"other solver, a tie within {TIE:.0%}; a model that was not solved is a loss.".replace("%", " percent"),
         OWN_SECONDS,
     ),
     block=("model",),
