@@ -1,13 +1,16 @@
 """Exact flows on the original grid of epochs from a solver's floats, their check, and schedules."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heappop, heappush
 from math import ceil, lcm
 from typing import Any
 
 import numpy as np
 
+from ...algorithms.epochs.problem import FAR
 from ...algorithms.graphs.colour_refinement import Ints
 from ...algorithms.paths.grid import farthest_first, grid_sides, grid_ways
 from ...core.instance import Instance
@@ -74,6 +77,48 @@ def grid_start(exchange: Exchange) -> PartWays | None:
     epochs = farthest_first(np.arange(len(source)), first, edges, 1, delay, start)
     way = np.repeat(np.arange(len(source)), np.diff(first))
     return PartWays(scale, epochs, source, target, np.ones_like(source), way, edges, start)
+
+
+def greedy_start(exchange: Exchange, is_over: Callable[[], bool]) -> PartWays | None:
+    """Send every part so that it arrives first beside those before it, farthest pairs first.
+
+    None for networks with nodes that do not store, or if it is over before all are sent.
+    """
+    if not all(exchange.stores):
+        return None
+    scale, network = ceil(1 / min(exchange.capacity)), exchange.network
+    room, leaving = [int(capacity * scale) for capacity in exchange.capacity], network.leaving
+    sent: list[Counter[int]] = [Counter() for _ in room]
+    later: list[dict[int, int]] = [{} for _ in room]  # an epoch in which a link is full, and one after it
+    order = [(s, i) for s in exchange.ranks for i, t in enumerate(exchange.ranks) if s != t]
+    order.sort(key=lambda pair: -network.distance_to[pair[1], pair[0]])
+    hops: list[tuple[int, int, int]] = []
+    epochs = 0
+    for way, (source, index) in enumerate(pair for pair in order for _ in range(scale)):
+        if is_over():
+            return None
+        target, rest = exchange.ranks[index], network.distance_to[index]
+        arrival, via, heap = {source: 0}, dict[int, tuple[int, int]](), [(int(rest[source]), 0, source)]
+        while (node := heap[0][2]) != target:
+            _, ready, node = heappop(heap)
+            for link in leaving[node] if ready == arrival[node] else ():
+                start = ready
+                while start in later[link]:
+                    start = later[link][start]
+                head, end = exchange.heads[link], start + exchange.delay[link]
+                if end < arrival.get(head, FAR):
+                    arrival[head], via[head] = end, (link, start)
+                    heappush(heap, (end + int(rest[head]), end, head))
+        epochs = max(epochs, arrival[target])
+        while node != source:
+            link, start = via[node]
+            hops.append((way, link, start))
+            sent[link][start] += 1
+            if sent[link][start] == room[link]:
+                later[link][start] = later[link].get(start + 1, start + 1)
+            node = exchange.tails[link]
+    ends = np.array([(source, exchange.ranks[index]) for source, index in order]).repeat(scale, axis=0).T
+    return PartWays(scale, epochs, *ends, np.ones(ends.shape[1], dtype=np.int64), *np.array(hops).T)
 
 
 def exact_flows(program: BlockProgram, values: Mapping[tuple[int, int], float]) -> EpochFlows | None:

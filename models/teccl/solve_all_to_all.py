@@ -19,7 +19,16 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from .all_to_all_extract import EpochFlows, PartWays, exact_flows, grid_start, pieces, ways_of, ways_schedule
+from .all_to_all_extract import (
+    EpochFlows,
+    PartWays,
+    exact_flows,
+    greedy_start,
+    grid_start,
+    pieces,
+    ways_of,
+    ways_schedule,
+)
 from .all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows, Side, coarse, points_for, reduce
 from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
@@ -29,6 +38,7 @@ from .problem import EpochProblem, epoch_problem
 
 MAX_PIECES = 2_000_000  #: A schedule with more sends than about this is not written out unless it is asked for.
 FIRST_BLOCKS = 24  #: Blocks of the first grid.
+MANY_COLUMNS = 10_000  #: Columns of a first program before which a greedy schedule is made, as it may take long.
 CLOSE = 1e-7  #: Delivered parts that differ by less are the same to a solver.
 
 #: What proves a lower bound: cuts, prices checked with whole numbers, or nothing but the solver's word.
@@ -134,6 +144,8 @@ class AllToAllSearch:
         blocks = FIRST_BLOCKS
         with self.budget.clock.phase("construct"):
             start = grid_start(self.exchange)
+            if start is None and self._columns(blocks) > MANY_COLUMNS:
+                start = greedy_start(self.exchange, lambda: self.budget.is_exhausted)
         self.flows, self.upper = start, None if start is None else start.epochs
         while not self.is_closed and not self.budget.is_exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
             self.blocks = blocks

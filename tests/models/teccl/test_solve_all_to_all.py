@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,10 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.outcome import Status
 from cwb.instances import load
-from cwb.models.teccl.all_to_all_extract import EpochFlows, fault
+from cwb.instances.demand import with_demand
+from cwb.instances.edits import Edit, edit_instance
+from cwb.models.teccl import solve_all_to_all
+from cwb.models.teccl.all_to_all_extract import EpochFlows, fault, greedy_start
 from cwb.models.teccl.all_to_all_problem import BlockGrid, BlockProgram, Exchange, coarse, points_for, reduce
 from cwb.models.teccl.bounds import best_cut, by_epoch, cut_epochs, longest_refuted, surplus
 from cwb.models.teccl.formulations.all_to_all import build
@@ -154,6 +158,26 @@ def test_a_grid_begins_with_a_schedule_along_its_dimensions(network, ranks):
     assert outcome.status is Status.OPTIMAL
     assert is_verified(instance, outcome)
     assert ranks is not None or (outcome.reports == () and isinstance(outcome.certificate, EpochCut))
+
+
+def test_irregular_networks_begin_with_a_greedy_schedule(monkeypatch):
+    """A mesh without a link, and links of different rates and delays, have a verified schedule before any program."""
+    monkeypatch.setattr(AllToAllSearch, "_refine", lambda self, _: self.budget.stop.set())
+    monkeypatch.setattr(solve_all_to_all, "MANY_COLUMNS", 0)
+    for network in (edit_instance(load("mesh(4,4)"), [Edit("--without-link", "0:1")]), load("dgx1()")):
+        instance = TECCL_ALL_TO_ALL.pose(with_demand(network, "all_to_all", "16 MiB", None), AllToAllOptions())
+        outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
+        assert outcome.status is Status.FEASIBLE
+        assert outcome.reports == ()
+        assert is_verified(instance, outcome)
+
+
+def test_a_greedy_schedule_ends_with_the_budget():
+    """It is left out where nodes do not store, and when the budget is exhausted."""
+    instance = make_exchange("ring(5)")
+    plain = exchange_of(epoch_problem(instance), instance)
+    assert greedy_start(replace(plain, stores=(False, *plain.stores[1:])), lambda: False) is None
+    assert greedy_start(plain, lambda: True) is None
 
 
 def test_groups_leave_other_ranks_to_relay():
