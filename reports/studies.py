@@ -122,8 +122,8 @@ def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Seque
     )
 
 
-def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
-    """Write the page of the object that ``cwb advise --json`` prints, with the bandwidth curves as SVG."""
+def advice_page(found: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
+    """Write the page of what ``cwb advise --json`` prints, with its curves as SVG for wide and for narrow screens."""
     title = f"{found['collective']} on {found['instance']}"
     about = f"{found['ranks']:,} ranks in {found['boxes']:,} boxes, {found['gpu']}, NCCL {found['nccl']}"
     costs = [
@@ -142,11 +142,15 @@ def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
         ("links", "What more bandwidth is worth", ("links", "number", "GB/s", "gain of a tenth more %"), links, why),
         ("left-out", "Left out", ("schedule", "why"), left_out, []),
     ]
+    plots = "".join(
+        f'<div class="panel {name}">{inline(plot, name, "Bus bandwidth over the size")}</div>'
+        for name, plot in (("wide", wide), ("narrow", narrow))
+    )
     parts = [
         f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
         *(f"<p>{markup(text)}</p>" for text in hints(found)),
-        f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">'
-        f'<div class="panel">{inline(plot, "busbw", "Bus bandwidth over the size")}</div></div></figure></section>',
+        f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">{plots}</div>'
+        "</figure></section>",
         *(
             section(anchor, heading, plain_table(columns, lines, long="why"), notes, len(lines), opened=True)
             for anchor, heading, columns, lines, notes in sections

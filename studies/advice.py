@@ -371,6 +371,6 @@ def advise(
             from ..reports.studies import advice_page
 
             plain = found.to_json()
-            page = advice_page(plain, draw_as("svg", draw_advice, plain))
+            page = advice_page(plain, *(draw_as("svg", draw_advice, plain, columns) for columns in (2, 1)))
             write_whole(Path(output), page.encode(errors="backslashreplace"))
     return found

@@ -23,15 +23,15 @@ CURVES = {
 }
 
 
-def draw_advice(found: Mapping[str, Any]) -> Figure:
-    """Draw the curves of ``cwb advise --json``."""
+def draw_advice(found: Mapping[str, Any], columns: int = 2) -> Figure:
+    """Draw the curves of ``cwb advise --json``, as wide as so many columns of a paper."""
     points = {
         name: [(row["size_bytes"], row["size_bytes"] / row[key]) for row in found["rows"] if row[key]]
         for key, name in CURVES.items()
     }
     names = [name for name, some in points.items() if some]
     styles = strokes(names)
-    figure = new_figure(2.6 + 0.13 * legend_lines(names), 2 * COLUMN_IN)
+    figure = new_figure(2.6 + 0.13 * legend_lines(names), columns * COLUMN_IN)
     axes = figure.subplots()
     for name in names:
         sizes, rates = zip(*points[name], strict=True)
