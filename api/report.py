@@ -1,21 +1,15 @@
 """The verb ``report``: one page of records, with players of the schedules that a comparison kept."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..core.errors import CwbError, InputError
 from ..core.files import write_whole
 from ..core.option_names import verb
+from ..core.record import RunRecord
 from ..reports.records import load_records
 from ..studies.record_files import RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..core.record import RunRecord
 
 MOST_FILE, MOST_PAGE, MOST_PAGES = 2**23, 2**22, 2**25  #: Bytes of a schedule file, of its player, of all players.
 _KEY = re.compile("[0-9a-f]{64}")
