@@ -1,7 +1,5 @@
 """Errors, with the exit status of each kind."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Iterable, Iterator
@@ -63,7 +61,7 @@ class InputError(CwbError):
         self.source = source
         self.place = place
 
-    def at(self, *, source: str | None = None, place: str | None = None) -> InputError:
+    def at(self, *, source: str | None = None, place: str | None = None) -> "InputError":
         """Return a copy with the value's source and place added; known ones stay.
 
         An inner place is appended to the outer one: ``at(place="network")`` of an error at ``dimensions[0]`` is an

@@ -4,8 +4,6 @@ Columns are numpy arrays, since schedules have millions of sends. Nodes and link
 the topology; ranks by the position among its compute nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -115,7 +113,7 @@ class Sends(DisplayMixin):
         """Return the links of one send."""
         return tuple(int(link) for link in self.path_links[self.path_offset[send] : self.path_offset[send + 1]])
 
-    def take(self, index: Ints | Bools) -> Sends:
+    def take(self, index: Ints | Bools) -> "Sends":
         """Select sends, in the order of the index."""
         chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
         hops = self.hops[chosen]

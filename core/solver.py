@@ -4,8 +4,6 @@ An adapter receives a Pyomo model and loads values into it; it decides nothing e
 (:class:`Termination`) and the existence of a solution (:attr:`SolverResult.has_solution`) are separate results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, Flag, auto
@@ -153,7 +151,7 @@ class Solver(Protocol):
 class ResolvingSolver(Solver, Protocol):
     """Solver that keeps a linear model between solves (:attr:`Capability.RESOLVE`)."""
 
-    def compile(self, model: Any, budget: Budget, options: SolverOptions = ...) -> CompiledModel:
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = ...) -> "CompiledModel":
         """Transfer a linear Pyomo model once, for changes and warm solves."""
         ...
 

@@ -1,7 +1,5 @@
 """Best proved bound of every problem over all records of a ledger, and gaps to it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -77,7 +75,7 @@ class Bounds:
         found = {self.proof(run) for run in runs} - {NONE}
         return " and ".join(proof for proof in PROOFS if proof in found)
 
-    def _best(self, run: LedgerRun) -> _KnownBound | None:
+    def _best(self, run: LedgerRun) -> "_KnownBound | None":
         scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
         found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:

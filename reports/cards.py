@@ -1,7 +1,5 @@
 """Plots of a report: one card each, with the question it answers, its panels and its legend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +65,7 @@ def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str
     )
 
 
-def _body(name: str, card: Card, drawn: Parts, facets: Facets) -> str:
+def _body(name: str, card: Card, drawn: "Parts", facets: Facets) -> str:
     panels = "".join(
         f'<div class="panel">{f"<h4>{markup(title)}</h4>" if title else ""}'
         f"{inline(svg, f'{name}-{index}', markup(title or card.title))}</div>"

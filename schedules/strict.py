@@ -5,8 +5,6 @@ Sizes are bounded, and errors name the place in the file. In the ``.npz`` form, 
 the object ``sends``: integers in the smallest type that holds them. ``numpy.load`` opens the columns too.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -94,7 +92,7 @@ class Fields:
         for name in sorted(self._left)[:1]:
             raise InputError("unknown field", place=self.at(name[:60]))
 
-    def fields(self, name: str) -> Fields:
+    def fields(self, name: str) -> "Fields":
         """Read a field that is an object."""
         return Fields(self.take(name), self.at(name))
 

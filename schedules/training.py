@@ -9,8 +9,6 @@ exact, and roots are rounded down. So a bound never exceeds the proof of the mul
 that are multiples of one another prove the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, starmap
@@ -267,7 +265,7 @@ def _crossing(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) 
 
 
 def proved_line(
-    instance: Instance, parts: _Parts, line: SupportingLine, *, scale_free: bool, missed: Sequence[Fraction] = ()
+    instance: Instance, parts: "_Parts", line: SupportingLine, *, scale_free: bool, missed: Sequence[Fraction] = ()
 ) -> ProvedLine | None:
     """Return the bound that multipliers prove, ``a T(B) + b C(B) >= V``; None if they prove nothing.
 

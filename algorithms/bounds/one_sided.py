@@ -7,8 +7,6 @@ there that is on both. With exact fractions all of this is exact. Times that are
 are treated alike, but for them only the evaluated points are certain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -44,7 +42,7 @@ class Law:
     slope: Number
 
     @classmethod
-    def through(cls, kind: str, at: Fraction, seconds: Number, other: Fraction, other_seconds: Number) -> Law:
+    def through(cls, kind: str, at: Fraction, seconds: Number, other: Fraction, other_seconds: Number) -> "Law":
         """Return the law of a kind through two points."""
         (x0, y0), (x1, y1) = _point(kind, at, seconds), _point(kind, other, other_seconds)
         return cls(kind, x0, y0, (y1 - y0) / (x1 - x0))
@@ -60,7 +58,7 @@ class Law:
         """Return ``dT/dB`` at a point of the law."""
         return -(seconds**2) * self.slope if self.kind == FLOW else -self.slope / at**2
 
-    def meets(self, other: Law) -> Fraction | None:
+    def meets(self, other: "Law") -> Fraction | None:
         """Return the bandwidth at which two laws of a kind intersect, None if there is none."""
         if self.slope == other.slope:
             return None

@@ -3,8 +3,6 @@
 Networks are arrays of links by the node that they enter, with translations if any, and distances.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -183,7 +181,7 @@ class PieceRanges:
         most = int(self.count_pieces().max(axis=1).sum())
         return Fraction(self.graph.degree * most, self.graph.nodes * self.pieces)
 
-    def everywhere(self) -> PieceRanges:
+    def everywhere(self) -> "PieceRanges":
         """Translate the shares of the orbit's receivers to all nodes."""
         shifted = self.graph.translated_nodes
         times = shifted.shape[1]
@@ -191,7 +189,7 @@ class PieceRanges:
         columns += [np.repeat(column, times) for column in (self.slot, self.step, self.start, self.stop)]
         return PieceRanges(self.graph, self.pieces, *columns)
 
-    def single_pieces(self) -> PieceRanges:
+    def single_pieces(self) -> "PieceRanges":
         """Split every share into single pieces."""
         length = self.stop - self.start
         start = ranges(self.start, length)

@@ -1,7 +1,5 @@
 """Search for a short schedule: forty constructions, then rip-up and re-route from the best of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -53,7 +51,7 @@ class EpochSearch:
     effort: int  #: number of arcs that may be examined
     known_arcs: ArcTable | None = None  #: arcs of the network if already known; links may share a row of reservations
     starts: int = 0  #: number of constructions kept for :meth:`improve_several`
-    on_improvement: Callable[[EpochSearch], None] = lambda _: None
+    on_improvement: "Callable[[EpochSearch], None]" = lambda _: None
     arcs: ArcTable = field(init=False)
     best: int | None = field(default=None, init=False)
     moves: int = field(default=0, init=False)
@@ -199,7 +197,7 @@ class EpochSearch:
                     return
             walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
 
-    def _start_from(self, arc: Ints, start: Ints) -> EpochSearch:
+    def _start_from(self, arc: Ints, start: Ints) -> "EpochSearch":
         quiet = replace(self.budget, progress=lambda _: None)
         other = EpochSearch(self.network, self.bound, quiet, 0, self.arcs)
         other._price = self._price

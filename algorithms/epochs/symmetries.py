@@ -1,7 +1,5 @@
 """Equivalent nodes: bounds try one of each kind first, and searches use symmetric schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -63,7 +61,7 @@ class SymmetryGroup:
         """Return the orbit of every link; shape (links,)."""
         return np.asarray(np.unique(self.links.min(axis=0), return_inverse=True)[1].reshape(-1))
 
-    def with_generator(self, nodes: Ints, links: Ints) -> SymmetryGroup | None:
+    def with_generator(self, nodes: Ints, links: Ints) -> "SymmetryGroup | None":
         """Add a generator; None if elements do not commute, fix links or sources, or are too many."""
         if any((nodes[own] != own[nodes]).any() for own in self.nodes):
             return None

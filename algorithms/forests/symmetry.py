@@ -12,8 +12,6 @@ With a rotation of at least the largest group and at most the rest, no pair is w
 rotations, every port reaches the port at its own position in all other groups.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,7 +153,7 @@ class Pairs:
     amount: Exact
 
     @classmethod
-    def join(cls, parts: list[Pairs]) -> Pairs:
+    def join(cls, parts: "list[Pairs]") -> "Pairs":
         """Concatenate several lists of pairs."""
         columns = zip(*((p.source, p.target, p.amount) for p in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))

@@ -8,8 +8,6 @@ layer, from all targets of a block at once, in time proportional to what it reac
 the lexicographic order in its lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import lcm
@@ -96,7 +94,7 @@ class Paths:
     offset: Ints  #: (pairs + 1,) first link of every pair, as an index into ``links``
     links: Ints  #: links of all pairs, in order from source to target
 
-    def take(self, index: Ints) -> Paths:
+    def take(self, index: Ints) -> "Paths":
         """Return the paths of some pairs, in the order of the index; repetitions are allowed."""
         if len(self.links) == len(self.offset) - 1:  # one link for every pair
             return Paths(np.arange(len(index) + 1), self.links[index])

@@ -1,7 +1,5 @@
 """Network model of the tree methods: links with exact integer capacities, and limits on tree heights."""
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -117,12 +115,12 @@ class Wan:
         """``N = sum b_e / (n - 1)``, the rate at which trees would fill every link (paper, section IV-A.3)."""
         return Fraction(sum(self.bundles()[2]), self.nodes - 1)
 
-    def hops(self, most: int | None) -> HeightLimit:
+    def hops(self, most: int | None) -> "HeightLimit":
         """Measure heights in hops."""
         longest = self.nodes if most is None else min(most, self.nodes)
         return HeightLimit(np.ones(len(self), dtype=np.int64), longest, "hops")
 
-    def latencies(self, most_s: Fraction) -> HeightLimit:
+    def latencies(self, most_s: Fraction) -> "HeightLimit":
         """Measure heights in nanoseconds of latency."""
         return HeightLimit(self.latency_ns, min(int(most_s * _NS), int(self.latency_ns.sum())), "ns")
 

@@ -7,8 +7,6 @@ rank adds data that it has no part of yet, and replaces its own by data that inc
 whether the result is the collective.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -103,7 +101,7 @@ class _TraceReader:
         self.ways = sorted(self._ways(), key=lambda way: (place[way.send], way.send))
         self.way_of = {node: number for number, way in enumerate(self.ways) for node in (way.send, way.receive)}
 
-    def schedule(self, rule: Callable[[_TraceReader], list[list[int]]]) -> tuple[Instance, StepSchedule]:
+    def schedule(self, rule: "Callable[[_TraceReader], list[list[int]]]") -> tuple[Instance, StepSchedule]:
         """Return the verified schedule; the rule groups transfers of the same data."""
         empty = next((self.nodes[way.send] for way in self.ways if not self.nodes[way.send].size_bytes), None)
         if empty is not None:

@@ -5,8 +5,6 @@ reduction where it is added to what the GPU has, at once or later, and a copy ot
 the order of reading and writing of each chunk at each GPU.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Message:
     read: int
     write: int
     channel: int  #: It chooses among equally short ways between two GPUs.
-    before: Message | None = None  # what came to the source and was sent on from where it lay
+    before: "Message | None" = None  # what came to the source and was sent on from where it lay
     passing: bool = False  # only passed on, unless it is added
 
 

@@ -5,8 +5,6 @@ reads, and the last writing and all reading since of what it writes. Where input
 are the same here, which is right for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,11 +38,11 @@ class Operation:
     chunk: int = -1
     hop: Hop = _NO_HOP
     passed: bool = False  #: Whether it receives data that is only forwarded.
-    after: list[Operation] = field(default_factory=list)
+    after: "list[Operation]" = field(default_factory=list)
     readers: int = 0
     kept: bool = False
     place: tuple[int, int] = (0, 0)
-    into: Operation = field(init=False)  # the operation that does its work, where two are one
+    into: "Operation" = field(init=False)  # the operation that does its work, where two are one
 
     def __post_init__(self) -> None:
         self.into = self

@@ -7,8 +7,6 @@ packets in the GPU's scratch memory, ``Q`` packets in that of another one, ``S``
 one. Packets are data with a flag of the call, twice as long; their readers wait for the flag.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -57,7 +55,7 @@ class Op(NamedTuple):
     #: ``unit_bytes`` and ``chunks``: of a pipeline: the size of an iteration, and the total number of chunks.
     unit_bytes: int = 0
     chunks: int = 0
-    ops: tuple[Op, ...] = ()
+    ops: "tuple[Op, ...]" = ()
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ ranks that differ in its coordinate alone, so that every rank of a box has partn
 leaves a box is striped over all NICs.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -68,7 +66,7 @@ class Hierarchy:
         """Return the ranks of a group, by its first position."""
         return [int(rank) for rank in self.order[base + np.arange(self.sizes[level]) * self.strides[level]]]
 
-    def with_leader(self, rank: int) -> Hierarchy:
+    def with_leader(self, rank: int) -> "Hierarchy":
         """Return the hierarchy with a rank at position 0, and every group rotated accordingly."""
         n = len(self.order)
         first = np.full(n, int(np.flatnonzero(self.order == rank)[0]))
@@ -77,7 +75,7 @@ class Hierarchy:
         moved = sum((t * stride for t, stride in zip(turned, self.strides, strict=True)), np.zeros_like(here))
         return Hierarchy(self.order[moved], self.sizes)
 
-    def coarser(self) -> Iterator[Hierarchy]:
+    def coarser(self) -> "Iterator[Hierarchy]":
         """Yield the hierarchy itself, and its coarsenings to two levels."""
         yield self
         for inner in self.strides[1:] if len(self.sizes) > 2 else ():

@@ -3,8 +3,6 @@
 It ends when a proved bound is met or the effort is used up. Grids are also tried with ways along the dimensions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -81,7 +79,7 @@ class Attempt:
     pool: SendPool
 
     @classmethod
-    def empty(cls, stage: Stage, seed: int) -> Attempt:
+    def empty(cls, stage: Stage, seed: int) -> "Attempt":
         """Begin with what the earlier stage has taken."""
         net, jobs = stage.net, stage.jobs
         hops = stage.dist.hops[jobs.target, np.repeat(jobs.source, np.diff(jobs.target_first))]
@@ -175,7 +173,7 @@ def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt 
     return found if done == len(order) else None
 
 
-def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | None:
+def along_dimensions(stage: Stage, seed: int, variant: int) -> "StageResult | None":
     """Route a grid's pairs along the dimensions, farthest first; None on other networks, or for several targets.
 
     Its sends start at ticks of the network, so that they include latency. ``variant`` is the rule for the order of the

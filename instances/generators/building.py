@@ -1,7 +1,5 @@
 """Common parts of generators: bounded sizes, quantities as text, links, and boxes of GPUs joined by switches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ class Wire:
     bandwidth_Bps: Fraction
     latency_s: Fraction  #: Seconds until the first byte arrives.
 
-    def __mul__(self, count: Fraction | int) -> Wire:
+    def __mul__(self, count: Fraction | int) -> "Wire":
         """``count`` such wires, bundled into one."""
         return Wire(self.bandwidth_Bps * count, self.latency_s)
 

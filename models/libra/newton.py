@@ -7,8 +7,6 @@ not depend on it: plans and multipliers are compared like those of a linear prog
 as a gap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,7 +103,7 @@ class _Point:
     multipliers: _Floats
     tp_shares: _Floats
 
-    def take_step(self, active: _Active, step: _Floats) -> _Point:
+    def take_step(self, active: _Active, step: _Floats) -> "_Point":
         """Return the point after a step, shortened where it would leave too little bandwidth."""
         bandwidth, times, shares, multipliers, ties = np.split(step, active.ends[:-1])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,7 +1,5 @@
 """The all-to-all in integers on grids of epochs and of blocks of epochs, with classes of flows."""
 
-from __future__ import annotations
-
 import itertools
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
@@ -43,14 +41,14 @@ class Exchange:
             raise InputError("a delay of less than one epoch", place="links")
 
     @cached_property
-    def network(self) -> PointNetwork:
+    def network(self) -> "PointNetwork":
         """The network of nodes and links, unexpanded."""
         n, links = len(self.stores), len(self.tails)
         arrays = [np.array(x, dtype=np.int64) for x in (self.tails, self.heads, range(links), [0] * links, self.delay)]
         return PointNetwork(self, np.arange(n), np.array(self.stores), *arrays)
 
     @cached_property
-    def unfolded_network(self) -> PointNetwork:
+    def unfolded_network(self) -> "PointNetwork":
         """Storing nodes, and a copy of every other node per time since the data last left a store.
 
         Data that leaves a storing node reaches the next one after at most :data:`MAX_SWITCHES` others, all distinct.

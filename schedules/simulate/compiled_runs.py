@@ -1,7 +1,5 @@
 """Compiled simulation of millions of sends: by levels, as in :mod:`.events`, or in the order of given times."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,7 +23,7 @@ class CompiledResult(NamedTuple):
     busy: Floats  #: Seconds that every link is held; shape (links,).
     timeline: Timeline  #: Times of all sends and hops; empty unless requested.
 
-    def in_seconds(self, links: Wires) -> CompiledResult | None:
+    def in_seconds(self, links: Wires) -> "CompiledResult | None":
         """Convert the result on links that may count ticks; None if floats cannot hold these."""
         if not isinstance(links, TickWires):
             return self

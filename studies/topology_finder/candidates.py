@@ -5,8 +5,6 @@ those of degree 2, 4, 8 and 16 up to 2,000 nodes are read from a file that ``ben
 others are computed. Theorems 7 and 10 to 13 give the values of expansions.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -71,7 +69,7 @@ class Candidate:
     bandwidth: Fraction  #: T_B in units of M/B.
     traits: Traits
     made: Construction = Construction.BASE  #: Last expansion of its construction.
-    of: tuple[Candidate, ...] = ()  #: Candidates to which the expansion was applied.
+    of: "tuple[Candidate, ...]" = ()  #: Candidates to which the expansion was applied.
     #: Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
     count: int = 1
     expression: str = ""

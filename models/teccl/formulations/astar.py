@@ -4,8 +4,6 @@ A round begins with held chunks and with sends that are still on their way. Its 
 another objective and an open end.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -39,11 +37,11 @@ class RoundState:
     started: frozenset[tuple[int, int, int]] = frozenset()
 
     @classmethod
-    def first(cls, problem: EpochProblem) -> RoundState:
+    def first(cls, problem: EpochProblem) -> "RoundState":
         """Return the state in which every source has its chunks."""
         return cls(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
 
-    def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> RoundState:
+    def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> "RoundState":
         """Return the state after a round of ``epochs`` epochs with these sends."""
         held, coming = set(self.held), set[tuple[int, int, int]]()
         arrived = {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
