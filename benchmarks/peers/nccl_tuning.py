@@ -40,6 +40,8 @@ CAPABILITIES = dict(zip(GENERATIONS, (70, 80, 90, 100), strict=True))
 CALLS = model.COLLECTIVES  # in NCCL's order
 PRECISION = 1e-5
 SYMMETRIC = "2.30.7"
+#: Versions with ``src/graph/tuning.cc``; from 2.31 on, the model is in other files.
+VERSIONS = {version: tuning for version, tuning in TUNINGS.items() if tuning.version < (2, 31)}
 
 
 class Case(NamedTuple):
@@ -196,9 +198,9 @@ def main() -> None:
     given = parser.parse_args()
     rows = ["version,case,times_us_and_kernel"]
     print("| NCCL | cases | times | symmetric kernels | different |\n|---|---:|---:|---:|---:|")
-    for version, tuning in TUNINGS.items():
+    for version, tuning in VERSIONS.items():
         random = Random(given.seed)  # noqa: S311 - cases are drawn
-        cases = [draw(random, tuning) for _ in range(given.cases // len(TUNINGS) + 1)]
+        cases = [draw(random, tuning) for _ in range(given.cases // len(VERSIONS) + 1)]
         with TemporaryDirectory() as folder:
             program = compile_times(given.nccl, given.headers, version, Path(folder))
             text = "".join(f"{case.line()}\n" for case in cases)

@@ -27,7 +27,7 @@ from .constants import RCCL_TUNINGS, TUNINGS, Algorithm, Protocol, Tuning, neare
 from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, measured_protocol, seconds, table, without
 from .model import Table as CostTable
 from .search import Channel, Rings, graphs, rings
-from .symmetric import SymmetricPick, choose_symmetric
+from .symmetric import SymmetricPick, choose_copies, choose_symmetric
 
 SENDS = "send/recv"  #: Name of an exchange without an algorithm.
 
@@ -57,6 +57,8 @@ class NcclOptions(Strict):
     """Latency in us that the network's plugin reports to NCCL."""
     symmetric: bool = False
     """True if buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
+    zero_sms: bool = False
+    """True with NCCL_CTA_POLICY_ZERO, for symmetric windows: copy engines make an all-gather, from 2.31 on."""
     overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
@@ -198,6 +200,8 @@ class Prediction:
         """Return the symmetric kernel that NCCL takes at a size in bytes; None without the option or a kernel."""
         if not self.options.symmetric:
             return None
+        if self.options.zero_sms:
+            return choose_copies(self.machine, self.tuning, self.problem.collective, size)
         links = self.problem.topology.links
         nics = (float(links[nic.out].bandwidth_Bps) for box in self.boxes.boxes for nic in box.nics)
         rate = min(nics, default=0.0) / 1e9

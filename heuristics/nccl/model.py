@@ -123,8 +123,7 @@ def seconds(
         return latency_us * 1e-6 + size / (rate * 1e9)
     if slow and 0 <= power < len(correction) - (algorithm is Algorithm.TREE):  # the last one is not for trees
         rate *= correction[power]
-    reduces = (Algorithm.TREE, Protocol.SIMPLE) in costs
-    if at == (Algorithm.RING, Protocol.SIMPLE) and machine.nodes > 1 and reduces and _plateau(machine, tuning, size):
+    if at == (Algorithm.RING, Protocol.SIMPLE) and _plateau(machine, tuning, costs, size):
         old = "hopper" if tuning.version < (2, 18) else "ampere"
         latency_us *= 1.9 if _older(machine.gpu, old) else 1.4
     return latency_us * 1e-6 + size / (rate * 1e9)
@@ -164,8 +163,15 @@ def _older(gpu: str, other: str) -> bool:
     return GENERATIONS.index(gpu) < GENERATIONS.index(other)
 
 
-def _plateau(machine: Machine, tuning: Tuning, size: float) -> bool:
-    """Return whether a ring's messages between boxes are long enough to raise its latency."""
+def _plateau(machine: Machine, tuning: Tuning, costs: Table, size: float) -> bool:
+    """Return whether a ring's messages are long enough to raise its latency: between boxes, and in one of Blackwell.
+
+    An all-gather and a reduce-scatter are recognized by PAT.
+    """
+    new = tuning.version >= (2, 31) and machine.gpu == "blackwell" and machine.nvlink
+    known = Algorithm.TREE if machine.nodes > 1 else Algorithm.PAT
+    if (known, Protocol.SIMPLE) not in costs or not (machine.nodes > 1 or new):
+        return False
     if tuning.version < (2, 18):
         return size >= machine.ranks / 16 * 65536
     channels = 2 * machine.graphs[Algorithm.RING].channels
@@ -210,8 +216,7 @@ class _Model:
         if not self._is_enabled(algorithm, protocol):
             return 0.0
         graph = self.machine.graphs[algorithm]
-        near = self.machine.nodes <= 2 or algorithm in _COLLNET
-        rate = graph.channels * (graph.intra if near else graph.inter)
+        rate = graph.channels * self._of_channel(graph, algorithm)
         if self.version < (2, 14) and self.machine.gpu == "ampere":
             rate = min(rate, 235.0)
         if (tables := self.tuning.measured) is not None:
@@ -234,6 +239,14 @@ class _Model:
             case Algorithm.PAT:
                 rate *= self.tuning.pat
         return rate * self._share(algorithm)
+
+    def _of_channel(self, graph: Graph, algorithm: Algorithm) -> float:
+        """GB/s of a channel in the graph."""
+        new, blackwell = self.version >= (2, 31), self.machine.gpu == "blackwell"
+        if new and (algorithm is Algorithm.PAT or (blackwell and algorithm is Algorithm.TREE)):
+            return min(graph.intra, graph.inter)
+        near = self.machine.nodes <= (1 if new and blackwell and algorithm is Algorithm.RING else 2)
+        return graph.intra if near or algorithm in _COLLNET else graph.inter
 
     def _ring(self, rate: float, graph: Graph, protocol: Protocol) -> float:
         if protocol is Protocol.LL:
@@ -344,9 +357,11 @@ class _Model:
     def _outside_us(self, algorithm: Algorithm, column: int) -> float:
         """Return the cost of a hop between boxes; the last one of Simple flushes, too."""
         exposed = self.machine.per_node == 1 and self.version >= (2, 23)
-        of = Algorithm.TREE if exposed else algorithm
+        new = self.version >= (2, 31)
+        of = Algorithm.TREE if exposed and (algorithm is Algorithm.RING or not new) else algorithm
         hop = self.tuning.hop_us[Hardware.NET].get(of, NONE)[column]
-        return hop + self.machine.net_us * (2 if column == 2 else 1) if self.version >= (2, 18) else hop
+        flushes = column == 2 and not (new and algorithm is Algorithm.PAT)
+        return hop + self.machine.net_us * (2 if flushes else 1) if self.version >= (2, 18) else hop
 
     def _ring_us(self, column: int, inside: float, outside: float) -> float:
         nodes, old = self.machine.nodes, self.version < (2, 18)

@@ -7,6 +7,8 @@ moves within a box: with flags (``LL``), by loads and stores (``LD``, ``ST``), o
 
 Written after ``src/sym_kernels.cc`` at the tag ``v2.30.7-1``; in one box, 2.27.3 has the same numbers. Kernels with
 ``Tma`` are off in NCCL unless an environment variable asks for them, and left out here.
+
+Copies by copy engines, which take no SM, are those of ``src/tuning/ce_model.cc`` in 2.31.2.
 """
 
 from math import ceil, exp, log1p
@@ -21,6 +23,9 @@ _NEARLY = 1.025  #: As few SMs are used as take at most this times the time with
 _CELL = 1024  #: Bytes are rounded up to cells.
 _LL_BYTES = 9  #: Bytes on the wires per byte of data with flags.
 _RAIL_CHUNK, _SCATTER_CHUNK = 2**20, 2**17  #: Bytes sent at once over a rail: of an all-gather, of a reduce-scatter.
+#: Copy engines by generation: us of a call and of each rank, by copies for each rank and by one for all; NVLink's GB/s.
+_ENGINES = {"hopper": ((17.5, 1.957), (14.9, 0.726), 392.0), "blackwell": ((32.04, 0.13), (29.14, 0.137), 779.0)}
+_HOST_GBps = 106.0  #: Copy engines over PCIe, which a GPU's own part and copies for all take with drivers before 13.4.
 _SCATTER_RATES = {"LD": (13.7e9, 26.6e9), "LDMC": (4.22e9, 8.44e9)}  #: Bytes per second of an SM: Hopper, Blackwell.
 
 
@@ -59,6 +64,21 @@ def choose_symmetric(
     else:
         found = _in_a_box(machine, collective, cells, most_sms)
     return min(found, key=lambda pick: pick.seconds * (1 + _ADDED_PART * pick.sms), default=None)
+
+
+def choose_copies(machine: Machine, tuning: Tuning, collective: Collective, size: float) -> SymmetricPick | None:
+    """Return copies by copy engines, out of place and in no CUDA graph; None if NCCL has none here."""
+    known = tuning.version >= (2, 31) and machine.nvlink and machine.nodes == 1 and machine.gpu in _ENGINES
+    if not known or collective is not Collective.ALL_GATHER:
+        return None
+    n, part = machine.ranks, size / machine.ranks
+    each, once, rate = _ENGINES[machine.gpu]
+    moved_us = max((n - 1) * part / rate, part / _HOST_GBps) / 1e3
+    found = [SymmetricPick("CE_AllGather_UC", 0, (each[0] + each[1] * n + moved_us) * 1e-6)]
+    if _adds(machine):
+        copied_us = part / min(_HOST_GBps, rate / n) / 1e3
+        found.append(SymmetricPick("CE_AllGather_MC", 0, (once[0] + once[1] * n + copied_us) * 1e-6))
+    return min(found, key=lambda pick: pick.seconds)
 
 
 def _adds(machine: Machine) -> bool:
