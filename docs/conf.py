@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 sys.path.append(str(Path(__file__).parent))
 
-from returns import complete
+from returns import complete, hide_fields
 
 project = "cwb"
 author = "the cwb authors"
@@ -80,3 +80,4 @@ if os.environ.get("CWB_INTERSPHINX"):
 def setup(app: Sphinx) -> None:
     """Complete docstrings before napoleon, whose priority is 500, reads their sections."""
     app.connect("autodoc-process-docstring", complete, priority=400)
+    app.connect("autodoc-process-signature", hide_fields)

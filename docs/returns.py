@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cwb.core.record import RunRecord
+
 DOCS = Path(__file__).parent
 _CLASS = re.compile(r"^\.\. autoclass:: ((?:\w+\.)+)(\w+)$", re.MULTILINE)
 _TYPE = re.compile(r"(?<![\w.~`])[A-Z]\w+")
@@ -70,6 +72,8 @@ def first_sentences(annotation: str) -> Iterator[str]:
 
 def complete(_app: object, what: str, name: str, function: Any, _options: object, lines: list[str]) -> None:
     """Add the section to the docstring of a function of ``cwb``, before "Raises"; classes in types become links."""
+    if what == "attribute" and lines:  # napoleon takes what stands before a colon in its first line for a type
+        lines[:1] = lines[0].replace(": ", ":\n", 1).splitlines()
     if what != "function" or name.count(".") > 1:
         return
     shown = function_behind(name, function)
@@ -81,3 +85,10 @@ def complete(_app: object, what: str, name: str, function: Any, _options: object
         for number in range(lines.index("Parameters") + 2, lines.index("Raises") if "Raises" in lines else len(lines)):
             if found := _ENTRY.fullmatch(lines[number]):
                 lines[number] = found[1] + with_links(found[2])
+
+
+def hide_fields(
+    _app: object, what: str, _name: str, found: Any, _options: object, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Leave out the signature of a record, whose forty fields have a table."""
+    return ("", None) if what == "class" and issubclass(found, RunRecord) else (signature, returned)
