@@ -63,3 +63,14 @@ def test_examples_print_what_pages_show(
         printed: list[str] = []
         failed, _ = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=printed.append)
         assert not failed, "".join(printed)
+
+
+def test_links_to_other_libraries_are_made_on_request(root, monkeypatch):
+    """A build asks other sites for their names only if a variable of the environment is set."""
+    configuration = str(root / "docs" / "conf.py")
+    monkeypatch.delenv("CWB_INTERSPHINX", raising=False)
+    assert "sphinx.ext.intersphinx" not in runpy.run_path(configuration)["extensions"]
+    monkeypatch.setenv("CWB_INTERSPHINX", "1")
+    requested = runpy.run_path(configuration)
+    assert "sphinx.ext.intersphinx" in requested["extensions"]
+    assert set(requested["intersphinx_mapping"]) == {"python", "numpy", "pandas", "networkx", "pyomo"}
