@@ -52,6 +52,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call() -> None:
+    """Hide the name of the test, which pytest puts into the environment: runs of another environment are forked from
+    another process."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keep_fork_servers() -> None:
+    """Keep the processes that runs are forked from, which import for seconds, until all tests have ended."""
+    from cwb.harness import executors
+
+    executors.close_servers = lambda: None
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """Folder of published and measured numbers."""
