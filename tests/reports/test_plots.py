@@ -36,12 +36,13 @@ def svg_of(name: str, wide: list[RunRecord]) -> bytes:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", PLOTS)
 def test_valid_and_reproducible(name: str, form: str, wide: list[RunRecord]) -> None:
-    """Every plot is a valid file of each format, and drawing it again gives the same bytes, of PNG in the nightly run.
+    """Every plot is a valid file of each format, and drawing it again gives the same bytes.
 
-    Of SVG :func:`test_the_same_in_another_process` shows that.
+    Of SVG :func:`test_the_same_in_another_process` shows that; of PDF one plot, and all of all formats at night.
     """
     content = svg_of(name, wide) if form == "svg" else get(name)(wide, form)
-    assert form == "svg" or (form == "png" and not NIGHTLY) or content == get(name)(wide, form)
+    if form != "svg" and (NIGHTLY or (form == "pdf" and name == "bandwidth")):
+        assert content == get(name)(wide, form)
     if form == "svg":
         assert b"<!ENTITY" not in content  # so that parsing it is safe
         root = ElementTree.fromstring(content)  # noqa: S314
