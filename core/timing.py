@@ -33,10 +33,7 @@ EPOCHS = (Semantics.TE_CCL, Semantics.TE_CCL_PAID_SWITCH, Semantics.STORE_AND_FO
 
 @dataclass(frozen=True)
 class BandwidthChange:
-    """Interval of epochs in which a link is slower or faster.
-
-    From section 5, "Modeling variable bandwidth".
-    """
+    """Interval of epochs in which a link is slower or faster (section 5, "Modeling variable bandwidth")."""
 
     link: int
     #: ``first`` and ``last``: first epoch of the interval, and the first one after it.

@@ -55,10 +55,7 @@ class Expression:
     keywords: Mapping[str, Value] = field(default_factory=dict)
 
     def bind(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the arguments by their names.
-
-        ``parameters``: names, in the order of arguments without one.
-        """
+        """Return the arguments by their names; ``parameters`` are those of arguments without one, in order."""
         if len(self.positional) > len(parameters):
             raise InputError(f"{self.name} takes at most {len(parameters)} arguments")
         given: dict[str, Any] = dict(zip(parameters, self.positional, strict=False))

@@ -65,7 +65,7 @@ def start_beside(folder: Path, functions: str, names: str) -> subprocess.Popen[s
 
 @pytest.mark.parametrize("failing", ["first", "second"])
 def test_stages_side_by_side_print_in_order_and_fail_together(failing, tmp_path):
-    """What stages print is kept apart, and one that fails ends with its first error and fails the script."""
+    """The output of stages is kept apart, and one that fails ends with its first error and fails the script."""
     functions = f"first() {{ echo 1; [[ {failing} != first ]]; echo 2; }}"
     functions += f"; second() {{ echo 3; [[ {failing} != second ]]; echo 4; }}"
     process = start_beside(tmp_path, functions, "first second")

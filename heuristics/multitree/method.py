@@ -198,10 +198,7 @@ def all_gather(problem: posing.GroupProblem, edges: StepEdges) -> StepSchedule:
 
 
 def height_of(edges: StepEdges) -> int:
-    """Return the largest number of edges between a root and a leaf.
-
-    An edge comes in a later step than the one above it.
-    """
+    """Return the largest number of edges between a root and a leaf; every edge comes later than the one above."""
     n = 1 + int(edges.tree.max(initial=0))
     depth = np.zeros((n, n), dtype=np.int64)
     begins = np.flatnonzero(np.diff(edges.step)) + 1

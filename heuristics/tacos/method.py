@@ -71,10 +71,7 @@ def _fault(demand: Demand, npus: int) -> Refusal | None:
 
 
 def pose(instance: Instance, options: TacosOptions) -> Instance:
-    """Return the instance with chunks, and the timing of circuits in ticks (``Method.pose``).
-
-    Ticks divide all times.
-    """
+    """Return the instance with chunks and the timing of circuits, in ticks that divide all times (``Method.pose``)."""
     demand, topology = instance.demand, instance.network
     if demand is None or not isinstance(topology, Topology):
         return instance

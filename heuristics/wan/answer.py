@@ -64,10 +64,7 @@ def lowest_root(wan: Wan, rated: tree_rows.RatedTrees) -> int:
 
 
 def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[str, Any]) -> Outcome:
-    """Return the outcome of a run that has found messages.
-
-    Their rate is the size over the time of the most loaded link.
-    """
+    """Return the outcome of found messages; their rate is the size over the time of the most loaded link."""
     links, units = problem.instance.topology.links, schedule.chunks.units[schedule.sends.chunk]
     load = np.zeros(len(links), dtype=np.int64)
     np.add.at(load, schedule.sends.path_links, units[schedule.sends.hop_send])

@@ -177,10 +177,7 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[int], list[int], Fracti
 
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
-    """Return the problem of trees from the ranks of a group, or its first, to all of them.
-
-    Other nodes forward.
-    """
+    """Return the problem of trees from ranks of a group, or its first, to all of them; other nodes forward."""
     ranks = group_ranks(topology, demand)
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     if demand.collective in SPREADS:
