@@ -25,10 +25,11 @@ from ..exchange.msccl.files import xml_text
 from ..exchange.msccl.flow import flow_of
 from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
-from ..exchange.mscclpp import lower as plans
 from ..exchange.mscclpp import register_plans
 from ..exchange.mscclpp.check import check_file as check_plan
 from ..exchange.mscclpp.files import json_text
+from ..exchange.mscclpp.lower import Target as PlanTarget
+from ..exchange.mscclpp.lower import lower as lower_plan
 from ..exchange.mscclpp.plan import Plan
 from ..exchange.nccl import TUNED, selection_text, tuner_text
 from ..heuristics.nccl.method import expected_seconds, prediction, study_options, supports
@@ -52,6 +53,9 @@ from .schedule_candidates import (
 
 SCHEMA = "cwb-select/1"
 
+AnyTarget = Target | PlanTarget
+Program = Algorithm | Plan
+
 MOST_FILES = 8  #: Files of a folder, where the runtime loads any number.
 
 #: UCC's names of the collectives whose k-nomial trees are those of the method ``knomial``, and whether it has others.
@@ -69,7 +73,7 @@ class SelectedSchedule:
     first: int
     last: int
     candidate: Candidate
-    algorithm: Algorithm | Plan
+    algorithm: Program
 
     @property
     def file(self) -> str:
@@ -82,7 +86,7 @@ class Selection:
     """A program for every size."""
 
     choice: Choice
-    target: Target | plans.Target
+    target: AnyTarget
     ranges: tuple[SelectedSchedule, ...]  #: Contiguous ranges of sizes, in ascending order.
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
@@ -168,15 +172,13 @@ class Selection:
         }
 
 
-def select_schedules(
-    choice: Choice, found: Candidates, target: Target | plans.Target, most: int | None = None
-) -> Selection:
+def select_schedules(choice: Choice, found: Candidates, target: AnyTarget, most: int | None = None) -> Selection:
     """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
     Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
     most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
     """
-    left_out, programs = dict(found.left_out), dict[Candidate, Algorithm | Plan]()
+    left_out, programs = dict(found.left_out), dict[Candidate, Program]()
     some = distinct_candidates(found, choice)
     exclusive = isinstance(target, Target) and target.dialect.exclusive
     most = most or (LOADED.get(target.dialect.name) if isinstance(target, Target) else None) or MOST_FILES
@@ -205,17 +207,12 @@ def select_schedules(
     raise InputError(f"no schedule of {choice.kind.name} can be used" + (f" ({why}, ...)" if why else ""))
 
 
-def _fits(
-    one: Candidate,
-    target: Target | plans.Target,
-    programs: dict[Candidate, Algorithm | Plan],
-    left_out: dict[str, str],
-) -> bool:
+def _fits(one: Candidate, target: AnyTarget, programs: dict[Candidate, Program], left_out: dict[str, str]) -> bool:
     """Return True if the program of a candidate fits, and keep it; otherwise keep the reason."""
     if one not in programs:
         try:
             flow = flow_of(one.instance, one.answer)
-            programs[one] = lower(flow, target) if isinstance(target, Target) else plans.lower(flow, target)
+            programs[one] = lower(flow, target) if isinstance(target, Target) else lower_plan(flow, target)
         except InputError as error:
             left_out[one.label] = str(error)
             return False
@@ -263,10 +260,9 @@ def select(
     check_name(placement, ("out", "in") if of_plans else PLACEMENTS, "--placement")
     copies = whole(instances, "instances", 1, 128)
     if of_plans:
-        inplace = placement == "in"
-        target: Target | plans.Target = plans.Target("cwb", proto, instances=copies, inplace=inplace)
+        target: AnyTarget = PlanTarget(protocol=proto, instances=copies, inplace=placement == "in")
     else:
-        target = Target(dialect_of(dialect), "cwb", proto, copies, placement)
+        target = Target(dialect_of(dialect), proto=proto, instances=copies, placement=placement)
     target = replace(target, min_bytes=first, max_bytes=last)
     most = None if files is None else whole(files, "files", 1, 1024)
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
