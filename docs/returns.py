@@ -72,7 +72,7 @@ def first_sentences(annotation: str) -> Iterator[str]:
 
 def complete(_app: object, what: str, name: str, function: Any, _options: object, lines: list[str]) -> None:
     """Add the section to the docstring of a function of ``cwb``, before "Raises"; classes in types become links."""
-    if what == "attribute" and lines:  # napoleon takes what stands before a colon in its first line for a type
+    if what in ("attribute", "property") and lines:  # napoleon takes what stands before a colon in its first line for a type
         lines[:1] = lines[0].replace(": ", ":\n", 1).splitlines()
     if what != "function" or name.count(".") > 1:
         return
