@@ -47,6 +47,8 @@ def function_behind(name: str, function: Callable[..., Any]) -> Callable[..., An
 def returns(function: Callable[..., Any]) -> list[str]:
     """Return the lines of the section; none if the docstring has one, or the function returns nothing."""
     annotation = inspect.signature(function).return_annotation
+    if isinstance(annotation, type) and annotation is not inspect.Signature.empty:  # of a module without text for types
+        annotation = annotation.__name__
     if "\nReturns\n---" in (inspect.getdoc(function) or "") or annotation in ("None", None, inspect.Signature.empty):
         return []
     return ["", "Returns", "-------", with_links(annotation), *(f"    {line}" for line in first_sentences(annotation))]
@@ -72,7 +74,7 @@ def first_sentences(annotation: str) -> Iterator[str]:
 
 def complete(_app: object, what: str, name: str, function: Any, _options: object, lines: list[str]) -> None:
     """Add the section to the docstring of a function of ``cwb``, before "Raises"; classes in types become links."""
-    if what in ("attribute", "property") and lines:  # napoleon takes what stands before a colon in its first line for a type
+    if what in ("attribute", "property") and lines:  # napoleon takes words before a colon in the first line for a type
         lines[:1] = lines[0].replace(": ", ":\n", 1).splitlines()
     if what != "function" or name.count(".") > 1:
         return
