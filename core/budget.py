@@ -5,21 +5,17 @@ schedules are called with arguments that users write, and no budget among them: 
 :func:`limited_by`, for this thread. Without it, the only limit is that on the size of a model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import count, islice
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .errors import OutOfTime, Unsupported
 from .units import SIZES, TIMES, amount
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 @dataclass
@@ -134,7 +130,7 @@ class Budget:
         """Report a bound in the method's unit and its proof, so that a stopped run keeps them."""
         self.tell(Incumbent(bound=float(bound), certificate=certificate))
 
-    def part(self, share: float) -> Budget:
+    def part(self, share: float) -> "Budget":
         """Return this budget with a share of the remaining time, such as 0.5; without a limit, none."""
         left = self.clock.remaining_s()
         return self if left is None else replace(self, clock=PartClock(self.clock, share * left, left))

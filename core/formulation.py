@@ -3,8 +3,6 @@
 It can be listed, built, written to a file, and solved by any solver with the capabilities that it needs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +13,9 @@ from itertools import islice
 from logging import WARNING, getLogger
 from math import inf
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import BaseModel
 
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
@@ -27,9 +27,6 @@ from .instance import Instance
 from .network_views import NetworkView, links_of, supported_view, with_refusals
 from .outcome import NO_ANSWER, NO_TIME, Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 _Function = Callable[..., Any]
 
@@ -206,7 +203,7 @@ class Formulation:
         replace: Mapping[str, _Function] | None = None,
         objective: _Function | None = None,
         **declaration: Any,
-    ) -> Formulation:
+    ) -> "Formulation":
         """Return a variant of the model under another name, with the same options and index.
 
         If constraints are dropped, the optimum bounds the same answers as before, and is only a bound: a solution may

@@ -1,13 +1,13 @@
 """Contract of a method: supported instances, call and result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from pydantic import BaseModel
 
 from .answers import BoundOnly
 from .budget import Budget
@@ -17,9 +17,6 @@ from .instance import Instance
 from .network_views import NetworkView, with_refusals
 from .outcome import Outcome
 from .solver import Solver
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 
 class Kind(Enum):
@@ -74,7 +71,7 @@ class Method:
         object.__setattr__(self, "supports", with_refusals(self.supports))
 
     @classmethod
-    def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Method:
+    def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Self:
         """Return a method that solves a formulation as declared, without heuristics or another algorithm.
 
         Name and summary are by default those of the formulation, the kind the one that follows from the model's bound.

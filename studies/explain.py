@@ -1,9 +1,5 @@
 """Reasons for infeasibility: conflicting constraints of a declared model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError, OutOfTime, SolverUnavailable, Unsupported
 from ..core.explanation import Explanation
@@ -14,9 +10,7 @@ from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.interrupt import RunInterrupted, time_limited
 from ..harness.request import Request
-
-if TYPE_CHECKING:
-    from ..solvers.base import Adapter
+from ..solvers.base import Adapter
 
 DEFAULT_LIMIT_S = 60.0  #: Seconds for the search where the request has no limit.
 

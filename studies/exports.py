@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.budget import Progress, ignore
 from ..core.errors import InputError, locate_errors
@@ -25,6 +25,7 @@ from ..exchange.chakra.files import file_of, messages, workload_of
 from ..exchange.chakra.trace import SEND, Trace, problems_of, trace_of
 from ..exchange.msccl.dialects import dialect_of
 from ..exchange.msccl.files import xml_text
+from ..exchange.msccl.flow import Flow
 from ..exchange.mscclpp.files import json_text
 from ..exchange.simulators import connection_text, goal_text
 from ..harness.plan import cells
@@ -32,9 +33,6 @@ from ..harness.suite_file import load_suite
 from ..instances.schema import schema_text
 from ..schedules.files import read_schedule
 from .inputs import read_flow, size_range, whole
-
-if TYPE_CHECKING:
-    from ..exchange.msccl.flow import Flow
 
 
 @dataclass(frozen=True, eq=False)
