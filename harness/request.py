@@ -88,7 +88,7 @@ def report_of(incumbent: Incumbent, seconds: float) -> dict[str, Any]:
 
 def extend_history(history: list[dict[str, Any]], report: Mapping[str, Any]) -> None:
     """Append a report, completed by the one of the same origin before it, if it says something new."""
-    last = next((each for each in reversed(history) if each["of"] == report["of"]), {})
+    last: Mapping[str, Any] = next((each for each in reversed(history) if each["of"] == report["of"]), {})
     known = {name: last.get(name) if report[name] is None else report[name] for name in ("objective", "bound")}
     if any(value != last.get(name) for name, value in known.items()):
         history.append({**report, **known})

@@ -118,7 +118,8 @@ def greedy_start(exchange: Exchange, is_over: Callable[[], bool]) -> PartWays | 
                 later[link][start] = later[link].get(start + 1, start + 1)
             node = exchange.tails[link]
     ends = np.array([(source, exchange.ranks[index]) for source, index in order]).repeat(scale, axis=0).T
-    return PartWays(scale, epochs, *ends, np.ones(ends.shape[1], dtype=np.int64), *np.array(hops).T)
+    ways, links, starts = np.array(hops).T
+    return PartWays(scale, epochs, ends[0], ends[1], np.ones(ends.shape[1], dtype=np.int64), ways, links, starts)
 
 
 def exact_flows(program: BlockProgram, values: Mapping[tuple[int, int], float]) -> EpochFlows | None:
