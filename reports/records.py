@@ -15,17 +15,17 @@ from .numbers import MISSING, natural
 from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell
 
 #: Types of the fields that a report relies on, and what to call them, by their annotation in :class:`RunRecord`.
-_TYPES: Mapping[str, tuple[Any, str]] = {
-    "str": (str, "text"),
-    "str | None": (str | None, "text or null"),
-    "bool | None": (bool | None, "true, false or null"),
-    "int": (int, "an integer"),
-    "tuple[str, ...]": (tuple, "a list"),
-    "Mapping[str, Any]": (Mapping, "an object"),
-    "Mapping[str, int]": (Mapping, "an object"),
-    "Mapping[str, float]": (Mapping, "an object"),
-    "Sequence[Mapping[str, Any]]": (list, "a list"),
-    "Mapping[str, Any] | None": (Mapping | None, "an object or null"),
+_TYPES: Mapping[Any, tuple[Any, str]] = {
+    str: (str, "text"),
+    str | None: (str | None, "text or null"),
+    bool | None: (bool | None, "true, false or null"),
+    int: (int, "an integer"),
+    tuple[str, ...]: (tuple, "a list"),
+    Mapping[str, Any]: (Mapping, "an object"),
+    Mapping[str, int]: (Mapping, "an object"),
+    Mapping[str, float]: (Mapping, "an object"),
+    Sequence[Mapping[str, Any]]: (list, "a list"),
+    Mapping[str, Any] | None: (Mapping | None, "an object or null"),
 }
 
 
@@ -60,7 +60,7 @@ def _files(path: Path) -> list[Path]:
 def _check_types(record: RunRecord, file: Path, line: int) -> RunRecord:
     """Reject a record whose fields are not of the types that reports rely on."""
     for each in fields(RunRecord):
-        value, (types, expected) = getattr(record, each.name), _TYPES.get(str(each.type), (object, ""))
+        value, (types, expected) = getattr(record, each.name), _TYPES.get(each.type, (object, ""))
         if not isinstance(value, types):
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:57] + "..."

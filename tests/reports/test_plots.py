@@ -106,7 +106,12 @@ def test_nothing_is_cut(name: str, wide: list[RunRecord], make_record: Make) -> 
 @pytest.mark.parametrize("name", sorted(set(PLOTS) - {"scaling", "libra-speedup", "libra-allocation"}))
 def test_nothing_is_cut_of_little(name: str, make_run: Make) -> None:
     """All text lies inside the plot of a handful of runs, and every axis has at least two ticks with a number."""
-    records = [make_run(model, t, bytes_=b) for model, t in (("ring", 3e-5), ("bfb", 2e-5)) for b in (1024.0, 2.0**20)]
+    told = [{"objective": 4e-5, "of": "method", "seconds": 0.002}]
+    records = [
+        make_run(model, t, bytes_=b, history=told)
+        for model, t in (("ring", 3e-5), ("bfb", 2e-5))
+        for b in (1024.0, 2.0**20)
+    ]
     figure = assert_nothing_is_cut(
         name, [*records, make_run("bfb", 2e-5, instance="torus(4,4)", seconds={"solve": 0.05})]
     )
