@@ -14,9 +14,10 @@ a,c,25 GB/s,2 us
 CSV
 step cwb import csv links.csv -o net.json --force
 
-say "A collective on it, by several methods, against one bound"
-step cwb compare --models "ring,tacos,forestcoll,pccl" --instances net.json --collectives all_reduce --sizes "64 MiB" -o results --jobs 1
+say "A collective on it, by several methods, against one bound, and a report that plays the fastest"
+step cwb compare --models "ring,tacos,forestcoll,pccl" --instances net.json --collectives all_reduce --sizes "64 MiB" -o results --jobs 1 --schedules
 step cwb table summary results -f text
+step cwb report results -o report.html --force
 
 say "An iteration of training, with the best of several methods for each collective"
 step cwb train net.json -w llama-3-70b -g tp=2 -g dp=2 -m auto --bucket 25MiB --streams group --quiet

@@ -15,12 +15,12 @@ from command_line import parse_command
 DAYS = {
     "engineer": ("advice.html", "chosen", "ring.xml"),
     "student": ("relaxed.lp", "table.tex", "results/records.jsonl"),
-    "researcher": ("net.json", "results/records.jsonl", "best.html"),
+    "researcher": ("net.json", "report.html", "best.html"),
 }
 WALKED = {
     "engineer": "import advise select solve export check run solve",
     "student": "formulate formulate compare table solve solve solve",
-    "researcher": "import compare table train resilience resilience solve view cite",
+    "researcher": "import compare table report train resilience resilience solve view cite",
 }
 
 
