@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import gcd, lcm
 from typing import Any
@@ -24,25 +24,31 @@ _EXACT = 2**53  #: sums of capacities stay below this, so that 64-bit integers a
 _NS = 10**9  #: unit of latency: heights are compared in whole nanoseconds, a link's rounded up
 
 
-def supports(instance: Instance) -> Refusal | None:
-    """Return why trees for wide-area all-reduce do not support an instance, None if they do (``Method.supports``)."""
+def supports(instance: Instance, *, helpers: bool = False) -> Refusal | None:
+    """Return why trees for wide-area all-reduce do not support an instance, None if they do (``Method.supports``).
+
+    With ``helpers`` the all-reduce may be that of a process group (:mod:`.helpers`).
+    """
     topology, demand = instance.network, instance.demand
     if not isinstance(topology, Topology):
         return Refusal("network", f"{instance.network} has no links; expected an explicit network such as gscale()")
     if demand is None or instance.also:
         return Refusal("collective", "the instance has no collective, or several; expected one")
     switch, npus, kind = next(iter(topology.switches), None), instance.npus, demand.collective
-    members = npus if demand.ranks is None else len(demand.ranks)
+    members = len(demand.group(npus))
     large = len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS
     faults: tuple[tuple[bool, RefusalCode, str], ...] = (
         (kind is not Collective.ALL_REDUCE, "collective", f"its trees do not support {kind.name}; expected all_reduce"),
-        (npus < 2, "ranks", "a collective needs at least two ranks"),
-        (members < npus, "ranks", "every site must take part, not a process group"),
+        (members < 2, "ranks", "a collective needs at least two ranks"),
+        (members < npus and not helpers, "ranks", "every site must take part, not a process group"),
         (demand.size_bytes <= 0, "data", "the collective has no data to move"),
-        (switch is not None, "network", f"{switch!r} is a switch; every site must take part"),
+        (switch is not None, "network", f"{switch!r} is a switch; expected sites alone"),
         (large, "size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links"),
     )
     return next((Refusal(aspect, reason) for wrong, aspect, reason in faults if wrong), None)
+
+
+supports_group = partial(supports, helpers=True)  #: As :func:`supports`, for methods that helpers relay for.
 
 
 @dataclass(frozen=True, eq=False)

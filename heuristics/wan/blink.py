@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from ...algorithms.trees.helpers import relay_by_helpers
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import RatedTrees, exact_rates, spanning_tree
 from ...core.budget import Budget
@@ -30,6 +31,7 @@ from .method import BlinkWanOptions
 _FOR_UNITS, _FOR_TREES = 200, 60  #: Heaviest trees of the packing that the integer programs are given.
 
 
+@relay_by_helpers
 def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOptions) -> Outcome:
     """Pack, then cut (``Method.run``)."""
     problem = wan_problem(instance, budget)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...algorithms.trees.gbst import GbstTrees, GbstVariant, random_state, run_gbst
+from ...algorithms.trees.helpers import relay_by_helpers
 from ...algorithms.trees.network import HeightLimit
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, heights_from
 from ...core.budget import Budget
@@ -22,6 +23,7 @@ from ...models.mtree.problem import CandidateTrees, PosedPool, TreeProblem, pose
 from .method import GostOptions
 
 
+@relay_by_helpers
 def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions) -> Outcome:
     """Grow trees, then select some of them with rates (``Method.run``)."""
     problem = tree_problem(instance, options.height, options.min_rate, budget)

@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...algorithms.trees.network import supports
+from ...algorithms.trees.network import supports, supports_group
 from ...core.errors import Refusal
 from ...core.fields import Rate, Strict, select_options
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
 from ...core.trees import TreePacking
-from ...models.mtree.method import CHUNK_METRICS, PAPER, TREE_METRICS, WAN_METRICS, ChunkOptions, Height
+from ...models.mtree.method import CHUNK_METRICS, GROUP_METRICS, PAPER, TREE_METRICS, WAN_METRICS, ChunkOptions, Height
 
 
 class TopoAdoptOptions(Strict):
@@ -105,7 +105,9 @@ GOST = _method(
     paper=PAPER,
     options=GostOptions,
     solve=f"{__package__}.gost:run",
+    supports=supports_group,
     metrics=CHUNK_METRICS
+    | GROUP_METRICS
     | {
         "pool": Metric("trees that were made"),
         "ith_height": Metric("height that ITH ends with, in hops, or in ns"),
@@ -119,7 +121,8 @@ TOPOADOPT = _method(
     summary="an all-reduce over a wide-area network: K trees by simulated annealing",
     options=TopoAdoptOptions,
     solve=f"{__package__}.topoadopt:run",
-    metrics=TREE_METRICS | {"moves": Metric("moves of the annealing that were made")},
+    supports=supports_group,
+    metrics=TREE_METRICS | GROUP_METRICS | {"moves": Metric("moves of the annealing that were made")},
 )
 
 BLINK_WAN = _method(
@@ -128,7 +131,9 @@ BLINK_WAN = _method(
     "trees",
     options=BlinkWanOptions,
     solve=f"{__package__}.blink:run",
+    supports=supports_group,
     metrics=TREE_METRICS
+    | GROUP_METRICS
     | {
         "pool": Metric("different trees of the packing"),
         "packing_rate_Bps": Metric("rate of the packing before it is cut", "B/s"),
@@ -141,8 +146,9 @@ SINGLE_TREE = _method(
     paper="general knowledge",
     options=SingleTreeOptions,
     solve=f"{__package__}.widest:run_single_tree",
+    supports=supports_group,
     needs_solver=False,
-    metrics=TREE_METRICS,
+    metrics=TREE_METRICS | GROUP_METRICS,
 )
 
 WAN_RING = _method(

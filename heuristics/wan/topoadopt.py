@@ -11,6 +11,7 @@ from random import Random
 
 import numpy as np
 
+from ...algorithms.trees.helpers import relay_by_helpers
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import links_from_root, spanning_tree
 from ...core.budget import Budget
@@ -24,6 +25,7 @@ from .answer import bound_fields, tree_outcome
 from .method import TopoAdoptOptions
 
 
+@relay_by_helpers
 def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOptions) -> Outcome:
     """Anneal (``Method.run``)."""
     problem = wan_problem(instance, budget)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.graphs.network import components
+from ...algorithms.trees.helpers import relay_by_helpers
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import RatedTrees, lowest_tree, measures_of_rate, widest_tree
 from ...core.budget import Budget
@@ -31,6 +32,7 @@ _EXACT = 20  #: Sites up to which every set of them is looked at.
 _ROTATIONS = 50  #: Rotations of a path after which another start is tried, for each site.
 
 
+@relay_by_helpers
 def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options: SingleTreeOptions) -> Outcome:
     """Find the tree (``Method.run``)."""
     problem = wan_problem(instance, budget)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from ...algorithms.trees.network import supports
+from ...algorithms.trees.network import supports, supports_group
 from ...core.errors import InputError, show_value
 from ...core.fields import Duration, Rate, Strict, select_options
 from ...core.formulation import Formulation
@@ -166,6 +166,8 @@ TREE_METRICS = WAN_METRICS | {
     "max_fanout": Metric("most children of a site, over all trees"),
 }
 
+GROUP_METRICS = {"helpers": Metric("of a process group, the sites outside that relay")}
+
 CHUNK_METRICS = TREE_METRICS | {
     "chunks_per_tree": Metric("chunks of every tree"),
     "chunk_bytes": Metric("size of a chunk of every tree", "B"),
@@ -186,9 +188,10 @@ MTREE = Method(
     options=MtreeOptions,
     solve=f"{__package__}.solve:run",
     proved=f"{__package__}.solve:prove_bound",
-    supports=supports,
+    supports=supports_group,
     restricted_to=describe_limits,
     metrics=CHUNK_METRICS
+    | GROUP_METRICS
     | {
         "pool": Metric("trees that were considered"),
         "auto_height": Metric("with height=auto, the height H that was chosen"),

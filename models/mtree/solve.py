@@ -19,7 +19,8 @@ import numpy as np
 from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.disjoint import DisjointRates, best_pair, low_trees_apart
 from ...algorithms.trees.gbst import TreePool, every_tree, large_neighbourhood_search, random_state, run_many_starts
-from ...algorithms.trees.network import HeightLimit
+from ...algorithms.trees.helpers import relay_by_helpers
+from ...algorithms.trees.network import HeightLimit, supports
 from ...algorithms.trees.pricing import Prices
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, low_enough, lowest_tree, widest_tree
 from ...core.budget import Budget, Incumbent
@@ -49,6 +50,7 @@ _PATIENCE = 2  #: So many heights in a row that are not faster end the search.
 _MORE_STARTS = 10  #: Starts of algorithm 1 for K trees, for each one for any number.
 
 
+@relay_by_helpers
 def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
     """Solve an instance that :func:`.network.supports` accepts (``Method.run``)."""
     if options.height == "auto":
@@ -70,8 +72,8 @@ def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions)
 
 
 def prove_bound(instance: Instance, options: MtreeOptions) -> Fraction | None:
-    """Return the bound on any trees by partitions and cuts; None for limited trees (``Method.proved``)."""
-    if options.trees is not None or options.height is not None or options.min_rate is not None:
+    """Return the bound on any trees by partitions and cuts; None for limited trees or a group (``Method.proved``)."""
+    if supports(instance) or options.trees is not None or options.height is not None or options.min_rate is not None:
         return None
     problem = wan_problem(instance, Budget())
     return problem.seconds(problem.ceiling.rate)

@@ -1,0 +1,167 @@
+"""Process groups on networks of sites: methods of spanning trees, with sites outside the group that only relay.
+
+A method joins all sites that it is given. So it is given the group alone, and the group with helpers: first all sites
+that can be reached, then those through which its trees relay, until these stay the same. Trees lose what leads to
+helpers alone, and the best packing is the answer. Its bound holds for any schedule of the group.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ...core.budget import Budget, ignore
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.outcome import Outcome, Status
+from ...core.schedule import offsets
+from ...core.topology import Topology
+from ...core.trees import TreeKind, TreePacking
+from ..bounds.schedule_bounds import Bound, best_bound, partition_bound
+
+Run = Callable[[Instance, Any, Budget, Any], Outcome]  #: ``Method.run``.
+Edge = tuple[int, int, int, int]  #: Two sites, and the links from the first to the second and back.
+
+_ROUNDS = 4  #: Sets of helpers that are tried.
+
+
+def relay_by_helpers(run: Run) -> Run:
+    """Let a method that joins all sites by trees serve a process group, for which other sites may relay."""
+
+    @wraps(run)
+    def run_group(instance: Instance, solver: Any, budget: Budget, options: Any) -> Outcome:
+        demand = instance.demand
+        if demand is None or demand.is_of_all(instance.npus):
+            return run(instance, solver, budget, options)
+        bound, certificate = group_bound(instance)
+        budget.tell_bound(bound, certificate)
+        group, best, last = set(demand.group(instance.npus)), None, Outcome(Status.LIMIT)
+        sites = group | _nearest(instance.topology, sorted(group)[:1]).keys()
+        tried, quiet = list[set[int]](), replace(budget, tell=ignore)  # incumbents would be trees of other networks
+        for left in range(_ROUNDS, 0, -1):
+            if sites in tried or budget.is_exhausted:
+                break
+            tried.append(sites)
+            try:
+                last = run(sites_alone(instance, sites), solver, quiet.part(1 / left), options)
+            except InputError as error:  # the sites are not joined
+                last = Outcome(Status.LIMIT, message=error.problem)
+            if isinstance(last.answer, TreePacking):
+                answer = trees_of_group(instance, last.answer, sorted(sites))
+                seconds = flow_time(instance.topology, answer)
+                if best is None or seconds < best[0]:
+                    best = seconds, answer
+                sites = group | {*answer.parent.tolist(), *answer.child.tolist()}
+            if sites in tried:
+                sites = group
+        proof: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "metrics": {}}
+        if best is None:
+            return replace(last, status=Status.LIMIT, objective=None, **proof)
+        seconds, answer = best
+        helpers = {*answer.parent.tolist(), *answer.child.tolist()} - group
+        proof["metrics"] = {"allreduce_rate_Bps": float(demand.size_bytes / seconds), "helpers": len(helpers)}
+        status = Status.OPTIMAL if seconds == bound else Status.FEASIBLE
+        return replace(last, status=status, answer=answer, objective=float(seconds), message="", **proof)
+
+    return run_group
+
+
+def group_bound(instance: Instance) -> Bound:
+    """Bound a group by single ranks, and by parts of a member and the helpers nearest to it."""
+    topology, members = instance.topology, instance.demands[0].group(instance.npus)
+    part_of = _nearest(topology, members)
+    parts = [[site for site, member in part_of.items() if member == own] for own in members]
+    parts += [[site] for site in range(instance.npus) if site not in part_of]
+    return max(best_bound(instance, flow=True), partition_bound(instance, parts), key=lambda bound: bound[0])
+
+
+def _nearest(topology: Topology, members: Sequence[int]) -> dict[int, int]:
+    """Map sites that members reach by two-way links to the member with the fewest on the way."""
+    near = defaultdict[int, list[int]](list)
+    for a, b in set(topology.link_ends) & {(b, a) for a, b in topology.link_ends}:
+        near[a].append(b)
+    nearest, reached = {member: member for member in members}, list(members)
+    for site in reached:  # grows
+        for other in sorted(near[site]):
+            if other not in nearest:
+                nearest[other] = nearest[site]
+                reached.append(other)
+    return nearest
+
+
+def sites_alone(instance: Instance, sites: Collection[int]) -> Instance:
+    """Return the all-reduce of some sites on the network of these alone."""
+    topology = instance.topology
+    nodes = tuple(topology.nodes[site] for site in sorted(sites))
+    links = tuple(topology.links[link] for link in _links_between(topology, sites))
+    demand = replace(instance.demands[0], ranks=None)
+    return instance.with_changes(network=Topology(nodes, links), demand=demand)
+
+
+def _links_between(topology: Topology, sites: Collection[int]) -> list[int]:
+    return [link for link, (a, b) in enumerate(topology.link_ends) if a in sites and b in sites]
+
+
+def trees_of_group(instance: Instance, trees: TreePacking, sites: list[int]) -> TreePacking:
+    """Return the trees of a network of some sites on the whole one, with helpers only where they relay.
+
+    Every tree has a member of the group as its root: that of the given tree, or one nearest to it.
+    """
+    group = set(instance.demands[0].group(instance.npus))
+    links, (back, forth) = _links_between(instance.topology, set(sites)), trees.passes
+    made, roots = list[list[Edge]](), list[int]()
+    for tree, (begin, end) in enumerate(zip(trees.edge_offset[:-1], trees.edge_offset[1:], strict=True)):
+        columns = forth.parent, forth.child, forth.path_links, back.path_links
+        rows = zip(*(each[begin:end].tolist() for each in columns), strict=True)
+        edges = [(sites[a], sites[b], links[there], links[here]) for a, b, there, here in rows]
+        root, grown = _tree_from_member(sites[int(trees.root[tree])], edges, group)
+        roots.append(root)
+        made.append(grown)
+    parent, child, there, here = np.array([edge for tree in made for edge in tree], dtype=np.int64).reshape(-1, 4).T
+    spans: dict[str, Any] = {
+        "instance_sha256": instance.sha256,
+        "root": np.array(roots, dtype=np.int64),
+        "edge_offset": offsets([len(tree) for tree in made]),
+        "parent": parent,
+        "child": child,
+        "path_offset": np.arange(len(parent) + 1),
+    }
+    reduction = replace(back, **spans, path_links=here, kind=TreeKind.IN)
+    return replace(trees, **spans, path_links=there, reduction=reduction)
+
+
+def _tree_from_member(root: int, edges: list[Edge], group: Collection[int]) -> tuple[int, list[Edge]]:
+    """Remove leaves outside the group from a tree; return a root in the group, and the edges from it on."""
+    near: dict[int, dict[int, tuple[int, int]]] = {}
+    for a, b, there, here in edges:
+        near.setdefault(a, {})[b] = there, here
+        near.setdefault(b, {})[a] = here, there
+    first = next(site for site, _ in _walk(near, root) if site in group)
+    while idle := [site for site, others in near.items() if len(others) == 1 and site not in group]:
+        for site in idle:
+            for other in near.pop(site):
+                del near[other][site]
+    return first, [(above, site, *near[above][site]) for site, above in _walk(near, first) if above >= 0]
+
+
+def _walk(near: dict[int, dict[int, tuple[int, int]]], root: int) -> Iterator[tuple[int, int]]:
+    """Yield the sites of a tree in the order of their links from the root, with the site before them."""
+    reached = [(root, -1)]
+    for site, above in reached:  # grows
+        yield site, above
+        reached += [(other, site) for other in near[site] if other != above]
+
+
+def flow_time(topology: Topology, trees: TreePacking) -> Fraction:
+    """Return the seconds of the busiest link if all trees reduce and broadcast at once."""
+    load = np.zeros(len(topology.links), dtype=object)
+    for each in trees.passes:
+        np.add.at(load, each.path_links, each.units[each.path_tree].astype(object))
+    links = zip(load.tolist(), topology.links, strict=True)
+    return max((units * trees.unit_bytes / link.bandwidth_Bps for units, link in links), default=Fraction(0))
