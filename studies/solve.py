@@ -1,7 +1,5 @@
 """Files and studies after a run: answer, record, reasons for infeasibility, value of more bandwidth."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -9,29 +7,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.answers import Answer, ChunkOrders, Placement
 from ..core.budget import Progress, Start, ignore
 from ..core.equal_steps import StreamedSteps, TranslatedTrees
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported, show_value
+from ..core.explanation import Explanation
 from ..core.files import write_whole
+from ..core.instance import Instance
 from ..core.record import RunRecord, append_record
 from ..core.schedule import Schedule, StepSchedule
+from ..core.sensitivity import Sensitivity
 from ..core.trees import TreeOrbits, TreePacking
+from ..harness import FinishedRun
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
+from ..harness.request import Request
 from ..harness.run import write_found
 from ..schedules.files import ANSWER_SCHEMA, ScheduleFile, Written, forest_data, read_schedule, write_schedule
 from ..schedules.multirail import to_sends
 from ..schedules.placement import write_placement
-
-if TYPE_CHECKING:
-    from ..core.explanation import Explanation
-    from ..core.instance import Instance
-    from ..core.sensitivity import Sensitivity
-    from ..harness import FinishedRun
-    from ..harness.request import Request
 
 MAX_PRINTED_EDGES = 100_000  #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MOST_LINKS = 20_000  #: Machines with more links are simulated at their own rates alone.

@@ -3,13 +3,11 @@
 Pools of trees, numbers of trees, prices of links, and trees of an older plan are index sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +21,8 @@ from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
+from .method import MtreeOptions, RepairOptions
 from .repair_input import pairs_of, survivors
-
-if TYPE_CHECKING:
-    from .method import MtreeOptions, RepairOptions
 
 
 @dataclass(frozen=True, eq=False)
