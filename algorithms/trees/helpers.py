@@ -5,8 +5,6 @@ that can be reached, then those through which its trees relay, until these stay 
 helpers alone, and the best packing is the answer. Its bound holds for any schedule of the group.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
