@@ -264,3 +264,15 @@ def test_a_machine_has_its_effective_time_first(method):
     assert both == re.findall(r"completion time +│ +(\S+ \S+)", alone)
     assert "effective rates" not in alone
     assert "effective rates" not in solve_output(*words, "ring(4)")
+
+
+def test_the_best_answers_are_a_table():
+    """The best different answers are listed below the summary, each with the model's and the verifier's objective."""
+    words = ("--formulation", "mtree/selection", "ring(6)", "--collective", "all_reduce", "--pool", "2")
+    shown = CliRunner().invoke(cwb, ["solve", *words], standalone_mode=False).output.partition("\npool ")[2]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert [row[3] for row in rows] == ["yes", "yes"]
+    assert float(rows[0][1]) > float(rows[1][1])
+    assert float(rows[0][2]) < float(rows[1][2])
+    assert rows[0][4].endswith(" edges")
