@@ -62,7 +62,7 @@ def mpirun(launcher):
     ("method", "spec", "collective", "count"),
     [
         ("ring", "ring(3)", "all_reduce", 3),
-        ("direct", "complete(3)", "all_to_all", 3),
+        pytest.param("direct", "complete(3)", "all_to_all", 3, marks=pytest.mark.nightly),
         ("forestcoll", "complete(3)", "all_gather", 3),
         pytest.param("ring", "torus(3,2)", "all_reduce", 6, marks=pytest.mark.nightly),
         pytest.param("forestcoll", "dgx1()", "all_gather", 8, marks=pytest.mark.nightly),
