@@ -61,7 +61,8 @@ def table_lines(rows: Sequence[Row]) -> Iterator[str]:
     together: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         name = row["numbers"]
-        shown = f"[{name}](benchmarks/{name}.csv)" if (RUNS.parent / f"{name}.csv").is_file() else name
+        up = "../" * row["page"].count("/")
+        shown = f"[{name}]({up}benchmarks/{name}.csv)" if (RUNS.parent / f"{name}.csv").is_file() else name
         together.setdefault((f"`{row['command']}`", row["date"], f"`{row['commit']}`", row["machine"]), []).append(
             shown
         )

@@ -392,6 +392,18 @@ def emulation() -> str:
     return scatter("Schedules over emulated networks", "predicted with headers, s", "measured, s", points, log=False)
 
 
+def size_frontier() -> str:
+    """Median gap over the size, by collective."""
+    curves = {
+        collective: [
+            (number(size), 100 * median(number(row["gap"]) for row in some))
+            for size, some in by(rows, lambda row: row["bytes"]).items()
+        ]
+        for collective, rows in by(table("size-frontier"), lambda row: row["collective"]).items()
+    }
+    return lines("Best schedules and bounds of ten machines", "bytes", "gap, median, %", curves, log="x")
+
+
 CHARTS: Mapping[str, Callable[[], str]] = {
     "forestcoll-times": forestcoll_times,
     "forestcoll-sizes": forestcoll_sizes,
@@ -416,6 +428,7 @@ CHARTS: Mapping[str, Callable[[], str]] = {
     "measured-errors": measured_errors,
     "measured-collectives": measured_collectives,
     "emulation": emulation,
+    "size-frontier": size_frontier,
 }
 
 if __name__ == "__main__":
