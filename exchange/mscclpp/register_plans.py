@@ -64,7 +64,9 @@ def register_plans(rank: int, *folders: Path | str) -> Any:
     ):
         plan = RegisteredPlan(path, rank)
         # Without a constraint no call matches by MSCCL++'s own rules, which ignore chunks and overlaps.
-        algorithm = mscclpp.Algorithm(id=plan.name, execution_plan=mscclpp.ExecutionPlan(str(path), rank))
+        # Pyright takes the package for the folder of this file.
+        execution = mscclpp.ExecutionPlan(str(path), rank)  # pyright: ignore[reportAttributeAccessIssue]
+        algorithm = mscclpp.Algorithm(id=plan.name, execution_plan=execution)  # pyright: ignore[reportAttributeAccessIssue]
         builder.add_algorithm_builder(algorithm)
         plans.append(plan)
 
