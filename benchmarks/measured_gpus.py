@@ -225,7 +225,7 @@ GENERATION = (("a100", "Ampere"), ("mi300", "AMD"), ("b200|nvl72", "Blackwell"),
 
 
 class Table:
-    """Launches by group, or factors of NCCL's own time by group, with fillings for all and at most 27 us of network."""
+    """Launches by group, or factors of NCCL's own time by group; losses of channels and 27 us of network for all."""
 
     def __init__(self, rows: Sequence[Row], groups: Sequence[str], *, factors: bool) -> None:
         bare = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)

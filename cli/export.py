@@ -56,7 +56,7 @@ def schema(of: str, output: Path | None) -> None:
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="XML", help="Output file.")
-@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", help="The runtime.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", help="Runtime that loads the file.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple")
 @_copies
 @placement_option

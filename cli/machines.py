@@ -107,7 +107,7 @@ def _show_advice(found: Mapping[str, Any]) -> None:
 @click.option("--max-bytes", metavar="SIZE", default="1 GiB", help="Largest size.")
 @methods_option("Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
-@click.option("--dialect", type=click.Choice(RUNTIMES), default="msccl", help="The runtime.")
+@click.option("--dialect", type=click.Choice(RUNTIMES), default="msccl", help="Runtime that loads the files.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", help="Protocol of the files.")
 @placement_option
 @click.option(
@@ -250,8 +250,8 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
     cwb predict "dgx_h100(boxes=2)" --collective all_reduce --size "256 MiB"
 
     The time is NCCL's own prediction with the overheads that it leaves out, fitted to published results of nccl-tests.
-    Nine of ten of these were within the interval; cwb calibrate finds one's own. The lower bound is proved, in the time
-    model of cwb.
+    Nine of ten of these were within the interval; cwb calibrate fits one to your own. The lower bound is proved, in the
+    time model of cwb.
     """
     from ..studies.predict import predict as expect
 

@@ -126,20 +126,20 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
             node = topology.rank_nodes[target]
             reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
             travelled += size * far[node]
-    rooms = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
+    rates = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
     if not certificate.latency:
-        return travelled / sum(rooms, Fraction(0))
+        return travelled / sum(rates, Fraction(0))
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     late = [int(link.latency_s * scale) for link in topology.links]
     receivers = {topology.rank_nodes[target] for targets in bytes_from.values() for target in targets}
-    came = shortest_distances(
+    before = shortest_distances(
         links_out_of(topology.link_ends, late), [topology.rank_nodes[source] for source in bytes_from]
     )
-    left = shortest_distances(links_out_of(((b, a) for a, b in topology.link_ends), late), receivers)
+    after = shortest_distances(links_out_of(((b, a) for a, b in topology.link_ends), late), receivers)
     on_way = [
-        (Fraction(came[a] + own + left[b], scale), room)
-        for (a, b), own, room in zip(topology.link_ends, late, rooms, strict=True)
-        if a in came and b in left
+        (Fraction(before[a] + own + after[b], scale), rate)
+        for (a, b), own, rate in zip(topology.link_ends, late, rates, strict=True)
+        if a in before and b in after
     ]
     return _least_time(travelled, on_way) if travelled else Fraction(0)
 

@@ -186,7 +186,7 @@ class _Watch:
     def __init__(self, track: Track, matrix: MatrixModel, budget: Budget) -> None:
         self._track, self._size, self._budget = track, matrix.size, budget
         self._shown: str | None = None
-        self._told = Incumbent(of_solver=True)
+        self._last_report = Incumbent(of_solver=True)
         self._ticks = 0
 
     def tick(self) -> None:
@@ -209,9 +209,9 @@ class _Watch:
             self._shown, self._ticks = line, 0
 
     def _tell_numbers(self) -> None:
-        if self._track.incumbent != self._told:
-            self._told = self._track.incumbent
-            self._budget.tell(self._told)
+        if self._track.incumbent != self._last_report:
+            self._last_report = self._track.incumbent
+            self._budget.tell(self._last_report)
 
 
 def _explain(guarded: CallOutcome[SessionResult], track: Track, budget: Budget) -> SessionResult:

@@ -426,26 +426,26 @@ def joint_length(
         for index in range(len(kinds)):
             travelled[index] += sum(far[kind[chosen] == index].astype(np.int64).tolist())
     total = sum((size * travelled[index] for size, index in kinds.items()), Fraction(0))
-    rooms = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
-    delays: Sequence[Fraction | None] = [Fraction(0)] * len(rooms)
+    rates = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
+    delays: Sequence[Fraction | None] = [Fraction(0)] * len(rates)
     if late:
-        delays = _way_latencies(topology, nodes[senders], nodes[np.unique(target)])
+        delays = _path_latencies(topology, nodes[senders], nodes[np.unique(target)])
     wires = defaultdict[Fraction, Fraction](Fraction)
-    for delay, room in zip(delays, rooms, strict=True):
-        if room and delay is not None:
-            wires[delay] += room
+    for delay, rate in zip(delays, rates, strict=True):
+        if rate and delay is not None:
+            wires[delay] += rate
     seconds = earliest_arrival(total, wires.items()) if total else Fraction(0)
     return seconds, LengthCertificate(tuple(lengths), late)
 
 
-def _way_latencies(topology: Topology, sources: Ints, targets: Ints) -> Sequence[Fraction | None]:
-    """Return every link's least latency of a path from a source over it to a target, if any."""
+def _path_latencies(topology: Topology, sources: Ints, targets: Ints) -> Sequence[Fraction | None]:
+    """Return the least latency of a path from a source over each link to a target, or None."""
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     own = [int(link.latency_s * scale) for link in topology.links]
     common = gcd(*own) or 1
     own = [late // common for late in own]
     tail, head = np.array(topology.link_ends, dtype=np.int64).T
-    came = link_distances(topology, own, sources).min(axis=0)[tail]
-    left = link_distances(topology, own, targets, backwards=True).min(axis=0)[head]
-    ticks = (came + np.array(own) + left).tolist()
+    before = link_distances(topology, own, sources).min(axis=0)[tail]
+    after = link_distances(topology, own, targets, backwards=True).min(axis=0)[head]
+    ticks = (before + np.array(own) + after).tolist()
     return [None if isinf(late) else int(late) * Fraction(common, scale) for late in ticks]

@@ -1,6 +1,6 @@
 """Proved bounds and the best verified schedules of ten machines at all sizes.
 
-    python benchmarks/findings/size_frontier.py -o docs/findings/size-frontier.csv
+    python benchmarks/findings/size_frontier.py -o docs/benchmarks/size-frontier.csv
     python benchmarks/findings/size_frontier.py --smoke
 
 For every machine and collective, many methods make schedules for the smallest, a middle and the largest size. Each
@@ -23,7 +23,7 @@ from cwb.studies.schedule_candidates import candidates, choice_of, distinct_cand
 from rich.console import Console
 from rich.table import Table
 
-#: Ten machines of cwb: direct networks, boxes of three vendors' generations, a fat tree and sites.
+#: Ten machines of cwb: direct networks, boxes of two vendors, a fat tree and a dragonfly.
 MACHINES = (
     "ring(8)",
     "torus(4,4)",

@@ -58,12 +58,12 @@ class NcclOptions(Strict):
     symmetric: bool = False
     """True if buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
     zero_sms: bool = False
-    """True with NCCL_CTA_POLICY_ZERO, for symmetric windows: copy engines make an all-gather, from 2.31 on."""
+    """As NCCL_CTA_POLICY=ZERO, with symmetric: copy engines make the all-gather of one box, from 2.31 on."""
     overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
     interval: tuple[Annotated[_Overhead, Field(gt=0)], Annotated[_Overhead, Field(gt=0)]] | None = None
-    """Measured over expected times, from and to, in nine of ten cases, as cwb calibrate finds them; by default those of
+    """Least and largest measured over expected time in nine of ten cases, from cwb calibrate; by default those of
     published times."""
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Rates = "auto"

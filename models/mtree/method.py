@@ -166,7 +166,7 @@ TREE_METRICS = WAN_METRICS | {
     "max_fanout": Metric("most children of a site, over all trees"),
 }
 
-GROUP_METRICS = {"helpers": Metric("of a process group, the sites outside that relay")}
+GROUP_METRICS = {"helpers": Metric("sites outside the process group that relay for it")}
 
 CHUNK_METRICS = TREE_METRICS | {
     "chunks_per_tree": Metric("chunks of every tree"),
