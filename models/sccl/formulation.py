@@ -25,6 +25,7 @@ from ...core.budget import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import StepSchedule
+from ...core.topology import NodeKind
 
 COLUMN_S = 8e-6  #: Seconds that a column takes to be built.
 
@@ -58,6 +59,16 @@ class SynchronousSteps:
             for link in edge.links:
                 users[link].append(e)
         return dict(sorted(users.items()))
+
+    @property
+    def has_every_path(self) -> bool:
+        """True if data has no other ways between ranks: no switch has a link to another, or copies, or adds sums."""
+        topology, backwards = self.stage.instance.topology, self.stage.backwards
+        switches = {index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH}
+        joining = (topology.nodes[switch] for switch in switches)
+        if any(node.may_add if backwards else node.copies for node in joining):
+            return False
+        return not any(switches.issuperset(ends) for ends in topology.link_ends)
 
 
 def pose_steps(stage: CopyStage, steps: int | None, rounds: int | None) -> SynchronousSteps:

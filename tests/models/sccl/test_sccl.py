@@ -11,7 +11,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.outcome import Status
-from cwb.core.topology import Topology
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.sccl.method import METHOD, ScclOptions, run
@@ -58,6 +58,21 @@ def test_known_optima(network, kind, steps, rounds):
     outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert (outcome.metrics["sccl_steps"], outcome.metrics["rounds"]) == (steps, rounds)
     assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
+
+
+def test_nothing_is_proved_of_paths_that_the_model_leaves_out():
+    """Two leaves with two spines between them, and a switch that copies, allow fewer steps than edges do."""
+    one, far = (Fraction(10**9), Fraction(0)), [("r0", "l0"), ("r1", "l0"), ("r2", "l1"), ("r3", "l1")]
+    ends = far + [(leaf, spine) for leaf in ("l0", "l1") for spine in ("s0", "s1")]
+    nodes = [Node(f"r{rank}") for rank in range(4)] + [Node(n, NodeKind.SWITCH) for n in ("l0", "l1", "s0", "s1")]
+    spines = Topology(tuple(nodes), tuple(Link(*pair, *one) for a, b in ends for pair in ((a, b), (b, a))))
+    star = load("star(4)").network
+    copying = replace(star, nodes=tuple(replace(n, multicast=n.kind is NodeKind.SWITCH) for n in star.nodes))
+    cases = (spines, Collective.ALL_TO_ALL, 4, False), (copying, Collective.BROADCAST, 2, False)
+    for network, kind, steps, proved in (*cases, (star, Collective.BROADCAST, 2, True)):
+        instance = make_instance("star(4)", kind).with_changes(network=network)
+        outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
+        assert (outcome.metrics["sccl_steps"], outcome.metrics["steps_proved"]) == (steps, proved)
 
 
 def test_an_instance_that_is_too_small_is_said_to_be():
