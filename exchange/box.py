@@ -98,7 +98,7 @@ def rack_of(tray: Box, layout: Layout) -> tuple[Box, Layout]:
     trays, rest = divmod(layout.rack or 0, len(tray.gpus))
     switches = [name for name, role in tray.parts.items() if role is Role.SWITCH]
     if not trays or rest:
-        raise InputError(f"{layout.rack} GPUs; expected a multiple of the {len(tray.gpus)} of a tray", source="--rack")
+        raise InputError(f"{layout.rack} GPUs; expected a multiple of {len(tray.gpus)}, as in a tray", source="--rack")
     if len(switches) != 1 or {c.source for c in tray.cables if c.target in switches} != {*tray.gpus}:
         raise InputError("the GPUs are not on one NVSwitch; expected a tray such as that of an NVL72", source="--rack")
 

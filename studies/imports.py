@@ -204,15 +204,16 @@ def import_nvidia_smi(
     ----------
     files : str, Path or sequence of them
         The text, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s``.
+    pcie, rack : optional
+        Rate of a PCIe link; GPUs of a rack if the text is that of one of its trays, ``boxes`` then being racks.
     rates, generation, nvlink, between_cpus, cpu, nvls, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
     told = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
-    return _write_instance(
-        smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), told, name=name), output
-    )
+    data = smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), told, name=name)
+    return _write_instance(data, output)
 
 
 @verb

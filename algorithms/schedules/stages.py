@@ -91,7 +91,7 @@ def supports_stages(instance: Instance) -> Refusal | None:
     kinds = {demand.collective for demand in instance.demands}
     if len(kinds) > 1 and (Collective.ALL_REDUCE in kinds or len(kinds & BACKWARDS.keys()) not in (0, len(kinds))):
         names = ", ".join(sorted(kind.name for kind in kinds))
-        return Refusal("collective", f"{names} at once; expected copies alone, or sums of the same stages alone")
+        return Refusal("collective", f"{names} at once; expected only copies, only all_reduce, or only other sums")
     return None
 
 
@@ -100,5 +100,5 @@ def supports_one_stage(instance: Instance) -> Refusal | None:
     if (reason := supports_stages(instance)) is not None or not isinstance(instance.network, Topology):
         return reason
     if instance.demands[0].collective is Collective.ALL_REDUCE:
-        return Refusal("collective", "an all_reduce is two successive models; expected one of its halves")
+        return Refusal("collective", "an all_reduce is two successive models; expected reduce_scatter or all_gather")
     return None

@@ -15,12 +15,8 @@ class RegisteredPlan:
     def __init__(self, path: Path, rank: int) -> None:
         plan = json.loads(path.read_text())
         gpus = plan["gpus"]
-        self.name, self.collective, self.inplace, self.ranks = (
-            plan["name"],
-            plan["collective"],
-            plan["inplace"],
-            len(gpus),
-        )
+        self.name, self.collective, self.inplace = plan["name"], plan["collective"], plan["inplace"]
+        self.ranks = len(gpus)
         self.sizes = range(plan["min_message_size"], plan["max_message_size"] + 1)  # bytes of the larger buffer
         # The input is a multiple of so many bytes, and the output of so many.
         self.sent, self.received = (
@@ -59,9 +55,8 @@ def register_plans(rank: int, *folders: Path | str) -> Any:
     import mscclpp.ext
 
     builder, plans = mscclpp.ext.AlgorithmCollectionBuilder(), []
-    for path in (
-        path for one in folders or (Path(__file__).parent / "algorithms",) for path in Path(one).glob("*.json")
-    ):
+    given = folders or (Path(__file__).parent / "algorithms",)
+    for path in (path for folder in given for path in Path(folder).glob("*.json")):
         plan = RegisteredPlan(path, rank)
         # Without a constraint no call matches by MSCCL++'s own rules, which ignore chunks and overlaps.
         # Pyright takes the package for the folder of this file.

@@ -164,7 +164,7 @@ def _older(gpu: str, other: str) -> bool:
 
 
 def _plateau(machine: Machine, tuning: Tuning, costs: Table, size: float) -> bool:
-    """Return whether a ring's messages are long enough to raise its latency: between boxes, and in one of Blackwell.
+    """Return True if a ring's messages are long enough to raise its latency: between boxes, and in one of Blackwell.
 
     An all-gather and a reduce-scatter are recognized by PAT.
     """

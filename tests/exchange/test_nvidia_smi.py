@@ -262,7 +262,7 @@ def test_trays_become_racks(tmp_path):
 
 @pytest.mark.parametrize(
     ("gpus", "rack", "message"),
-    [(4, 70, "70 GPUs; expected a multiple of the 4 of a tray"), (2, 72, "the GPUs are not on one NVSwitch")],
+    [(4, 70, "70 GPUs; expected a multiple of 4, as in a tray"), (2, 72, "the GPUs are not on one NVSwitch")],
 )
 def test_a_tray_that_is_none_makes_no_rack(tmp_path, gpus, rack, message):
     """GPUs that do not divide the rack, and GPUs that are wired to one another, are refused."""
