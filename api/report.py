@@ -11,7 +11,7 @@ from ..core.record import RunRecord
 from ..reports.records import load_records
 from ..studies.record_files import RECORDS
 
-MOST_FILE, MOST_PAGE, MOST_PAGES = 2**23, 2**22, 2**25  #: Bytes of a schedule file, of its player, of all players.
+MAX_SCHEDULE_BYTES, MAX_PLAYER_BYTES, MAX_PLAYERS_BYTES = 2**23, 2**22, 2**25  #: Of a file, its player, all players.
 _KEY = re.compile("[0-9a-f]{64}")
 
 
@@ -41,7 +41,7 @@ class _KeptSchedules:
 
     def __init__(self, sources: Sequence[Path]) -> None:
         self._folders = [(source if source.is_dir() else source.parent) / "schedules" for source in sources]
-        self._left = MOST_PAGES
+        self._left = MAX_PLAYERS_BYTES
 
     def play(self, record: RunRecord) -> bytes | str | None:
         """Return the page that plays a record's answer, the reason why there is none, or None without a file."""
@@ -52,7 +52,7 @@ class _KeptSchedules:
         file = next((path for path in named if path.is_file()), None)
         if file is None:
             return None
-        if file.stat().st_size <= MOST_FILE:
+        if file.stat().st_size <= MAX_SCHEDULE_BYTES:
             try:
                 schedule = read_schedule(file)
                 if schedule.answer.instance_sha256 != record.instance_sha256:
@@ -60,7 +60,7 @@ class _KeptSchedules:
                 drawn = draw_schedule(schedule, "gantt", None, "html")
             except CwbError as error:
                 return f"Not played: {error}"
-            if len(drawn) <= min(MOST_PAGE, self._left):
+            if len(drawn) <= min(MAX_PLAYER_BYTES, self._left):
                 self._left -= len(drawn)
                 return drawn
         return f"Too large for this page: cwb view {file} -o view.html plays it."

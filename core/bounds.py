@@ -186,9 +186,9 @@ class LengthCertificate(_Certificate, name="lengths"):
     carries at most bandwidth times T bytes:
     ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
 
-    With ``latency`` a link carries data only from the latency of the fastest path to its tail from a rank that has
-    some, to its own latency and that of the fastest path from its head to a rank that needs some, before the end. So
-    T is reduced by these in each term, where it is longer, and the term is 0 where it is not.
+    With ``latency``, let a_e be the least latency of a path over link e from a rank that has data to one that needs
+    some. The link is idle until data can have reached its tail, and at the end for the rest of a_e, so that in the
+    term of e the time T is replaced by max(0, T - a_e).
     """
 
     lengths: tuple[int, ...]  #: One for every link of the topology, at least 0.

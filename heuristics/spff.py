@@ -1,7 +1,7 @@
 """``spff``, shortest path first: chunks follow shortest paths, and those nearest to their goal go first.
 
 TE-CCL (section 4.2) compares its rounds with such a schedule of an earlier work and gives no more than the name. This
-is a reading of it: time is cut into rounds; in each one every link carries as many chunks as its bandwidth is larger
+is an interpretation: time is cut into rounds; in each one every link carries as many chunks as its bandwidth is larger
 than the smallest; a chunk follows a tree of shortest paths from its source, whose length counts latency and the
 chunk's time on the link; of the chunks that wait at a link, the one with the shortest way left goes first.
 """
@@ -116,7 +116,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
 METHOD = heuristic(
     name="spff",
     summary="shortest path first: chunks take the shortest paths, in rounds",
-    paper="a reading of the baseline that TE-CCL names (Liu et al., SIGCOMM 2024, section 4.2)",
+    paper="an interpretation of the baseline that TE-CCL names (Liu et al., SIGCOMM 2024, section 4.2)",
     answer_type=StepSchedule,
     options=SpffOptions,
     solve=run,

@@ -18,29 +18,29 @@ class RegisteredPlan:
         self.name, self.collective, self.inplace = plan["name"], plan["collective"], plan["inplace"]
         self.ranks = len(gpus)
         self.sizes = range(plan["min_message_size"], plan["max_message_size"] + 1)  # bytes of the larger buffer
-        # The input is a multiple of so many bytes, and the output of so many.
-        self.sent, self.received = (
+        # Bytes of which the input and the output must be multiples.
+        self.input_unit, self.output_unit = (
             plan["buffer_alignment"] * gpus[rank][f"{end}_chunks"] for end in ("input", "output")
         )
         channels = [(gpu["id"], one) for gpu in gpus for one in gpu["channels"] if one["channel_type"] == "memory"]
-        self.mapped = {(gpu, peer) for gpu, one in channels for peer in one["connected_to"]}  # of one box
+        self.memory_pairs = {(gpu, peer) for gpu, one in channels for peer in one["connected_to"]}  # of one box
 
     def fits(self, request: Any) -> bool:
         """Return True if the plan is for a call: collective, ranks, boxes, root, sizes and placement."""
         size, ranks, box = request.message_size, request.world_size, request.n_ranks_per_node
         if (self.collective, self.ranks) != (request.collective, ranks) or any(request.hints.get("root", ())):
             return False
-        sent = size  # of an all-gather, the size of a call is that of a rank's part
-        received = {"allgather": size * ranks, "reducescatter": size // ranks}.get(self.collective, size)
-        if max(sent, received) not in self.sizes or sent % self.sent or received % self.received:
+        # MSCCL++ states the bytes of the input: of an all-gather, one rank's part.
+        output = {"allgather": size * ranks, "reducescatter": size // ranks}.get(self.collective, size)
+        if max(size, output) not in self.sizes or size % self.input_unit or output % self.output_unit:
             return False
-        begin, end = request.input_buffer, request.output_buffer
+        source, target = request.input_buffer, request.output_buffer
         if self.inplace:  # the smaller buffer is the rank's part of the larger one
-            part = request.rank * min(sent, received) if sent != received else 0
-            placed = begin - end == (part if sent < received else -part)
+            part = request.rank * min(size, output) if size != output else 0
+            is_placed = source - target == (part if size < output else -part)
         else:
-            placed = begin + sent <= end or end + received <= begin
-        return placed and all(one // box == other // box for one, other in self.mapped)
+            is_placed = source + size <= target or target + output <= source
+        return is_placed and all(one // box == other // box for one, other in self.memory_pairs)
 
 
 def register_plans(rank: int, *folders: Path | str) -> Any:

@@ -62,7 +62,7 @@ class SynchronousSteps:
 
     @property
     def has_every_path(self) -> bool:
-        """True if data has no other ways between ranks: no switch has a link to another, or copies, or adds sums."""
+        """True if data has no other way between ranks: no switch has a link to another, copies or adds."""
         topology, backwards = self.stage.instance.topology, self.stage.backwards
         switches = {index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH}
         joining = (topology.nodes[switch] for switch in switches)

@@ -123,7 +123,7 @@ ROUNDS = Formulation(
     "sccl/rounds",
     summary="the fewest rounds of a schedule of S synchronous steps: who has which chunk, and what links carry",
     paper=PAPER,
-    equations="k-synchronous schedules, as TE-CCL describes them (sections 6.1 and G); a reading",
+    equations="k-synchronous schedules, as TE-CCL describes them (sections 6.1 and G); an interpretation",
     index=f"{__package__}.formulation:index",
     build=f"{__package__}.formulation:build",
     extract=f"{__package__}.formulation:schedule_of",

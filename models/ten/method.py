@@ -78,7 +78,7 @@ ILP = Formulation(
     "ten/ilp",
     summary="which chunk starts over which link at which tick, such that the last arrival is early",
     paper=PAPER,
-    equations="not printed; a reading, constraint by constraint on the family's page",
+    equations="not printed; an interpretation, constraint by constraint on the family's page",
     index=f"{__package__}.solve:horizon_model",
     build=f"{__package__}.formulation:build",
     extract=f"{__package__}.solve:schedule_of",

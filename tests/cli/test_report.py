@@ -145,7 +145,7 @@ def test_kept_schedules_are_played(tmp_path: Path) -> None:
     assert cwb("report", tmp_path / "records.jsonl", "-o", page) == 0
     assert page.read_text().count(players) == 2
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_PAGE", 1000)
+        patch.setattr(module, "MAX_PLAYER_BYTES", 1000)
         assert cwb("report", tmp_path, "-o", page) == 0
     assert players not in page.read_text()
     assert f"cwb view {tmp_path / 'schedules'}" in page.read_text()
