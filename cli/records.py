@@ -130,8 +130,8 @@ def report(records: tuple[Path, ...], output: Path, title: str) -> None:
     """Make a page of RECORDS: JSONL files, or folders of them (./results).
 
     The page has plots, every table that fits the records, every failure with its reason, and the machines and
-    versions. It is self-contained: it needs no network connection and no other file. It plays the fastest answers of
-    'cwb compare --schedules'.
+    versions. It is self-contained: it needs no network connection and no other file. It plays the fastest answer of
+    each problem that 'cwb compare --schedules' kept.
 
     \b
     cwb report results/ -o report.html
