@@ -116,7 +116,7 @@ def _on_machine(
         names = ", ".join(each.name for each in COLLECTIVES)
         raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
     given = study_options(options)
-    if given.symmetric:
+    if given.symmetric or given.zero_sms:
         why = "no measured time of symmetric kernels is known; the method nccl and cwb advise have NCCL's estimates"
         raise InputError(why, source="-O", place="symmetric")
     ranks = None if posed.demand is None else posed.demand.ranks

@@ -58,7 +58,7 @@ class NcclOptions(Strict):
     symmetric: bool = False
     """True if buffers are registered as symmetric windows: from 2.27 on, kernels of their own."""
     zero_sms: bool = False
-    """As NCCL_CTA_POLICY=ZERO, with symmetric: copy engines make the all-gather of one box, from 2.31 on."""
+    """As NCCL_CTA_POLICY=ZERO, implies symmetric: copy engines make the all-gather of one box, from 2.31 on."""
     overheads: tuple[_Overhead, _Overhead, Annotated[_Overhead, Field(gt=0)]] | None = None
     """Overheads of expected times, as cwb calibrate fits them: us of a launch, us that channels lose at most before
     they are full, and the MiB at half of it; by default those of published times."""
@@ -198,7 +198,7 @@ class Prediction:
 
     def symmetric_pick(self, size: float) -> SymmetricPick | None:
         """Return the symmetric kernel that NCCL takes at a size in bytes; None without the option or a kernel."""
-        if not self.options.symmetric:
+        if not (self.options.symmetric or self.options.zero_sms):
             return None
         if self.options.zero_sms:
             return choose_copies(self.machine, self.tuning, self.problem.collective, size)
@@ -383,7 +383,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         metrics |= {"kernel": kernel.kernel, "sms": kernel.sms}
         told = f"with symmetric memory NCCL {found.version} takes {kernel.kernel} ({kernel.sms} SM): "
         told += f"{kernel.seconds * 1e6:.4g} us; the schedule is that of {pick.algorithm.value}, taken without it"
-    elif options.symmetric:
+    elif options.symmetric or options.zero_sms:
         told = f"no symmetric kernel here; {told}"
     if own_s < bound:
         told += f"; it counts on faster links than these: no schedule takes less than {float(bound) * 1e6:.4g} us"

@@ -292,7 +292,7 @@ def test_rings_in_several_orders_delay_a_broadcast():
 )
 def test_copy_engines_take_no_sm(machine, size, kernel, us):
     """An all-gather by copy engines has the time of NCCL 2.31.2's formula and no SM, in one box of Hopper and later."""
-    options = NcclOptions(version="2.31.2", symmetric=True, zero_sms=True)
+    options = NcclOptions(version="2.31.2", zero_sms=True)
     for name, found in (("all_gather", kernel), ("all_reduce", None)):
         posed = load(machine).with_changes(demand=Demand(collective_named(name), Fraction(size)), also=())
         pick = prediction(posed, options).symmetric_pick(size)
