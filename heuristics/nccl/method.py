@@ -315,7 +315,7 @@ def expected_seconds(found: Prediction, pick: Pick, size: float, overheads: Over
 
 def interval(found: Prediction, size: float, expected_s: float) -> tuple[float, float]:
     """Return the seconds between which nine of ten measured times are, by default of machines left out of the fit."""
-    low, high = found.options.interval or next(factors for least, factors in INTERVALS if size >= least)
+    low, high = sorted(found.options.interval or next(factors for least, factors in INTERVALS if size >= least))
     return low * expected_s, high * expected_s
 
 
