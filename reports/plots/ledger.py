@@ -181,6 +181,7 @@ def _draw_times(
 
 
 _PANELS = 4  #: Panels at most: those with the most runs.
+_WIDEST = 1e3  #: Gaps beyond this are mistakes, which the tables show.
 _Panel = tuple[str, str]  #: A panel: instance and collective.
 
 
@@ -297,13 +298,14 @@ def gaps_over_time(run: LedgerRun, bounds: Bounds) -> list[tuple[float, float]]:
     best = bounds.best(run)
     for _, seconds, objective in reports:
         gap = relative_gap(objective, best)
-        if gap is not None and look.drawable(seconds) and (not line or gap < line[-1][1]):
+        if gap is not None and gap <= _WIDEST and look.drawable(seconds) and (not line or gap < line[-1][1]):
             line.append((seconds, gap))
     gap, seconds = bounds.gap(run), max(run.own_s or 0.0, line[-1][0] if line else 0.0)
-    return line if gap is None or not look.drawable(seconds) else [*line, (seconds, max(gap, 0.0))]
+    return (
+        line if gap is None or abs(gap) > _WIDEST or not look.drawable(seconds) else [*line, (seconds, max(gap, 0.0))]
+    )
 
 
-_WIDEST = 1e3  #: Gaps beyond this are mistakes, which the tables show.
 _Point = tuple[float, float, int]  #: A method in the plot: mean own time, mean gap, problems.
 
 

@@ -48,7 +48,7 @@ def test_profile_counts_failures(make_run: Make) -> None:
 
 def test_anytime_steps_down_to_the_verified_answer(make_run: Make) -> None:
     """A line has the better answers alone and ends with the verified one; reports of a solver count if they end at the
-    verified objective; a method that reported nothing is a point."""
+    verified objective; a method that reported nothing is a point, and gaps that no axis holds are left out."""
     from cwb.reports.plots.ledger import draw_anytime
 
     def reports(of: str, *values: float) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def test_anytime_steps_down_to_the_verified_answer(make_run: Make) -> None:
 
     proved = {"bound": 1e-5, "proof": "recomputed", "certificate": {"certificate": "cut"}, "seconds": {"solve": 1.0}}
     records = [
-        make_run("ring", 2e-5, **proved, history=reports("method", 4e-5, 5e-5, 2e-5)),
+        make_run("ring", 2e-5, **proved, history=reports("method", 4e-5, 5e-5, 2e-5, 5e-324)),
         make_run("bfb", 2e-5, **proved, history=[*reports("solver", 3.0, 4e-5), *reports("solver", 2e-5)]),
         make_run("dbt", 2e-5, **proved, history=reports("solver", 3.0, 2.0)),
         make_run("rhd", 4e-5, **proved),
