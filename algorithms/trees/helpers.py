@@ -39,7 +39,7 @@ def relay_by_helpers(run: Run) -> Run:
             return run(instance, solver, budget, options)
         bound, certificate = group_bound(instance)
         budget.tell_bound(bound, certificate)
-        group, best, last = set(demand.group(instance.npus)), None, Outcome(Status.LIMIT)
+        group, best, last = set(demand.group(instance.npus)), None, Outcome(Status.LIMIT, message="the time is over")
         sites = group | _nearest(instance.topology, sorted(group)[:1]).keys()
         tried, quiet = list[set[int]](), replace(budget, tell=ignore)  # incumbents would be trees of other networks
         for left in range(_ROUNDS, 0, -1):
@@ -48,8 +48,8 @@ def relay_by_helpers(run: Run) -> Run:
             tried.append(sites)
             try:
                 last = run(sites_alone(instance, sites), solver, quiet.part(1 / left), options)
-            except InputError as error:  # the sites are not joined
-                last = Outcome(Status.LIMIT, message=error.problem)
+            except InputError as error:  # the sites are not joined; the reason that all of them gave says more
+                last = Outcome(Status.LIMIT, message=last.message if tried[1:] else error.problem)
             if isinstance(last.answer, TreePacking):
                 answer = trees_of_group(instance, last.answer, sorted(sites))
                 seconds = flow_time(instance.topology, answer)

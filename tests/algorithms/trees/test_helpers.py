@@ -32,6 +32,15 @@ def test_opposite_sites_of_a_line_are_joined_through_the_others(name):
     assert record.objective == record.bound
 
 
+def test_the_reason_is_that_of_all_sites():
+    """Where no tree is low or wide enough, or the time is over, the message says so, not that members are apart."""
+    low = run_one(reduce_among("line(4)", 0, 2), Request("mtree", options={"height": "1"}))
+    late = run_one(reduce_among("line(4)", 0, 2), Request("mtree", time_limit_s=0.0))
+    assert (low.status, late.status) == ("limit", "limit")
+    assert "height" in low.message
+    assert "time" in late.message
+
+
 def test_both_ways_round_a_ring_are_used():
     """Two trees through different helpers carry twice what one does."""
     both, one = (run_one(reduce_among("ring(6)", 0, 3), Request(name)) for name in ("mtree", "single-tree"))
