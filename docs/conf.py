@@ -6,8 +6,10 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 sys.path.append(str(Path(__file__).parent))
 

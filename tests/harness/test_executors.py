@@ -36,7 +36,8 @@ def plan(*models: str, n: int = 2) -> list[Cell]:
 
 def same(records: list[RunRecord]) -> list[dict[str, Any]]:
     """Return the content that two equal runs share, in the order of their keys."""
-    plain = [replace(record, seconds={}, started_at="", peak_rss_bytes=None).to_json() for record in records]
+    own = {"seconds": {}, "history": [], "started_at": "", "peak_rss_bytes": None}
+    plain = [replace(record, **own).to_json() for record in records]
     return sorted(plain, key=lambda record: str(record["key"]))
 
 

@@ -112,7 +112,7 @@ def test_where_there_are_no_forks(monkeypatch: pytest.MonkeyPatch) -> None:
     forked = supervise_task(task("ring"))
     monkeypatch.setattr(process, "FORKS", False)
     spawned, crashed = supervise_task(task("ring")), supervise_task(task("fault-crash"))
-    for name in ("seconds", "started_at", "peak_rss_bytes"):
+    for name in ("seconds", "history", "started_at", "peak_rss_bytes"):
         del forked[name], spawned[name]
     assert forked == spawned
     assert crashed["message"].startswith("the run's process was killed by SIGSEGV")

@@ -94,7 +94,7 @@ def test_parameters_are_checked(name: str, extra: dict[str, object], words: str,
 
 def test_scip_says_why_it_does_not_end(scip: Any) -> None:
     """A form on variables without bounds that SCIP has no bound for says what would help."""
-    result = scip.solve(exam_models.singular_qp(), Budget(time_limit_s=0.5))
+    result = scip.solve(exam_models.singular_qp(), Budget(time_limit_s=1.5))
     assert result.termination is Termination.TIME_LIMIT
     assert result.bound is None
     assert "needs bounds on its variables" in result.message
