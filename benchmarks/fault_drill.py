@@ -59,7 +59,7 @@ models = ["fault-*", "!fault-slow"]
 """
 
 #: What differs between two runs that are the same.
-TIMES = ("seconds", "started_at", "peak_rss_bytes")
+TIMES = ("seconds", "history", "started_at", "peak_rss_bytes")
 
 Record = dict[str, Any]
 

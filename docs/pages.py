@@ -54,7 +54,7 @@ _OF_TIME = re.compile(r"\bseconds\b|\((build|verify|solve|transfer|simulate)\b|^
 
 def _words(line: str) -> list[str]:
     """Split a line; rules of tables, of LaTeX too, and spaces depend on the widths of numbers."""
-    return re.sub(r"[─━┌┬┐└┴┘├┼┤┏┳┓┡╇┩│┃|,&]|\\\\$", " ", line).split()
+    return re.sub(r"[─━┌┬┐└┴┘├┼┤┏┳┓┡╇┩│┃|,&]|-{3,}|\\\\$", " ", line).split()
 
 
 def _seconds(text: str) -> bool:

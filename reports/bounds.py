@@ -52,12 +52,14 @@ class Bounds:
             wrong = run.record.verified is False or run.record.status == "error"
             if wrong or (value := number(run.record.bound)) is None:
                 continue
-            bound, certificate = _KnownBound(value, run.record.proof), (run.record.certificate or {}).get("certificate")
+            bound = _KnownBound(value, run.record.proof)
+            certificate = str((run.record.certificate or {}).get("certificate"))  # records may be of others
             general = bound.proof == RECOMPUTED and certificate in _OF_ALL
             _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
             if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
                 # On a grid it may have been rounded up to whole ticks, which answers off the grid need not keep.
-                everywhere = _KnownBound(run.record.metrics.get("network_bound_s", value), bound.proof)
+                low = number(run.record.metrics.get("network_bound_s", value))
+                everywhere = _KnownBound(value if low is None else low, bound.proof)
                 _keep(self._of_network, (run.network, _RESTS_ON[certificate]), everywhere, run.record.sense)
 
     def best(self, run: LedgerRun) -> float | None:

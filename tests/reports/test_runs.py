@@ -86,8 +86,9 @@ def test_size_and_ranks(make_run: Make) -> None:
 def test_foreign_measures(value: Any, make_run: Make) -> None:
     """Bandwidths, objectives and times that are no measurement leave size, ranks and own time open, and stop
     nothing."""
-    for change in ({"metrics": {"algbw_GBps": value}}, {"metrics": {"busbw_GBps": value}}, {"objective": value}):
-        (run,) = runs_of([make_run(**change)])
+    measures = [{"metrics": {name: value}} for name in ("algbw_GBps", "busbw_GBps", "network_bound_s")]
+    for change in (*measures, {"objective": value}, {"certificate": {"certificate": {"of": value}}}):
+        (run,) = runs_of([make_run(bound=1e-6, **change)])
         assert run.ranks is None or run.ranks >= 1
         Bounds([run]).gap(run)
     seconds = own_seconds(make_run(seconds={"solve": value, "total": value}))
