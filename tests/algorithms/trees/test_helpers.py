@@ -33,7 +33,7 @@ def test_opposite_sites_of_a_line_are_joined_through_the_others(name):
 
 
 def test_the_reason_is_that_of_all_sites():
-    """Where no tree is low or wide enough, or the time is over, the message says so, not that members are apart."""
+    """If no tree is low or wide enough, or the time is over, the message says so, not that members are apart."""
     low = run_one(reduce_among("line(4)", 0, 2), Request("mtree", options={"height": "1"}))
     late = run_one(reduce_among("line(4)", 0, 2), Request("mtree", time_limit_s=0.0))
     assert (low.status, late.status) == ("limit", "limit")
