@@ -57,6 +57,8 @@ class _KeptSchedules:
                 schedule = read_schedule(file)
                 if schedule.answer.instance_sha256 != record.instance_sha256:
                     return f"{file} is for another instance."
+                if schedule.extra.get("key") != record.key:
+                    return f"{file} is of another run."
                 drawn = draw_schedule(schedule, "gantt", None, "html")
             except CwbError as error:
                 return f"Not played: {error}"

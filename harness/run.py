@@ -75,12 +75,12 @@ def run_one(
     return run(instance, request, progress, stop).record
 
 
-def write_found(path: Path, found: FinishedRun) -> str:
-    """Write the schedule of a run that has one to a file, and return its SHA-256."""
+def write_found(path: Path, found: FinishedRun, **named: str) -> str:
+    """Write the schedule of a run that has one to a file, with words that name it; return its SHA-256."""
     from ..schedules.files import Written, write_schedule
 
     assert found.instance is not None and isinstance(found.answer, Written)  # noqa: S101 (of the caller)
-    extra = {"model": found.record.model, "bound_s": found.record.bound}
+    extra = {"model": found.record.model, "bound_s": found.record.bound, **named}
     pieces = found.record.metrics.get("pieces") if isinstance(found.answer, Forest) else None
     return write_schedule(path, found.instance, found.answer, found.certificate, extra, pieces)
 

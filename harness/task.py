@@ -219,7 +219,7 @@ def run_task(task: Task, stop: threading.Event | None = None, listener: Listener
     try:
         found = load_and_run(task.cell, stop, listener)
         if task.schedules is not None and found.record.verified and isinstance(found.answer, Written):
-            write_found(task.schedules / f"{task.key}.npz", found)
+            write_found(task.schedules / f"{task.key}.npz", found, key=task.key)
         return replace(found.record, key=task.key, limits=task.known["limits"])
     except CwbError as error:
         return task.failure(str(error), started_at, error.exit_status)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,10 @@ def relay_by_helpers(run: Run) -> Run:
                 last = Outcome(Status.LIMIT, message=last.message if tried[1:] else error.problem)
             if isinstance(last.answer, TreePacking):
                 answer = trees_of_group(instance, last.answer, sorted(sites))
-                seconds = flow_time(instance.topology, answer)
-                if best is None or seconds < best[0]:
+                seconds, most = flow_time(instance.topology, answer), getattr(options, "height", None)
+                if isinstance(most, int | Fraction) and height_of(instance.topology, answer, most) > most:
+                    last = replace(last, message="with a root in the group, trees that were found are higher")
+                elif best is None or seconds < best[0]:
                     best = seconds, answer
                 sites = group | {*answer.parent.tolist(), *answer.child.tolist()}
             if sites in tried:
@@ -109,18 +112,17 @@ def _links_between(topology: Topology, sites: Collection[int]) -> list[int]:
 def trees_of_group(instance: Instance, trees: TreePacking, sites: list[int]) -> TreePacking:
     """Return the trees of a network of some sites on the whole one, with helpers only where they relay.
 
-    Every tree has a member of the group as its root: that of the given tree, or one nearest to it.
+    Every tree has the member of the group as its root from which it has the fewest levels.
     """
     group = set(instance.demands[0].group(instance.npus))
     links, (back, forth) = _links_between(instance.topology, set(sites)), trees.passes
     made, roots = list[list[Edge]](), list[int]()
-    for tree, (begin, end) in enumerate(zip(trees.edge_offset[:-1], trees.edge_offset[1:], strict=True)):
+    for begin, end in pairwise(trees.edge_offset.tolist()):
         columns = forth.parent, forth.child, forth.path_links, back.path_links
         rows = zip(*(each[begin:end].tolist() for each in columns), strict=True)
         edges = [(sites[a], sites[b], links[there], links[here]) for a, b, there, here in rows]
-        root, grown = _tree_from_member(sites[int(trees.root[tree])], edges, group)
-        roots.append(root)
-        made.append(grown)
+        made.append(_tree_from_member(edges, group))
+        roots.append(made[-1][0][0])
     parent, child, there, here = np.array([edge for tree in made for edge in tree], dtype=np.int64).reshape(-1, 4).T
     spans: dict[str, Any] = {
         "instance_sha256": instance.sha256,
@@ -134,26 +136,38 @@ def trees_of_group(instance: Instance, trees: TreePacking, sites: list[int]) -> 
     return replace(trees, **spans, path_links=there, reduction=reduction)
 
 
-def _tree_from_member(root: int, edges: list[Edge], group: Collection[int]) -> tuple[int, list[Edge]]:
-    """Remove leaves outside the group from a tree; return a root in the group, and the edges from it on."""
+def _tree_from_member(edges: list[Edge], group: Collection[int]) -> list[Edge]:
+    """Remove leaves outside the group from a tree; return its edges from the member on that makes it lowest."""
     near: dict[int, dict[int, tuple[int, int]]] = {}
     for a, b, there, here in edges:
         near.setdefault(a, {})[b] = there, here
         near.setdefault(b, {})[a] = here, there
-    first = next(site for site, _ in _walk(near, root) if site in group)
     while idle := [site for site, others in near.items() if len(others) == 1 and site not in group]:
         for site in idle:
             for other in near.pop(site):
                 del near[other][site]
-    return first, [(above, site, *near[above][site]) for site, above in _walk(near, first) if above >= 0]
+    walks = [list(_walk(near, member)) for member in sorted(group)]
+    lowest = min(walks, key=lambda walk: max(level for *_, level in walk))
+    return [(above, site, *near[above][site]) for site, above, _ in lowest[1:]]
 
 
-def _walk(near: dict[int, dict[int, tuple[int, int]]], root: int) -> Iterator[tuple[int, int]]:
-    """Yield the sites of a tree in the order of their links from the root, with the site before them."""
-    reached = [(root, -1)]
-    for site, above in reached:  # grows
-        yield site, above
-        reached += [(other, site) for other in near[site] if other != above]
+def _walk(near: dict[int, dict[int, tuple[int, int]]], root: int) -> Iterator[tuple[int, int, int]]:
+    """Yield each site of a tree, the site above it and its level, by levels from the root."""
+    reached = [(root, -1, 0)]
+    for site, above, level in reached:  # grows
+        yield site, above, level
+        reached += [(other, site, level + 1) for other in near[site] if other != above]
+
+
+def height_of(topology: Topology, trees: TreePacking, most: int | Fraction) -> Fraction:
+    """Return the largest height, in links if the limit is an integer and in seconds if not."""
+    (back, forth), depth = trees.passes, dict[tuple[int, int], Fraction]()
+    tree = np.repeat(np.arange(len(trees.root)), np.diff(trees.edge_offset)).tolist()
+    columns = (each.tolist() for each in (forth.parent, forth.child, forth.path_links, back.path_links))
+    for number, above, site, *ways in zip(tree, *columns, strict=True):
+        late = max(topology.links[way].latency_s for way in ways)
+        depth[number, site] = depth.get((number, above), Fraction(0)) + (1 if isinstance(most, int) else late)
+    return max(depth.values())
 
 
 def flow_time(topology: Topology, trees: TreePacking) -> Fraction:

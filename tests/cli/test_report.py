@@ -132,7 +132,7 @@ def test_the_command_is_light() -> None:
 
 def test_kept_schedules_are_played(tmp_path: Path) -> None:
     """The report frames the player of the fastest answer that was kept, names what is too large, and passes over
-    schedules of other instances."""
+    schedules of other instances and of other runs."""
     from cwb.api import report as module
 
     grid = ("--models", "ring,rhd", "--instances", "ring(4)", "--collectives", "all_gather", "--sizes", "1MiB,2MiB")
@@ -157,6 +157,11 @@ def test_kept_schedules_are_played(tmp_path: Path) -> None:
     assert cwb("report", tmp_path, "-o", page) == 0
     assert page.read_text().count(players) == 1
     assert "is for another instance" in page.read_text()
+    one, other = (file.read_bytes() for file in small)
+    for file, content in zip(small, (other, one), strict=True):
+        file.write_bytes(content)
+    assert cwb("report", tmp_path, "-o", page) == 0
+    assert players not in page.read_text() and "is of another run" in page.read_text()
     for file in kept:
         file.unlink()
     assert cwb("report", tmp_path, "-o", page) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -10,7 +11,7 @@ from cwb.algorithms.trees.helpers import flow_time, group_bound, trees_of_group
 from cwb.algorithms.trees.network import supports, supports_group
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
-from cwb.core.topology import Topology
+from cwb.core.topology import NodeKind, Topology
 from cwb.harness import Request, registry, run_one
 from cwb.harness.run import run
 from cwb.instances import load
@@ -39,6 +40,20 @@ def test_the_reason_is_that_of_all_sites():
     assert (low.status, late.status) == ("limit", "limit")
     assert "height" in low.message
     assert "time" in late.message
+
+
+@pytest.mark.parametrize("name", ["mtree", "gost"])
+@pytest.mark.parametrize("units", ["links", "seconds"])
+def test_the_height_is_that_from_a_member(name, units):
+    """On a star whose middle only relays, trees are two links high from a member, and a lower limit leaves none."""
+    instance = reduce_among("star(3)", 0, 1, 2)
+    nodes = tuple(replace(node, kind=NodeKind.COMPUTE) for node in instance.network.nodes)
+    star = instance.with_changes(network=replace(instance.network, nodes=nodes))
+    late = instance.network.links[0].latency_s
+    limits = ("1", "2") if units == "links" else (f"{float(late)} s", f"{float(2 * late)} s")
+    low, high = (run_one(star, Request(name, options={"height": limit})) for limit in limits)
+    assert low.status == "limit" and "higher" in low.message
+    assert (high.status, high.metrics["max_height"]) == ("optimal", 2)
 
 
 def test_both_ways_round_a_ring_are_used():
