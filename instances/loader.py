@@ -77,7 +77,7 @@ def _names(folder: Traversable) -> Iterator[str]:
 
 
 #: By suffix: the command that converts a network of other programs.
-_READERS = {".csv": "csv", ".graphml": "wan", ".gml": "wan", ".xml": "nccl"}
+_READERS = {".csv": "csv", ".graphml": "wan", ".gml": "wan", ".xml": "nccl", ".yml": "astra"}
 
 
 def load(spec: str | Path) -> Instance:

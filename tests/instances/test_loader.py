@@ -318,7 +318,9 @@ def test_routing(routing: Routing, tmp_path: Path) -> None:
     assert (found.sha256 == bare.sha256) == (routing is Routing.FIXED)
 
 
-@pytest.mark.parametrize(("name", "reader"), [("links.csv", "csv"), ("sites.gml", "wan"), ("TOPO.XML", "nccl")])
+@pytest.mark.parametrize(
+    ("name", "reader"), [("links.csv", "csv"), ("sites.gml", "wan"), ("TOPO.XML", "nccl"), ("H100.yml", "astra")]
+)
 def test_files_of_other_programs_name_the_command_that_reads_them(name: str, reader: str, tmp_path: Path) -> None:
     """A network of another program is no instance, and the error says what makes one of it."""
     (tmp_path / name).write_text("source,target\n")
