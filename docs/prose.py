@@ -29,6 +29,9 @@ _SHORT = re.compile(r"\b(e\.g|i\.e|cf|al)\.$|(^|[\s(])[A-Z]\.$")
 def blocks(text: str) -> Iterator[tuple[bool, list[str]]]:
     """Split a page into paragraphs (true) and everything else, line by line."""
     prose: list[str] = []
+    if text.startswith("---\n"):  # metadata of a paper
+        head, _, text = text.partition("\n---\n")
+        yield False, [*head.split("\n"), "---"]
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)

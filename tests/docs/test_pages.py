@@ -331,6 +331,29 @@ def test_changelog_and_citation_have_the_version(root, pages):
     assert all(reference["authors"] and reference["title"] for reference in citation["references"])
 
 
+def test_the_paper_is_one_that_its_journal_takes(root, pages):
+    """The paper has title, keywords and authors of the citation, the sections and length that JOSS asks for, the
+    references that it cites and no others, and the numbers of the pages."""
+    _, head, paper = pages["paper.md"].split("---\n", 2)
+    metadata, citation = yaml.safe_load(head), yaml.safe_load((root / "CITATION.cff").read_text())
+    assert (metadata["title"], metadata["authors"]) == (citation["title"], citation["authors"])
+    assert {"date", "bibliography"} <= set(metadata) and set(citation["keywords"]) <= set(metadata["tags"])
+    assert re.findall(r"^# (.*)$", paper, re.MULTILINE) == [
+        *("Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"),
+        *("AI usage disclosure", "Acknowledgements", "References"),
+    ]
+    assert 750 <= len(paper.split()) <= 1750
+    entries = re.findall(r"^@\w+\{([\w-]+),", (root / metadata["bibliography"]).read_text(), re.MULTILINE)
+    assert sorted(entries) == sorted(set(re.findall(r"\[@([\w-]+)\]", paper)))
+    names = "dissertation|mtree|forestcoll|direct-connect|te-ccl"
+    rows = re.findall(rf"^\| `(?:{names})` \|(.*)\|$", pages["docs/reproducing.md"], re.MULTILINE)
+    sums = [sum(column) for column in zip(*([int(cell) for cell in row.split("|")] for row in rows), strict=True)]
+    counted = paper[paper.index("printed numbers, ") - 10 : paper.index("A page of errata")]
+    assert [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\d", counted)] == sums
+    assert len(registry.FORMULATIONS) == 30
+    assert "Thirty formulations" in paper
+
+
 def test_every_page_stands_in_one_list_of_contents(root):
     """The sidebar has each page once: every page but the first is in one table of contents, and the first page's own
     table has the kinds of pages alone."""
