@@ -5,7 +5,8 @@
 
 A problem is a network, a collective and a size. Methods run with seed 0, one thread and a limit, tacos with several
 numbers of chunks. The schedule with the least completion time is kept, and the largest bound that can be recomputed
-from the network. A schedule that is in the folder already stays if no run is faster.
+from the network. A schedule that is in the folder already stays if no run is faster. Beside them are the declared
+models as MPS and LP files.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NETWORKS = ("ring(8)", "mesh(3,3)", "torus(4,4)", "hypercube(4)", "dgx1()", "dgx
 COLLECTIVES = ("all_reduce", "all_gather", "all_to_all")
 SIZES = ("1 MiB", "1 GiB")
 
-VERSION = 1  #: Of the data set; a new one has other problems or better times.
+VERSION = 2  #: Of the data set; a new one has other problems, models or better times.
 
 #: Methods that take seconds.
 METHODS = (
@@ -141,6 +142,7 @@ def main() -> None:
     lines = ",\n".join(map(json.dumps, entries))  # a line for each problem shows what has changed
     index = f'{{"schema": "cwb-best-known/1", "version": {VERSION}, "problems": [\n{lines}\n]}}\n'
     write_whole(asked.output / "index.json", index.encode())
+    cwb.export_instances("declared", output=asked.output / "models")
 
 
 if __name__ == "__main__":

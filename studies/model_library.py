@@ -15,9 +15,10 @@ from typing import Any
 
 from .. import instances
 from ..core.budget import Budget, ignore
-from ..core.errors import CwbError, locate_errors
+from ..core.errors import CwbError, Unsupported, locate_errors
 from ..core.fields import run_validation
 from ..core.files import write_whole
+from ..core.network_views import supported_view
 from ..core.solver import CompiledModel, SolverOptions, SolverResult
 from ..exchange.models import write_model
 from ..harness import registry
@@ -102,7 +103,10 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
     instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
     with locate_errors(source="-O"):
         options = run_validation(lambda: method.options.model_validate(dict(request.options)))
-    posed = method.pose(instance, options)
+    seen, refusal = supported_view(method, instance)
+    if refusal is not None:
+        raise Unsupported(f"{method.name}: {refusal}")
+    posed = method.pose(seen, options)
     stem = slug(str(cell))
     count = 0
 

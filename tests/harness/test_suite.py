@@ -284,7 +284,7 @@ def test_not_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8 text"):
         load_suite(tmp_path / "x.toml")
     for spec in (str(tmp_path), "no/smoke.toml", "x" * 5000):
-        with pytest.raises(InputError, match=r"no such file; the suites of cwb are forestcoll, .*paper-libra, .*smoke"):
+        with pytest.raises(InputError, match=r"no such file; the suites of cwb are declared, .*paper-libra, .*smoke"):
             load_suite(spec)
     with pytest.raises(InputError, match="did you mean 'smoke'"):
         load_suite("smok")
