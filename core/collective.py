@@ -364,7 +364,7 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     """Return the conditions of a demand among at least two ranks; the first is the root of a rooted one."""
     import numpy as np
 
-    ranks = tuple(range(npus)) if demand.ranks is None else demand.ranks
+    ranks = demand.group(npus)
     count = len(ranks)
     if count < 2:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")

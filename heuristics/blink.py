@@ -24,13 +24,12 @@ from ..core.fields import Strict
 from ..core.instance import Instance
 from ..core.method import Metric
 from ..core.outcome import Outcome, Status
+from ..core.refusals import refuse_unfit
 from ..core.solver import Solver
-from ..core.topology import Topology
 from ..core.trees import TreePacking
 from ..models.forestcoll import solve as forestcoll
 from ..models.forestcoll.bounds import smallest_k
 from ..models.forestcoll.method import PACKING, PAPER, ForestOptions
-from ..models.forestcoll.method import supports as supports_trees
 from ..models.forestcoll.problem import ForestProblem, pose
 from . import heuristic
 
@@ -52,32 +51,20 @@ class BlinkOptions(Strict):
 
 def supports_switches(instance: Instance) -> Refusal | None:
     """Return why an instance cannot be served by trees from one root."""
-    if (reason := supports_trees(instance)) is not None:
-        return reason
-    if instance.demand is not None and instance.demand.collective not in SUPPORTED:
-        defined = ", ".join(kind.name for kind in SUPPORTED)
-        text = f"trees from one root do not support {instance.demand.collective.name}, but {defined}"
-        return Refusal("collective", text)
-    return None
+    return refuse_unfit(instance, *SUPPORTED, single=True)
 
 
 def supports(instance: Instance) -> Refusal | None:
     """Return why an instance cannot be served by trees from one root that go through ranks of the group alone."""
     if (reason := supports_switches(instance)) is not None:
         return reason
-    topology = instance.network
-    if isinstance(topology, Topology):
-        members = {topology.rank_nodes[rank] for rank in group(instance)}
-        for index, node in enumerate(topology.nodes):
-            if index not in members:
-                why = "only forwards data, and Blink supports no switches; blink-switch removes them first"
-                return Refusal("network", f"{node.name!r} {why}")
+    topology = instance.topology
+    members = {topology.rank_nodes[rank] for rank in instance.demands[0].group(instance.npus)}
+    for index, node in enumerate(topology.nodes):
+        if index not in members:
+            why = "only forwards data, and Blink supports no switches; blink-switch removes them first"
+            return Refusal("network", f"{node.name!r} {why}")
     return None
-
-
-def group(instance: Instance) -> tuple[int, ...]:
-    """Return the ranks of the group, the root of a broadcast or reduce first."""
-    return tuple(range(instance.npus)) if instance.demand is None else instance.demand.group(instance.npus)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +207,8 @@ def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions
     that limits one root limits, from one of its sides or the other, every root: all have the same rate, and the first
     will do. A requested root must be in the group, or that of the collective.
     """
-    ranks = group(instance)
-    spread = instance.demand is not None and instance.demand.collective is not Collective.ALL_REDUCE
+    demand = instance.demands[0]
+    ranks, spread = demand.group(instance.npus), demand.collective is not Collective.ALL_REDUCE
     if isinstance(options.root, int):
         allowed = ranks[:1] if spread else ranks
         if options.root not in allowed:

@@ -17,14 +17,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..algorithms.schedules.pipelined_trees import TreeEdge, supports_all_reduce, tree_all_reduce
+from ..algorithms.schedules.pipelined_trees import TreeEdge, tree_all_reduce
 from ..algorithms.schedules.problem import parallel_uses
 from ..core.budget import Budget
+from ..core.collective import Collective
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
 from ..core.method import Metric
 from ..core.outcome import Outcome
+from ..core.refusals import refuse_unfit
 from ..core.schedule import Schedule
 from ..core.solver import Solver
 from ..core.topology import Topology
@@ -139,10 +141,11 @@ class CcubeOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the reason why an instance does not fit, if any (``Method.supports``)."""
-    if (reason := supports_all_reduce(instance, "dgx1()")) is not None:
-        return reason
-    topology = instance.network
-    if isinstance(topology, Topology) and (len(topology.ranks) != RANKS or topology.switches):
+    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="dgx1()", single=True, of_all=True)
+    if unfit is not None:
+        return unfit
+    topology = instance.topology
+    if len(topology.ranks) != RANKS or topology.switches:
         shape = f"{len(topology.ranks)} ranks and {len(topology.switches)} switches"
         text = f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()"
         return Refusal("network", text)

@@ -29,6 +29,7 @@ from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.method import Metric
 from ..core.outcome import Outcome, Status
+from ..core.refusals import refuse_unfit
 from ..core.schedule import Bools, Floats, Ints, offsets, ranges
 from ..core.solver import Solver
 from ..core.topology import NodeKind, Topology
@@ -282,16 +283,10 @@ class SwitchTreesOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Only an all-reduce among all ranks, over switches that add and copy."""
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        return Refusal("network", f"{topology} has no links; expected an explicit network such as dgx_h100(nvls=true)")
-    if instance.demand is None or instance.also or instance.demand.collective is not Collective.ALL_REDUCE:
-        return Refusal("collective", "it supports one all_reduce")
-    if instance.demand.ranks is not None:
-        return Refusal("ranks", "it is for all ranks, not a process group")
-    if instance.npus < 2 or instance.demand.size_bytes <= 0:
-        return Refusal("data", "the collective has no data to move")
-    if not any(node.kind is NodeKind.SWITCH and node.copies and node.adds for node in topology.nodes):
+    such_as = "dgx_h100(nvls=true)"
+    if reason := refuse_unfit(instance, Collective.ALL_REDUCE, such_as=such_as, single=True, of_all=True):
+        return reason
+    if not any(node.kind is NodeKind.SWITCH and node.copies and node.adds for node in instance.topology.nodes):
         return Refusal("network", "no switch of the network adds and copies")
     return None
 

@@ -17,13 +17,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..algorithms.schedules.pipelined_trees import TreeEdge, supports_all_reduce, tree_all_reduce
+from ..algorithms.schedules.pipelined_trees import TreeEdge, tree_all_reduce
 from ..core.budget import Budget
+from ..core.collective import Collective
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
 from ..core.instance import Instance
 from ..core.method import Metric
 from ..core.outcome import Outcome
+from ..core.refusals import refuse_unfit
 from ..core.schedule import Schedule
 from ..core.solver import Solver
 from ..core.topology import Topology
@@ -101,9 +103,10 @@ class TtoOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the reason why an instance does not fit, if any (``Method.supports``)."""
-    if (reason := supports_all_reduce(instance, "mesh(4,4)")) is not None:
-        return reason
-    sides = mesh_sides(instance.network) if isinstance(instance.network, Topology) else None
+    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="mesh(4,4)", single=True, of_all=True)
+    if unfit is not None:
+        return unfit
+    sides = mesh_sides(instance.topology)
     text = ""
     if sides is None:
         text = "the network is not a 2D mesh with its ranks numbered row by row; expected one such as mesh(4,4)"

@@ -138,7 +138,7 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
-    group = tuple(range(count)) if demand.ranks is None else demand.ranks
+    group = demand.group(count)
     if lost not in group:
         return demand
     kind = demand.collective

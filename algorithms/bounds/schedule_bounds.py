@@ -301,7 +301,7 @@ def group_of(instance: Instance) -> DemandGroup:
     """Return the demand of the instance's collective; raise InputError if there is none, or fewer than two ranks."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
-    ranks = tuple(range(instance.npus)) if instance.demand.ranks is None else instance.demand.ranks
+    ranks = instance.demand.group(instance.npus)
     if len(ranks) < 2:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")
     return DemandGroup(instance.demand.collective, instance.demand.size_bytes, ranks)

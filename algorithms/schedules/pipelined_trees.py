@@ -13,8 +13,7 @@ from math import isqrt
 
 import numpy as np
 
-from ...core.collective import Collective
-from ...core.errors import Refusal, Unsupported
+from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
@@ -45,22 +44,6 @@ class TreeSend:
     reduce: bool  #: True for sends towards the root
     path: tuple[int, ...]
     step: int  #: Step of the first piece. On the j-th link of the path it is in step ``step + j``.
-
-
-def supports_all_reduce(instance: Instance, such_as: str) -> Refusal | None:
-    """Return why an instance is no all-reduce of all ranks of a network, None if it is (``Method.supports``)."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as {such_as}")
-    if not instance.network.links:
-        return Refusal("network", "the network has no links")
-    if len(instance.demands) != 1:
-        return Refusal("collective", "it has no collective, or several; expected one all_reduce")
-    demand = instance.demands[0]
-    if demand.collective is not Collective.ALL_REDUCE:
-        return Refusal("collective", f"it does not define {demand.collective.name}; expected all_reduce")
-    if not demand.is_of_all(instance.npus):
-        return Refusal("ranks", "its trees are for all ranks of the network, not for a process group")
-    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
 
 
 def tree_all_reduce(

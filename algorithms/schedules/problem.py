@@ -13,9 +13,10 @@ import numpy as np
 
 from ...core.budget import require_schedulable
 from ...core.collective import Collective, Demand, conditions
-from ...core.errors import NO_COLLECTIVE, InputError, Refusal, Unsupported
+from ...core.errors import InputError, Refusal, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
 from ...core.topology import NodeKind, Topology
 from ..graphs.network import links_out
@@ -70,27 +71,16 @@ def group_problems(instance: Instance) -> list[GroupProblem]:
 
 
 def supports_groups(
-    instance: Instance, collectives: Sequence[Collective], fits: Callable[[GroupProblem], Refusal | None] | None = None
+    instance: Instance,
+    collectives: Sequence[Collective],
+    fits: Callable[[GroupProblem], Refusal | None],
+    *,
+    single: bool = False,
 ) -> Refusal | None:
-    """Return why a method for single collectives, with a further test ``fits``, does not support an instance."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
-    if not instance.demands:
-        return NO_COLLECTIVE
-    for problem in group_problems(instance):
-        reason = _find_fault(problem, collectives) or (fits(problem) if fits else None)
-        if reason is not None:
-            return reason
-    return None
-
-
-def _find_fault(problem: GroupProblem, collectives: Sequence[Collective]) -> Refusal | None:
-    if problem.collective not in collectives:
-        defined = ", ".join(kind.name for kind in collectives)
-        return Refusal("collective", f"it does not define {problem.collective.name}, but {defined}")
-    if problem.n < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    return Refusal("data", "the collective has no data to move") if problem.demand.size_bytes <= 0 else None
+    """Return why a method for some collectives, each of which also ``fits``, does not support an instance."""
+    if (reason := refuse_unfit(instance, *collectives, single=single)) is not None:
+        return reason
+    return next((found for problem in group_problems(instance) if (found := fits(problem)) is not None), None)
 
 
 def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
@@ -161,23 +151,13 @@ def refuse_unequal_messages(instance: Instance) -> Refusal | None:
 
 def supports_copies(instance: Instance) -> Refusal | None:
     """Return why an instance needs more than copies of chunks, None if it does not (``Method.supports``)."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as dgx1()")
-    if not instance.network.links:
-        return Refusal("network", "the network has no links")
-    if not instance.demands:
-        return NO_COLLECTIVE
-    faults = (_fault(demand, instance.npus) for demand in instance.demands)
-    return next((reason for reason in faults if reason is not None), None)
-
-
-def _fault(demand: Demand, npus: int) -> Refusal | None:
-    if demand.size_bytes <= 0:
-        return Refusal("data", "the collective has no data to move")
-    if (npus if demand.ranks is None else len(demand.ranks)) < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    if any(summed or len(held) > 1 for held, _, summed in conditions(demand, npus).bytes_of):
-        return Refusal("collective", f"it copies chunks but cannot sum them, as {demand.collective.name} would need")
+    if (reason := refuse_unfit(instance, such_as="dgx1()")) is not None:
+        return reason
+    for demand in instance.demands:
+        if any(summed or len(held) > 1 for held, _, summed in conditions(demand, instance.npus).bytes_of):
+            return Refusal(
+                "collective", f"it copies chunks but cannot sum them, as {demand.collective.name} would need"
+            )
     return None
 
 

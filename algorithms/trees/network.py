@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...core.collective import Collective
-from ...core.errors import InputError, Refusal, RefusalCode, Unsupported
+from ...core.errors import InputError, Refusal, Unsupported
 from ...core.instance import Instance
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from ..graphs.network import components
@@ -29,23 +30,15 @@ def supports(instance: Instance, *, helpers: bool = False) -> Refusal | None:
 
     With ``helpers`` the all-reduce may be that of a process group (:mod:`.helpers`).
     """
-    topology, demand = instance.network, instance.demand
-    if not isinstance(topology, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as gscale()")
-    if demand is None or instance.also:
-        return Refusal("collective", "the instance has no collective, or several; expected one")
-    switch, npus, kind = next(iter(topology.switches), None), instance.npus, demand.collective
-    members = len(demand.group(npus))
-    large = len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS
-    faults: tuple[tuple[bool, RefusalCode, str], ...] = (
-        (kind is not Collective.ALL_REDUCE, "collective", f"its trees do not support {kind.name}; expected all_reduce"),
-        (members < 2, "ranks", "a collective needs at least two ranks"),
-        (members < npus and not helpers, "ranks", "every site must take part, not a process group"),
-        (demand.size_bytes <= 0, "data", "the collective has no data to move"),
-        (switch is not None, "network", f"{switch!r} is a switch; expected sites alone"),
-        (large, "size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links"),
-    )
-    return next((Refusal(aspect, reason) for wrong, aspect, reason in faults if wrong), None)
+    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="gscale()", single=True, of_all=not helpers)
+    if unfit is not None:
+        return unfit
+    topology = instance.topology
+    if topology.switches:
+        return Refusal("network", f"{topology.switches[0]!r} is a switch; expected sites alone")
+    if len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS:
+        return Refusal("size", f"expected at most {MAX_NODES:,} sites and {MAX_LINKS:,} links")
+    return None
 
 
 supports_group = partial(supports, helpers=True)  #: As :func:`supports`, for methods that helpers relay for.

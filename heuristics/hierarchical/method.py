@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
 from ...algorithms.schedules.compose import concatenate, merge, reverse
-from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems, supports_groups
+from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import in_order, timed_first_come
 from ...algorithms.schedules.stand_in import depths
 from ...core.bounds import Certificate
@@ -22,6 +22,7 @@ from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule, StepSchedule
 from ...core.solver import Solver
 from .. import heuristic
@@ -179,7 +180,7 @@ METHOD = heuristic(
     answer_type=object,
     options=HierarchicalOptions,
     solve=run,
-    supports=lambda instance: supports_groups(instance, COLLECTIVES),
+    supports=lambda instance: refuse_unfit(instance, *COLLECTIVES),
     metrics={
         "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
         "algorithms": Metric("collective, level and algorithm of every phase, of every order"),

@@ -17,6 +17,7 @@ from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Ints, Sends, StepSchedule, offsets
 from ...core.solver import Solver
 from ...core.topology import Topology
@@ -214,8 +215,8 @@ METHOD = heuristic(
     answer_type=StepSchedule,
     options=MultitreeOptions,
     solve=run,
-    supports=lambda instance: posing.supports_groups(
-        instance, (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
+    supports=lambda instance: refuse_unfit(
+        instance, Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
     ),
     metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},
 )

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
+from ...algorithms.schedules.problem import GroupProblem, group_problems
 from ...core.budget import Budget, limited_by
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported, locate_errors
@@ -18,6 +18,7 @@ from ...core.fields import Strict, run_validation, select_options
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
+from ...core.refusals import refuse_unfit
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
 from ...core.trees import TreePacking
@@ -332,9 +333,7 @@ def prediction(instance: Instance, options: NcclOptions) -> Prediction:
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the refusal unless there is one collective that NCCL has algorithms for."""
-    if instance.also:
-        return Refusal("collective", "it schedules one collective")
-    return supports_groups(instance, (*COLLECTIVES, *EXCHANGES))
+    return refuse_unfit(instance, *COLLECTIVES, *EXCHANGES, single=True)
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions) -> Outcome:

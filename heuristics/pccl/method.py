@@ -15,6 +15,7 @@ from ...core.errors import NO_COLLECTIVE, InputError, Refusal, show_value
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import NodeKind, Topology
@@ -44,15 +45,8 @@ def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if instance.timing is not None:  # given by the instance; pose adds one of steps later
         return Refusal("timing", "it schedules in seconds, not on a grid of epochs")
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as mesh(4,4)")
-    if instance.experts is not None or not instance.network.links:
-        return NO_COLLECTIVE if instance.experts is not None else Refusal("network", "the network has no links")
-    if any(demand.size_bytes <= 0 for demand in instance.demands):
-        return Refusal("data", "a collective has no data to move")
-    if any(len(demand.group(instance.npus)) < 2 for demand in instance.demands):
-        return Refusal("ranks", "a collective needs at least two ranks")
-    return None
+    reason = refuse_unfit(instance, such_as="mesh(4,4)")
+    return None if reason is NO_COLLECTIVE and instance.experts is None else reason  # options may have conditions
 
 
 def pose(instance: Instance, options: PcclOptions) -> Instance:

@@ -10,10 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from ...core.collective import Collective, Demand
-from ...core.errors import NO_COLLECTIVE, Refusal
+from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
@@ -48,26 +49,9 @@ class TacosOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
-    if not isinstance(instance.network, Topology):
-        return Refusal("network", f"{instance.network} has no links; expected an explicit network such as torus(4,4)")
-    if not instance.network.links:
-        return Refusal("network", "the network has no links")
-    if instance.demand is None:
-        return NO_COLLECTIVE
-    if instance.also:
-        return Refusal("collective", "several collectives at once; expected one")
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
         return Refusal("timing", f"its time model is that of circuits, not {instance.timing.semantics.value}")
-    return _fault(instance.demand, instance.npus)
-
-
-def _fault(demand: Demand, npus: int) -> Refusal | None:
-    defined = ", ".join(kind.name for kind in COLLECTIVES)
-    if demand.collective not in COLLECTIVES:
-        return Refusal("collective", f"it does not define {demand.collective.name}, but {defined}")
-    if len(demand.group(npus)) < 2:
-        return Refusal("ranks", "a collective needs at least two ranks")
-    return Refusal("data", "the collective has no data to move") if demand.size_bytes <= 0 else None
+    return refuse_unfit(instance, *COLLECTIVES, single=True)
 
 
 def pose(instance: Instance, options: TacosOptions) -> Instance:

@@ -180,7 +180,7 @@ def define(
     collectives: tuple[Collective, ...],
     algorithm: Callable[[GroupProblem, Any], Algorithm],
     options: type[Strict] = NoOptions,
-    fits: Callable[[GroupProblem], Refusal | None] | None = None,
+    fits: Callable[[GroupProblem], Refusal | None] = lambda problem: None,
 ) -> Method:
     """Make a method.
 

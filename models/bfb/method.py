@@ -14,7 +14,6 @@ from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.schedule import StepSchedule
-from ...core.topology import Topology
 
 COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, section 6 and appendix E"
@@ -37,8 +36,8 @@ class ChunkedOptions(BfbOptions):
 def supports(instance: Instance) -> Refusal | None:
     """Refuse all but a collective of all compute nodes over links of one bandwidth; return the reason or None."""
     reason = supports_any_bandwidth(instance)
-    if reason is None and isinstance(instance.network, Topology):
-        rates = sorted({link.bandwidth_Bps for link in instance.network.links})
+    if reason is None:
+        rates = sorted({link.bandwidth_Bps for link in instance.topology.links})
         if len(rates) > 1:
             low, high = (float(rate) / 1e9 for rate in (rates[0], rates[-1]))
             return Refusal(
@@ -49,9 +48,7 @@ def supports(instance: Instance) -> Refusal | None:
 
 def supports_any_bandwidth(instance: Instance) -> Refusal | None:
     """Refuse all but a collective of all compute nodes; return the reason or None."""
-    if instance.also:
-        return Refusal("collective", "several collectives at once; expected one")
-    return supports_groups(instance, COLLECTIVES, _fits)
+    return supports_groups(instance, COLLECTIVES, _fits, single=True)
 
 
 def _fits(problem: GroupProblem) -> Refusal | None:
@@ -71,11 +68,7 @@ class PieceOptions(Strict):
 
 def supports_gather(instance: Instance) -> Refusal | None:
     """Refuse all but an all_gather, from which the methods build the others; return the reason or None."""
-    if (reason := supports_any_bandwidth(instance)) is not None:
-        return reason
-    if (kind := instance.demands[0].collective) is not Collective.ALL_GATHER:
-        return Refusal("collective", f"the model is that of an all_gather, not of {kind.name}")
-    return None
+    return supports_groups(instance, (Collective.ALL_GATHER,), _fits, single=True)
 
 
 #: What the methods' metrics mean, beside those of the verifier.

@@ -10,8 +10,9 @@ from typing import Literal
 
 from ...core.bounds import CutCertificate
 from ...core.collective import Collective, conditions
-from ...core.errors import NO_COLLECTIVE, Refusal
+from ...core.errors import Refusal
 from ...core.instance import Instance
+from ...core.refusals import refuse_unfit
 from ...core.topology import Topology
 
 Pieces = dict[tuple[int, int, int], Fraction]  #: Bytes of a message on every rail that it takes.
@@ -192,12 +193,8 @@ class Exchange:
 
 def supports(instance: Instance) -> Refusal | None:
     """Refuse all but messages or an all-to-all of all ranks on servers with rails (``Method.supports``)."""
-    if not isinstance(instance.network, Topology):
-        return Refusal(
-            "network", f"{instance.network} has no links; expected an explicit network such as switch2d(8,4)"
-        )
-    if not instance.demands:
-        return NO_COLLECTIVE
+    if (reason := refuse_unfit(instance, such_as="switch2d(8,4)")) is not None:
+        return reason
     if instance.timing is not None:
         return Refusal("timing", "it does not support a grid of epochs")
     kinds = {demand.collective for demand in instance.demands}
@@ -206,7 +203,7 @@ def supports(instance: Instance) -> Refusal | None:
         return Refusal(
             "collective", "it schedules messages, such as all_to_all_v(skew=1), or an all_to_all of all ranks"
         )
-    if servers_of(instance.network) is None:
+    if servers_of(instance.topology) is None:
         return Refusal(
             "network",
             "the network has no servers of equal size whose ranks are joined by rails, each over a NIC of its own "

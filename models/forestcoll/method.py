@@ -8,15 +8,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from ...algorithms.schedules.problem import GroupProblem, supports_groups
 from ...core.answers import BoundOnly
-from ...core.collective import Collective, Demand
+from ...core.collective import Collective
 from ...core.errors import Refusal, show_value
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
-from ...core.topology import Topology
+from ...core.refusals import refuse_unfit
 from ...core.trees import TreePacking
 
 PAPER = "Zhao et al., ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics"
@@ -91,48 +90,22 @@ class SinkOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return why ForestColl does not apply to an instance, or None."""
-    if instance.also:
-        return Refusal("collective", "the instance has several collectives; expected one")
-    return supports_groups(instance, COLLECTIVES)
-
-
-def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
-    """Return the ranks of the group, the root of a broadcast or reduce first."""
-    return tuple(range(len(topology.ranks))) if demand.ranks is None else demand.ranks
+    return refuse_unfit(instance, *COLLECTIVES, single=True)
 
 
 def supports_program(instance: Instance) -> Refusal | None:
     """Refuse all but an all-reduce, for linear program (6); return the reason or None."""
-    if (reason := supports(instance)) is not None:
-        return reason
-    if (kind := instance.demands[0].collective) is not Collective.ALL_REDUCE:
-        return Refusal("collective", f"linear program (6) does not support {kind.name}, but all_reduce")
-    return None
+    return refuse_unfit(instance, Collective.ALL_REDUCE, single=True)
 
 
 def supports_bound(instance: Instance) -> Refusal | None:
     """Refuse all but explicit networks with a collective from every rank to every rank; return the reason or None."""
-    if instance.also:
-        return Refusal("collective", "it bounds one collective at a time")
-    if instance.demand is not None and (kind := instance.demand.collective) not in BOUNDED:
-        return Refusal("collective", f"it does not bound {kind.name}, but {', '.join(k.name for k in BOUNDED)}")
-    return supports_groups(instance, BOUNDED, _fits_all_ranks)
-
-
-def _fits_all_ranks(problem: GroupProblem) -> Refusal | None:
-    if not problem.demand.is_of_all(problem.instance.npus):
-        return Refusal("ranks", "it needs all ranks in the process group")
-    return None if problem.topology.links else Refusal("network", "the network has no links")
+    return refuse_unfit(instance, *BOUNDED, single=True, of_all=True)
 
 
 def supports_gather(instance: Instance) -> Refusal | None:
     """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
-    if (reason := supports_bound(instance)) is not None:
-        return reason
-    if (kind := instance.demands[0].collective) not in GATHERS:
-        text = f"one stage of flows does not bound {kind.name}, but all_gather and reduce_scatter"
-        return Refusal("collective", text)
-    return None
+    return refuse_unfit(instance, *GATHERS, single=True, of_all=True)
 
 
 #: What the methods' metrics mean, beside those of the verifier.

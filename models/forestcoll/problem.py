@@ -21,7 +21,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
-from .method import SPREADS, group_ranks, supports
+from .method import SPREADS, supports
 
 Pair = tuple[int, int]
 
@@ -156,7 +156,7 @@ def check_balance(topology: Topology, demand: Demand) -> None:
     exist all the same.
     """
     entering, leaving, unit = bandwidth_of_nodes(topology)
-    spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
+    spanned = {topology.rank_nodes[rank] for rank in demand.group(len(topology.ranks))}
     for index, node in enumerate(topology.nodes):
         if index not in spanned and entering[index] != leaving[index]:
             sums = f"{_rate(entering[index] * unit)} come in, {_rate(leaving[index] * unit)} go out"
@@ -178,7 +178,7 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[int], list[int], Fracti
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
     """Return the problem of trees from ranks of a group, or its first, to all of them; other nodes forward."""
-    ranks = group_ranks(topology, demand)
+    ranks = demand.group(len(topology.ranks))
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     if demand.collective in SPREADS:
         roots[topology.rank_nodes[ranks[0]]] = 1

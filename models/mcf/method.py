@@ -2,7 +2,6 @@
 
 from pydantic import Field
 
-from ...algorithms.schedules.problem import GroupProblem, supports_groups
 from ...core.answers import BoundOnly
 from ...core.collective import Collective
 from ...core.errors import Refusal
@@ -10,6 +9,7 @@ from ...core.fields import Strict
 from ...core.formulation import Formulation, NoOptions
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
+from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
 
 
@@ -22,15 +22,7 @@ class ClassOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Refuse all but explicit networks with one all-to-all (``Method.supports``)."""
-    if instance.also:
-        return Refusal("collective", "several collectives at once; expected one")
-    if instance.demand is not None and instance.demand.collective is not Collective.ALL_TO_ALL:
-        return Refusal("collective", f"it supports an all_to_all, not {instance.demand.collective.name}")
-    return supports_groups(instance, (Collective.ALL_TO_ALL,), _fits)
-
-
-def _fits(problem: GroupProblem) -> Refusal | None:
-    return None if problem.topology.links else Refusal("network", "the network has no links")
+    return refuse_unfit(instance, Collective.ALL_TO_ALL, single=True)
 
 
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"

@@ -42,11 +42,9 @@ class LateRounds:
 
 def supports(instance: Instance) -> Refusal | None:
     """Refuse all but one late all-reduce at one switch or on a full mesh (``Method.supports``)."""
-    if instance.also:
-        return Refusal("collective", "it schedules one collective, and the instance has several")
     if instance.timing is not None:
         return Refusal("timing", "it chooses its own grid of rounds, but the instance has one")
-    return supports_groups(instance, (Collective.LATE_ALL_REDUCE,), _fits)
+    return supports_groups(instance, (Collective.LATE_ALL_REDUCE,), _fits, single=True)
 
 
 def _fits(problem: GroupProblem) -> Refusal | None:

@@ -12,7 +12,6 @@ from cwb.algorithms.schedules.pipelined_trees import (
     best_pieces,
     length_of,
     pipeline,
-    supports_all_reduce,
 )
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import Unsupported
@@ -101,16 +100,3 @@ def test_schedules_that_are_too_large_are_refused():
     items = pipeline([line_tree(topology, 0)], [1] * len(topology.links), 1)
     with pytest.raises(Unsupported, match="sends; expected at most"):
         all_reduce(instance, topology, 1, items, 1, 20_000_000)
-
-
-def test_what_is_no_all_reduce_of_all_ranks_is_named():
-    """A fabric, no collective, another one, a process group and no data are told apart."""
-    assert supports_all_reduce(make_instance("line(3)"), "x()") is None
-    assert supports_all_reduce(make_instance("line(3)", ranks=(2, 0, 1)), "x()") is None
-    assert "such as x()" in str(supports_all_reduce(load("RI(4)_SW(2)"), "x()"))
-    assert "expected one all_reduce" in str(supports_all_reduce(load("line(3)"), "x()"))
-    assert "broadcast" in str(supports_all_reduce(make_instance("line(3)", kind=Collective.BROADCAST), "x()"))
-    assert "process group" in str(supports_all_reduce(make_instance("line(3)", ranks=(0, 1)), "x()"))
-    assert "no data" in str(supports_all_reduce(make_instance("line(3)", size=0), "x()"))
-    empty = make_instance("line(3)").with_changes(network=Topology(make_instance("line(3)").network.nodes, ()))
-    assert "no links" in str(supports_all_reduce(empty, "x()"))

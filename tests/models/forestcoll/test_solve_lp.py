@@ -188,10 +188,10 @@ def test_a_run_that_is_stopped_says_what_it_knows():
     ("change", "reason"),
     [
         ({"demand": None}, "no collective"),
-        ({"demand": Demand(Collective.BROADCAST, Fraction(8))}, "does not bound broadcast"),
+        ({"demand": Demand(Collective.BROADCAST, Fraction(8))}, "does not define broadcast"),
         ({"demand": Demand(Collective.ALL_GATHER, Fraction(8), ranks=(0, 1))}, "all ranks"),
         ({"demand": Demand(Collective.ALL_GATHER, Fraction(0))}, "no data"),
-        ({"also": (Demand(Collective.ALL_GATHER, Fraction(8)),)}, "one collective"),
+        ({"also": (Demand(Collective.ALL_GATHER, Fraction(8)),)}, "expected one"),
         ({"network": network(3, 0, [])}, "no links"),
     ],
 )
