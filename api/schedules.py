@@ -250,8 +250,7 @@ def run(
         raise InputError("mpirun has started several, each of which would start its own", source="--processes local")
     wanted: Fraction | None = None
     if size is not None:
-        with locate_errors(source="--size"):
-            wanted = parse(size, UnitKind.SIZE, allow_zero=False)
+        wanted = parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
     if emulate and processes is not None:
         raise InputError("an emulated network has processes of its own", source="--processes")
     if scale is not None and not emulate:

@@ -228,8 +228,7 @@ def parse_duration(text: str | None, option: str) -> float | None:
     if text is None:
         return None
     expected = "a time such as 60 (seconds), '60 s' or '5 min'"
-    with locate_errors(source=option):
-        return float(parse(text, UnitKind.TIME, allow_zero=False, bare_unit="s", expected=expected))
+    return float(parse(text, UnitKind.TIME, allow_zero=False, bare_unit="s", expected=expected, source=option))
 
 
 @contextmanager

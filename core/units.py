@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import count
 
-from .errors import InputError, show_value
+from .errors import InputError, locate_errors, show_value
 
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -79,14 +79,23 @@ _QUANTITY = re.compile(
 
 
 def parse(
-    text: object, kind: UnitKind, *, allow_zero: bool = True, bare_unit: str = "", expected: str = ""
+    text: object,
+    kind: UnitKind,
+    *,
+    allow_zero: bool = True,
+    bare_unit: str = "",
+    expected: str = "",
+    source: str | None = None,
 ) -> Fraction:
     """Parse one quantity to base units (B, B/s, s, USD, USD per B/s, FLOP/s).
 
     Anything but a string is rejected, since a bare number has no unit; ``bare_unit`` is the unit of a string without
     one. Negative values are never accepted, 0 if ``allow_zero``. ``expected`` describes valid text in the message; by
-    default the kind and an example.
+    default the kind and an example. ``source`` is the option that an error names.
     """
+    if source is not None:
+        with locate_errors(source=source):
+            return parse(text, kind, allow_zero=allow_zero, bare_unit=bare_unit, expected=expected)
     if not isinstance(text, str):
         raise InputError(f"{show_value(text)} has no unit; expected {expected or _describe_kind(kind)}")
     return _parse_text(text, kind, allow_zero, bare_unit, expected)

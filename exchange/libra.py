@@ -83,8 +83,7 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         "cost_model": prices,
     }
     if total_bandwidth is not None:
-        with locate_errors(source="--total-bandwidth"):
-            parse(total_bandwidth, UnitKind.RATE, allow_zero=False)
+        parse(total_bandwidth, UnitKind.RATE, allow_zero=False, source="--total-bandwidth")
         data["design"] = {"objective": "perf", "total_bandwidth": total_bandwidth}
     with locate_errors(source="the imported instance"):
         from_data(data, workload)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..core.errors import InputError, locate_errors, show_value
+from ..core.errors import InputError, show_value
 from ..core.units import UnitKind, exact, parse
 from ..instances.loader import from_data
 from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
@@ -83,7 +83,8 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
     if size > MAX_SIZE:
         text = f"{count:,} boxes have {size:,} nodes and links; expected at most {MAX_SIZE:,}"
         raise InputError(text, source="--boxes")
-    inside, outside = _half(layout.latency, "--latency"), _half(layout.nic_latency, "--nic-latency")
+    inside = parse(layout.latency, UnitKind.TIME, source="--latency") / 2
+    outside = parse(layout.nic_latency, UnitKind.TIME, source="--nic-latency") / 2
     prefix = [f"box{b}." if count > 1 else "" for b in range(count)]
     nodes: list[dict[str, Any]] = [{"name": p + gpu} for p in prefix for gpu in box.gpus]
     sharp = {"multicast": True, "reduces": True} if box.nvls else {}
@@ -125,11 +126,6 @@ def _link(source: str, target: str, rate: Fraction, latency: Fraction, two_ways:
 def relay(name: str) -> dict[str, Any]:
     """Return a switch that only passes on."""
     return {"name": name, "kind": "switch", "buffer": "0 B"}
-
-
-def _half(text: str, option: str) -> Fraction:
-    with locate_errors(source=option):
-        return parse(text, UnitKind.TIME) / 2
 
 
 _WithNics = tuple[Box, dict[str, Fraction], set[tuple[str, str]]]

@@ -45,8 +45,7 @@ def _bytes(size: str | None, known: Demand | None) -> Fraction:
     """Return the size of the command line, else of the instance, else the default."""
     if size is None:
         return known.size_bytes if known else DEFAULT_SIZE
-    with locate_errors(source="--size"):
-        return parse(size, UnitKind.SIZE, allow_zero=False)
+    return parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
 
 
 _MAX_BYTES = 64 * 2**20  #: Bytes of a file of sizes that is read.

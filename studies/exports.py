@@ -147,11 +147,10 @@ def export_goal(
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
     """
-    with locate_errors(source="--reduce-rate"):
-        rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
+    asked = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False, source="--reduce-rate")
     flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     costs = flow.costs or RankCosts()
-    text = goal_text(flow, rate or costs.reduce_rate_Bps)
+    text = goal_text(flow, asked or costs.reduce_rate_Bps)
     _write(output, text)
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
     left = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""

@@ -107,9 +107,9 @@ def find_topology(
     job = Job(
         nodes,
         degree,
-        _quantity(alpha, UnitKind.TIME, "--alpha"),
+        parse(alpha, UnitKind.TIME, source="--alpha"),
         sum((size * weight for size, weight in sizes), Fraction(0)) / sum(weight for _, weight in sizes),
-        _quantity(bandwidth, UnitKind.RATE, "--bandwidth"),
+        parse(bandwidth, UnitKind.RATE, allow_zero=False, source="--bandwidth"),
         bidirectional=bidirectional,
         spare_ports=spare_ports,
         circulants=not no_circulants,
@@ -138,11 +138,6 @@ def find_topology(
 
         write_plot(Path(plot), draw_frontier, found.data)
     return found
-
-
-def _quantity(text: str, kind: UnitKind, option: str) -> Fraction:
-    with locate_errors(source=option):
-        return parse(text, kind, allow_zero=kind is UnitKind.TIME)
 
 
 def _sizes(texts: Sequence[str]) -> list[tuple[Fraction, Fraction]]:

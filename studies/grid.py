@@ -123,7 +123,5 @@ def _asks_nothing(spec: str) -> bool:
 
 def limits_of(time_limit_s: float | None, grace_s: float, memory: str | None) -> Limits:
     """Return the limits of every run of a comparison."""
-    if memory is None:
-        return Limits(time_limit_s, None, grace_s)
-    with locate_errors(source="--memory"):
-        return Limits(time_limit_s, int(parse(memory, UnitKind.SIZE, allow_zero=False)), grace_s)
+    most = None if memory is None else int(parse(memory, UnitKind.SIZE, allow_zero=False, source="--memory"))
+    return Limits(time_limit_s, most, grace_s)

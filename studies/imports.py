@@ -345,8 +345,7 @@ def import_msccl(
     path = Path(file)
     algorithm = read_algorithm(path)
     network = network_of(topology, progress)
-    with locate_errors(source="--size"):
-        size_bytes = parse(size, UnitKind.SIZE, allow_zero=False)
+    size_bytes = parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
     with locate_errors(source=str(path)):
         instance, schedule = lift(algorithm, network, size_bytes, name or path.stem)
         report = verify(instance, schedule)
@@ -382,8 +381,7 @@ def import_chakra(
     path = Path(folder)
     with locate_errors(source="--collective"):
         kind = collective_named(collective)
-    with locate_errors(source="--size"):
-        size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False)
+    size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
     trace, network = read_trace(path), network_of(topology, progress)
     with locate_errors(source=str(path)):
         instance, schedule = lift_trace(trace, network, kind, size_bytes, name or path.resolve().name)
@@ -456,8 +454,7 @@ def _times(option: str, text: str, *, counted: bool = False) -> Times:
 
 
 def _rate(option: str, text: str | None) -> Fraction | None:
-    with locate_errors(source=option):
-        return None if text is None else parse(text, UnitKind.RATE, allow_zero=False)
+    return None if text is None else parse(text, UnitKind.RATE, allow_zero=False, source=option)
 
 
 def _list(text: str | None) -> tuple[str, ...]:

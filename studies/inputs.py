@@ -230,12 +230,10 @@ def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, 
     """Return the smallest and largest size that a file is for."""
     from ..core.units import UnitKind, parse
 
-    with locate_errors(source="--min-bytes"):
-        low = int(parse(min_bytes, UnitKind.SIZE))
+    low = int(parse(min_bytes, UnitKind.SIZE, source="--min-bytes"))
     high = max(2**30, int(flow.grains * flow.grain_bytes))
     if max_bytes is not None:
-        with locate_errors(source="--max-bytes"):
-            high = int(parse(max_bytes, UnitKind.SIZE, allow_zero=False))
+        high = int(parse(max_bytes, UnitKind.SIZE, allow_zero=False, source="--max-bytes"))
     if low > high:
         raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
     return low, high

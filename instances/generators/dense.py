@@ -169,14 +169,8 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
 
 def is_connected(n: int, edges: _Edges) -> bool:
     """Return whether the edges connect all nodes."""
-    neighbours: list[list[int]] = [[] for _ in range(n)]
-    for one, other in edges:
-        neighbours[one].append(other)
-        neighbours[other].append(one)
-    seen = {0}
-    waiting = [0]
-    while waiting:
-        fresh = [node for node in neighbours[waiting.pop()] if node not in seen]
-        seen.update(fresh)
-        waiting += fresh
-    return len(seen) == n
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = tuple(zip(*edges, strict=True))
+    return connected_components(coo_array(([1] * len(edges), ends), (n, n)))[0] == 1
