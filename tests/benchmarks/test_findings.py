@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cwb.benchmarks.findings import allreduce_halves, buffers, circulant_steps, exact_epochs, exact_paths, fluid
 from cwb.benchmarks.findings import mesh_greedy as meshes
+from cwb.benchmarks.findings import steiner_forests as steiner
 from cwb.benchmarks.findings.exact_epochs import Net
 from cwb.harness.run import Request, run
 from cwb.instances import load
@@ -93,3 +96,29 @@ def test_halves_against_all_reduces():
     assert (found, bound) == pytest.approx((20 * best, 20 * best))
     tried, lost, _, worst, star = allreduce_halves.count_graphs(4)
     assert (tried, lost, worst, star) == (6, 4, Fraction(3, 2), [(0, 1), (0, 2), (0, 3)])
+
+
+def test_trees_that_choose_their_switches():
+    """With NVLS and SHARP at the leaves, trees that choose reach 3 GB/s, forestcoll 8/3; prices prove both best."""
+    for leaves, rate, fast in ((True, Fraction(3), False), (False, Fraction(8, 3), True)):
+        instance = steiner.Machine(2, 2, 2, leaves, spine=False).instance
+        solution = steiner.solve(steiner.Wires(instance.network))
+        assert (solution.rate, solution.bound) == (rate, rate)
+        assert steiner.verified_rate(instance, solution.trees) == rate
+        record = run(instance, Request("forestcoll-allreduce")).record
+        assert record.status == "feasible"
+        assert (record.objective == pytest.approx(float(1 / rate))) == fast
+
+
+def test_any_prices_prove_no_less_than_the_best_rate():
+    """Two searches for a cheapest tree agree at random prices, which prove rates of at least the best one."""
+    wires = steiner.Wires(steiner.Machine(3, 2, 1, leaves=True, spine=True).instance.network)
+    best = steiner.solve(wires).rate
+    sets = [some for count in range(len(wires.joints) + 1) for some in combinations(wires.joints, count)]
+    for seed in range(20):
+        drawn = np.random.default_rng(seed).integers(4, size=len(wires.rates))
+        price = dict(zip(wires.rates, drawn.tolist(), strict=True))
+        cheapest = min(cost for cost, _, _ in steiner.cheap_trees(wires, price, sets))
+        if cheapest:
+            proved = steiner.proved_rate(wires, price)
+            assert proved == sum(rate * price[wire] for wire, rate in wires.rates.items()) / cheapest >= best
