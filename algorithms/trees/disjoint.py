@@ -21,7 +21,7 @@ is a capacity the other one is found by bisection over its candidates.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, combinations_with_replacement
 from math import ceil, comb, floor
@@ -181,6 +181,51 @@ def low_trees_apart(
             return
         each *= 2
 
+
+def low_trees_of_one_rate(
+    wan: Wan,
+    limit: HeightLimit,
+    most_trees: int,
+    between: tuple[Fraction, Fraction],
+    changes: int,
+    state: np.ndarray,
+    budget: Budget,
+) -> Iterator[RatedTrees]:
+    """Yield better and better low trees of one rate, which is a capacity divided by a whole number.
+
+    A link of capacity b_e can be in ``floor(b_e / r)`` trees of rate r, hence occurs as often in a search for
+    link-disjoint trees. Totals above the first of ``between``, and at most the second, are tried by decreasing total,
+    each for some changes of labels; those still better than the best trees then for twice as many.
+    """
+    above, bound = between
+    choices = {
+        (Fraction(trees * one, parts), trees)
+        for trees in range(2, most_trees + 1)
+        for one in np.unique(wan.capacity).tolist()
+        for parts in range(max(1, ceil(trees * one / bound)), ceil(trees * one / above))
+    }
+    each = _CHANGES
+    while choices:
+        for total, trees in sorted(choices, reverse=True):
+            if changes <= 0 or budget.is_exhausted:
+                return
+            rate = total / trees
+            link = np.repeat(np.arange(len(wan)), wan.capacity * rate.denominator // rate.numerator)
+            if len(link) < trees * (wan.nodes - 1):
+                choices.remove((total, trees))
+                continue
+            copied = replace(wan, **{name: getattr(wan, name)[link] for name in _PER_LINK})
+            search = LowForests(copied, replace(limit, length=limit.length[link]), state)
+            found = search.find([ceil(rate)] * trees, min(each, changes), budget)
+            changes -= each
+            if found is not None:
+                yield RatedTrees(np.sort(link[found], axis=1), (rate,) * trees)
+                choices = {choice for choice in choices if choice[0] > total}
+                break
+        each *= 2
+
+
+_PER_LINK = ("tail", "head", "latency_ns", "forth", "back", "first", "second")  #: fields of a Wan with a value a link
 
 _LINKS = 256  #: links between two looks at the clock
 

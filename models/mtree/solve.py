@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...algorithms.trees.bounds import whole_rate
-from ...algorithms.trees.disjoint import DisjointRates, best_pair, low_trees_apart
+from ...algorithms.trees.disjoint import DisjointRates, best_pair, low_trees_apart, low_trees_of_one_rate
 from ...algorithms.trees.gbst import TreePool, every_tree, large_neighbourhood_search, random_state, run_many_starts
 from ...algorithms.trees.helpers import relay_by_helpers
 from ...algorithms.trees.network import HeightLimit, supports
@@ -46,6 +46,7 @@ _SEARCHED = 64
 _WORTH = 1e-2  #: A bound on few trees is worth the search if it can be better by more than this part.
 _PATTERNS = 1300  #: The exact model of K trees has at most so many binary variables for patterns.
 _NODES = 2000  #: Nodes of the search of a model of patterns, so that every run ends, and ends alike on every machine.
+_ONE_RATE = 4  #: One in so many changes of labels is spent on trees of one rate.
 _PATIENCE = 2  #: So many heights in a row that are not faster end the search.
 _MORE_STARTS = 10  #: Starts of algorithm 1 for K trees, for each one for any number.
 
@@ -255,6 +256,11 @@ class _TreeSearch(Search):
             )
         self.choose(np.sort(few, axis=1))
         self.report_progress(f"{most} trees searched")
+        if self.best is not None and not (self.is_done or self.wan.has_shared_links):
+            limit, between = self.limit or self.wan.hops(None), (self.best.total, self.bound)
+            changes = self.options.changes // _ONE_RATE
+            for found in low_trees_of_one_rate(self.wan, limit, most, between, changes, state, self.budget):
+                self.take(found if found.rates[0] >= self.floor else None)
 
     def relaxation(self, trees: Ints) -> ColumnGeneration:
         """Solve the linear program over trees for a bound and candidate trees.

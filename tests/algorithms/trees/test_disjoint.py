@@ -8,8 +8,14 @@ from random import Random
 
 import numpy as np
 import pytest
-from cwb.algorithms.trees.bounds import whole_rate
-from cwb.algorithms.trees.disjoint import DisjointRates, best_pair, largest_forests, low_trees_apart
+from cwb.algorithms.trees.bounds import strength, whole_rate
+from cwb.algorithms.trees.disjoint import (
+    DisjointRates,
+    best_pair,
+    largest_forests,
+    low_trees_apart,
+    low_trees_of_one_rate,
+)
 from cwb.algorithms.trees.network import to_wan
 from cwb.algorithms.trees.trees import bottlenecks, heights_of, lowest_tree, widest_tree
 from cwb.core.budget import Budget
@@ -110,6 +116,41 @@ def test_no_rates_of_low_trees_are_tried_after_the_end(monkeypatch):
     ended.stop.set()
     monkeypatch.setattr(DisjointRates, "of_choice", lambda *_: pytest.fail("rates are tried"))
     assert not list(low_trees_apart(rates, limit, Fraction(0), 100_000, np.array([1], dtype=np.uint64), ended))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("unit", ["hops", "ms"])
+def test_low_trees_of_one_rate_fit_into_the_links(unit, seed):
+    """Trees of one rate span the network, are low, load no link above its capacity, and get better and better."""
+    wan = to_wan(instance(12, random_edges(12, 30, seed)))
+    limit = wan.hops(5) if unit == "hops" else wan.latencies(Fraction(25, 1000))
+    bound, above, state = strength(wan).rate, Fraction(1), np.array([seed + 1], dtype=np.uint64)
+    totals = []
+    for rated in low_trees_of_one_rate(wan, limit, 5, (above, bound), 100_000, state, Budget()):
+        assert len(set(rated.rates)) == 1
+        assert len(rated.rates) <= 5
+        load = [Fraction(0)] * len(wan)
+        for tree in rated.trees.tolist():
+            assert acyclic(wan.nodes, [(int(wan.tail[e]), int(wan.head[e])) for e in tree])
+            assert len(set(tree)) == wan.nodes - 1
+            for e in tree:
+                load[e] += rated.rates[0]
+        assert all(one <= room for one, room in zip(load, wan.capacity.tolist(), strict=True))
+        assert heights_of(wan, limit, rated.trees)[1].max() <= limit.most
+        totals.append(rated.total)
+    assert totals
+    assert totals == sorted(set(totals))
+    assert above < totals[0] <= totals[-1] <= bound
+
+
+def test_three_halves_of_a_triangle():
+    """On a ring of three sites with equal links, three trees of rate 1/2 carry the strength, and two trees do not."""
+    wan = to_wan(instance(3, [(0, 1, 10, 1), (1, 2, 10, 1), (2, 0, 10, 1)]))
+    between, state = (Fraction(1), strength(wan).rate), np.array([1], dtype=np.uint64)
+    assert not list(low_trees_of_one_rate(wan, wan.hops(2), 2, between, 10_000, state, Budget()))
+    (rated,) = low_trees_of_one_rate(wan, wan.hops(2), 3, between, 10_000, state, Budget())
+    assert rated.rates == (Fraction(1, 2),) * 3
+    assert rated.total == strength(wan).rate
 
 
 def test_too_many_rates_are_not_listed():
