@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cwb.benchmarks.findings import allreduce_halves, buffers, circulant_steps, exact_epochs, exact_paths, fluid
+from cwb.benchmarks.findings import failure_plans as plans
 from cwb.benchmarks.findings import mesh_greedy as meshes
 from cwb.benchmarks.findings import steiner_forests as steiner
 from cwb.benchmarks.findings.exact_epochs import Net
@@ -122,3 +123,27 @@ def test_any_prices_prove_no_less_than_the_best_rate():
         if cheapest:
             proved = steiner.proved_rate(wires, price)
             assert proved == sum(rate * price[wire] for wire, rate in wires.rates.items()) / cheapest >= best
+
+
+def test_fewest_changes_after_a_failure():
+    """Eight GPUs with links of two rates: the fastest base changes 7/12, the fewest 7/16 take half as long again."""
+    dgx = plans.graph_of(load("dgx1()").network)
+    least = plans.least_slack(dgx)
+    assert (least, plans.least_share(dgx, Fraction(1)), plans.least_share(dgx, least)) == (
+        Fraction(3, 2),
+        Fraction(7, 12),
+        Fraction(7, 16),
+    )
+    assert plans.fewest_trees(dgx, 24, Fraction(1)) == 14
+    assert plans.fewest_trees(dgx, 23, Fraction(1)) is None
+
+
+def test_shares_are_those_of_the_program():
+    """On all graphs of 3 ranks formula and program agree, and verified repairs change and take what they promise."""
+    for graph in plans.weighted_graphs(3):
+        share = plans.least_share(graph, Fraction(1))
+        kept, free = plans.plan(graph, Fraction(1), share=share), plans.plan(graph, Fraction(1), free=True)
+        assert (kept.value, free.value) == pytest.approx((1, float(share)))
+        for found in (kept, free):
+            changed, slower = plans.repair_by_plan(graph, found)
+            assert (changed, slower) == pytest.approx((float(share), 1), abs=1e-6)
