@@ -131,7 +131,7 @@ SERIES = (
     Series("blink", "torus({0},{0})", (4, 6, 8, 12), REDUCE),
     Series("fast", "dgx_h100(boxes={})", (4, 8, 16, 32), ALL_TO_ALL, (("rails", "optimal"),)),
     Series("straggler", "switch({}, latency='0 s')", (32, 128, 512, 1024), LATE),
-    Series("taccl", "a100(boxes={})", (1, 2, 4)),
+    Series("taccl", "a100(boxes={})", (2, 4, 6, 8), GATHER, (("sketch", "shift 8; shift 1 of 8"),)),
     Series("sccl", "ring({})", (4, 6, 8, 10)),
     Series("mtree", "random_regular(n={}, degree=6, seed=1)", (10, 20, 40, 80), REDUCE, (("height", 4), ("trees", 4))),
     Series("libra", LAYERS, (4, 8, 16, 32, 64), None, (("objective", "perf-per-cost"),)),

@@ -76,10 +76,10 @@ ROUTING = Formulation(
 
 CONTIGUITY = Formulation(
     "taccl/contiguity",
-    summary="when sends on the fastest ways begin, and which neighbours in a link's order go together",
+    summary="when sends on heuristic routes begin, and which neighbours in a link's order go together",
     paper=PAPER,
     equations="stage 3, contiguity; an interpretation, since the paper was not available",
-    index=f"{__package__}.solve:fastest_orders",
+    index=f"{__package__}.solve:first_orders",
     build=f"{__package__}.formulations.contiguity:build",
     extract=f"{__package__}.solve:joined_schedule",
     needs=("integers",),

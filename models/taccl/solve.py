@@ -8,13 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
-from heapq import heappop, heappush
-from math import inf, isfinite
+from heapq import heapify, heappop, heappush
 from typing import Any
 
-import numpy as np
-
-from ...algorithms.graphs.distances import distances
 from ...algorithms.schedules.problem import (
     Commodity,
     RankEdge,
@@ -37,6 +33,7 @@ from .method import TacclOptions
 from .sketch import parse_sketch, ranks_of, shortest_ways
 
 Send = tuple[int, int]  #: A chunk and an edge.
+Pair = tuple[Send, Send]  #: A send and its image.
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
 WIDEST = 10**6
@@ -57,13 +54,13 @@ def _solve_stage(stage: CopyStage, solver: Solver, budget: Budget, options: Tacc
     limits = SolverOptions(rel_gap=budget.gap or options.routing_gap, node_limit=options.nodes, use_start=True)
     with budget.clock.phase("build"):
         model = routing.build(problem)
-        for send in problem.sends if problem.routes else ():
-            model.x[send].value = int(send in problem.routes)
+        for send, x in model.x.items() if problem.routes else ():
+            x.value = int(send in problem.routes)
     result = solver.solve(model, budget.part(ROUTING_SHARE) if options.contiguity else budget, limits)
     if not result.has_solution and not problem.routes:
         message = f"no routes were found: the solver says {result.termination.value}"
         return Outcome(Status.LIMIT, message=message, reports=(result,), size=result.size)
-    plan = order_sends(problem, chosen_sends(model) if result.has_solution else sorted(problem.routes))
+    plan = order_sends(problem, chosen_sends(problem, model) if result.has_solution else sorted(problem.routes))
     metrics: dict[str, object] = {"sends": len(plan.sends)}
     if result.has_solution:
         metrics["routing_s"] = model.T.value * float(problem.unit_s)
@@ -109,7 +106,6 @@ def routing_of_stage(stage: CopyStage, options: TacclOptions) -> RoutingProblem:
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
     require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
-    same = [pair for shift in sketch.shifts for pair in symmetric(topology, chunks, edges, shift)]
     usable: list[list[int]] = []
     for chunk in chunks:
         nodes = frozenset(topology.rank_nodes)
@@ -126,43 +122,33 @@ def routing_of_stage(stage: CopyStage, options: TacclOptions) -> RoutingProblem:
             f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = RoutingProblem(chunks, edges, stage, usable, same, connections, min(times))
+    posed = RoutingProblem(chunks, edges, stage, usable, connections=connections, unit_s=min(times))
+    sends, same, images = set(posed.sends), list[Pair](), list[Pair]()
+    for shift in sketch.shifts:
+        pairs = symmetric(topology, chunks, edges, shift)
+        pairs = [pair for pair in pairs if not sends.isdisjoint(pair)]
+        (images if is_symmetry(posed, pairs) else same).extend(pairs)
+    posed = replace(posed, same=same, images=images)
     if (routes := first_routes(posed)) is None:
         return posed
     return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
 
 
-def chosen_sends(model: Any) -> list[Send]:
+def chosen_sends(problem: RoutingProblem, model: Any) -> list[Send]:
     """Return the chunks and edges of a solved routing."""
-    return [send for send in model.sends if model.x[send].value > 0.5]
+    return [send for send in problem.sends if model.x[problem.first[send]].value > 0.5]
 
 
 def routed_schedule(model: Any, routing: RoutingProblem) -> StepSchedule:
     """Return a solved model's routes as a schedule, without joined sends (``Formulation.extract``)."""
-    plan = order_sends(routing, chosen_sends(model))
+    plan = order_sends(routing, chosen_sends(routing, model))
     return schedule_of(plan, plan.begin)
 
 
-def fastest_orders(instance: Instance, options: TacclOptions) -> OrderingPlan:
-    """Return the orders of sends if every chunk takes its own fastest routes (``Formulation.index``).
-
-    Each rank receives a chunk over the edge by which it would arrive first if nothing else were sent; of several, the
-    first one.
-    """
+def first_orders(instance: Instance, options: TacclOptions) -> OrderingPlan:
+    """Return the orders of sends on the routes without a solver (``Formulation.index``)."""
     routing = routing_of(instance, options)
-    tail, head = np.array([(edge.source, edge.target) for edge in routing.edges], dtype=np.int64).T
-    ways: list[tuple[int, int]] = []
-    for c, chunk in enumerate(routing.chunks):
-        usable = frozenset(routing.usable[c])
-        length = [routing.passing(c, e) if e in usable else inf for e in range(len(routing.edges))]
-        far = distances(len(routing.topology.nodes), tail, head, length)[chunk.source]
-        first: dict[int, tuple[float, int]] = {}
-        for e, edge in enumerate(routing.edges):
-            arrival = (float(far[edge.source]) + length[e], e)
-            if edge.target != chunk.source and isfinite(arrival[0]):
-                first[edge.target] = min(arrival, first.get(edge.target, arrival))
-        ways += [(c, e) for _, e in first.values()]
-    return order_sends(routing, ways)
+    return order_sends(routing, sorted(routing.routes))
 
 
 def joined_schedule(model: Any, plan: OrderingPlan) -> StepSchedule:
@@ -201,19 +187,22 @@ def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
     for k in children_first.static_order():
         if (before := after[k]) is not None:
             left[before] = max(left[before], takes[before] + left[k])
-    ready = {k: 0.0 for k, before in enumerate(after) if before is None}
+    ready = [(0.0, -left[k], k) for k, before in enumerate(after) if before is None]
+    heapify(ready)
     free = defaultdict[int, float](float)
     begin, by_time = [0.0] * len(sends), list[int]()
     queues = defaultdict[int, list[int]](list)
     while ready:
-        begins = {k: max(at, *(free[link] for link in links[k])) for k, at in ready.items()}
-        k = min(ready, key=lambda k: (begins[k], -left[k], sends[k]))
-        begin[k] = begins[k]
-        free |= dict.fromkeys(links[k], begin[k] + takes[k])
+        at, _, k = heappop(ready)
+        if (turn := max(free[link] for link in links[k])) > at:
+            heappush(ready, (turn, -left[k], k))
+            continue
+        begin[k] = at
+        free |= dict.fromkeys(links[k], at + takes[k])
         queues[routing.edges[sends[k][1]].links[0]].append(k)
         by_time.append(k)
-        del ready[k]
-        ready |= dict.fromkeys(brought.get(k, ()), begin[k] + takes[k])
+        for child in brought.get(k, ()):
+            heappush(ready, (at + takes[k], -left[child], child))
     alpha = [routing.delay(e) for _, e in sends]
     return OrderingPlan(
         list(queues.values()),
@@ -242,9 +231,7 @@ def _on_trees(routing: RoutingProblem, taken: Sequence[Send]) -> list[Send]:
             reached.add(routing.edges[fresh[0]].target)
         if missing := set(chunk.targets) - reached:
             name = routing.topology.nodes[min(missing)].name
-            raise Unsupported(
-                f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
-            )
+            raise Unsupported(f"no routes bring chunk {c} to {name}, or links differ beyond the solver's tolerances")
         kept += [(c, e) for e in edges_to_targets(routing, c, last)]
     return kept
 
@@ -259,7 +246,7 @@ def edges_by_chunk(sends: Iterable[Send]) -> dict[int, list[int]]:
 
 def symmetric(
     topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], shift: tuple[int, int]
-) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+) -> list[Pair]:
     """Pair every send with its image under a shift.
 
     Edges between parts of ranks that shift separately are left free if the shift does not map them to edges.
@@ -291,6 +278,20 @@ def symmetric(
     return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in sorted(to_edge)]
 
 
+def is_symmetry(problem: RoutingProblem, pairs: Sequence[Pair]) -> bool:
+    """Check that pairs permute all sends, and map links to links of the same times."""
+    sends, rates = set(problem.sends), [(link.bandwidth_Bps, link.latency_s) for link in problem.topology.links]
+    ways = {(problem.edges[e].links, problem.edges[image].links) for (_, e), (_, image) in pairs}
+    moved = {two for one, other in ways for two in zip(one, other, strict=False)}
+    return (
+        {one for one, _ in pairs} == sends == {other for _, other in pairs}
+        and all(len(one) == len(other) for one, other in ways)
+        and len(moved) == len(dict(moved)) == len({image for _, image in moved})
+        and all(rates[one] == rates[image] for one, image in moved)
+        and all(problem.chunks[c].bytes == problem.chunks[image].bytes for (c, _), (image, _) in pairs)
+    )
+
+
 def labels(index: RoutingProblem) -> Mapping[str, Callable[[Any], str]]:
     """Name nodes, edges and the chunks' sources (``Formulation.labels``)."""
     return edge_labels(index.topology, index.edges, index.chunks)
@@ -301,30 +302,24 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
 
     None if a chunk misses a target, or the image of a route is no route.
     """
-    images = defaultdict[Send, list[Send]](list)
-    for one, other in problem.same:
-        images[one].append(other)
-        images[other].append(one)
+    import networkx as nx
+
+    images = {send: {send} for send in problem.sends}
+    for part in nx.connected_components(nx.Graph((*problem.same, *problem.images))):
+        images |= dict.fromkeys(part, part)
     usable, load = set(problem.sends), [0.0] * len(problem.topology.links)
     routed, done = set[Send](), set[int]()
     for chunk in range(len(problem.chunks)):
         if chunk in done:
             continue
-        if (tree := _tree(problem, chunk, load)) is None:
+        if (tree := _tree(problem, chunk, [*load], images)) is None:
             return None
-        todo = [(chunk, edge) for edge in tree]
-        routes = set(todo)
-        while todo:
-            fresh = [image for image in images.get(todo.pop(), ()) if image not in routes]
-            routes.update(fresh)
-            todo += fresh
+        routes = {image for edge in tree for image in images[chunk, edge]}
         if not routes <= usable:
             return None
         routed |= routes
         done |= {c for c, _ in routes}
-        for c, e in sorted(routes):
-            for link in problem.edges[e].links:
-                load[link] += problem.load(c, link)
+        _add_loads(problem, load, routes)
     for c, own in edges_by_chunk(routed).items():
         at = arrival_times(problem, c, own)
         if len(own) != len(at) - 1 or not at.keys() >= {*problem.chunks[c].targets}:
@@ -332,26 +327,40 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
     return frozenset(routed)
 
 
-def _tree(problem: RoutingProblem, chunk: int, load: list[float]) -> list[int] | None:
-    """Grow a tree from a chunk's source by the earliest reachable node, given link loads."""
+def _add_loads(problem: RoutingProblem, load: list[float], sends: set[Send]) -> None:
+    for c, e in sorted(sends):
+        for link in problem.edges[e].links:
+            load[link] += problem.load(c, link)
+
+
+def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mapping[Send, set[Send]]) -> list[int] | None:
+    """Grow a tree from a chunk's source by the earliest reachable node, given link loads, to which its images add."""
     source, left = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
     leaving = defaultdict[int, list[int]](list)
     for e in problem.usable[chunk]:
         leaving[problem.edges[e].source].append(e)
+
+    def busy_until(edge: int) -> float:
+        return max(load[link] + problem.load(chunk, link) for link in problem.edges[edge].links)
+
     came: dict[int, int] = {}
     heap: list[tuple[float, float, int, int]] = [(0.0, 0.0, -1, source)]
     reached = set[int]()
     while heap and left:
-        _, at, edge, node = heappop(heap)
+        key, at, edge, node = heappop(heap)
         if node in reached:
             continue
+        if edge >= 0:
+            if (busy := busy_until(edge)) > key:
+                heappush(heap, (busy, at, edge, node))
+                continue
+            _add_loads(problem, load, images[chunk, edge])
         reached.add(node)
         left.discard(node)
         came[node] = edge
         for e in leaving[node]:
             end = at + problem.passing(chunk, e)
-            busy = max(load[link] + problem.load(chunk, link) for link in problem.edges[e].links)
-            heappush(heap, (max(end, busy), end, e, problem.edges[e].target))
+            heappush(heap, (max(end, busy_until(e)), end, e, problem.edges[e].target))
     return None if left else edges_to_targets(problem, chunk, came)
 
 

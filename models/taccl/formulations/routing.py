@@ -1,11 +1,11 @@
 """Model ``taccl-routing``: edges of every chunk (:mod:`cwb.models.taccl`)."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyomo.environ as pyo
 
@@ -14,6 +14,8 @@ from ....algorithms.schedules.stages import CopyStage
 from ....core.topology import Topology
 
 Connections = Literal["any", "min", "max"]  #: How many edges through switches are to be used.
+
+Item = TypeVar("Item", int, tuple[int, int])
 
 #: Weight of the number of sends, and of the edges in use, against the time: too small to trade time for them.
 LITTLE = 1e-4
@@ -32,6 +34,8 @@ class RoutingProblem:
     unit_s: Fraction = Fraction(1)
     most: float | None = None  #: Known upper bound on the optimal time, in the unit.
     routes: frozenset[tuple[int, int]] = frozenset()  #: Chunks and edges of known routes, or empty.
+    #: Pairs alike by symmetries of the sketch that change nothing else: one variable, and one row for all images.
+    images: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()
 
     @property
     def topology(self) -> Topology:
@@ -50,6 +54,27 @@ class RoutingProblem:
         for c, e in self.sends:
             into[c, self.edges[e].target].append((c, e))
         return into
+
+    @cached_property
+    def first(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """First image of every send, whose variable it shares."""
+        return _first_images(self.sends, self.images)
+
+    @cached_property
+    def first_edge(self) -> dict[int, int]:
+        """First image of every edge."""
+        return _first_images(range(len(self.edges)), {(one[1], other[1]) for one, other in self.images})
+
+    @cached_property
+    def leaders(self) -> list[int]:
+        """Chunks that are no images of earlier ones."""
+        pairs = {(one[0], other[0]) for one, other in self.images}
+        return [c for c, first in _first_images(range(len(self.chunks)), pairs).items() if c == first]
+
+    @property
+    def needed(self) -> list[tuple[int, int]]:
+        """Leaders and the nodes that need them."""
+        return [(c, n) for c in self.leaders for n in self.chunks[c].targets]
 
     def load(self, chunk: int, link: int) -> float:
         """Return the time that a chunk keeps a link busy."""
@@ -71,6 +96,15 @@ class RoutingProblem:
         return sum(max(self.passing(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
 
 
+def _first_images(items: Iterable[Item], pairs: Iterable[tuple[Item, Item]]) -> dict[Item, Item]:
+    """Map each item to the smallest of those that pairs join with it."""
+    import networkx as nx
+
+    graph = nx.Graph(pairs)
+    graph.add_nodes_from(items)
+    return {item: min(part) for part in nx.connected_components(graph) for item in part}
+
+
 def build(problem: RoutingProblem) -> Any:
     """Build the model: routes, times along routes, link loads, connections, symmetry, least time."""
     m = pyo.ConcreteModel("taccl-routing")
@@ -87,13 +121,16 @@ def build(problem: RoutingProblem) -> Any:
 
 
 def variables(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,e}``, 1 if c takes e; ``t_{c,n}``, its arrival; ``u_e``, 1 if e is used; ``T``, the time."""
+    """``x_{c,e}``, 1 if c takes e; ``t_{c,n}``, its arrival; ``u_e``, 1 if e is used; ``T``, the time.
+
+    Sends and edges that symmetries map to one another share a variable, and only the first chunk has times.
+    """
     nodes = sorted({n for edge in problem.edges for n in (edge.source, edge.target)})
-    m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
-    m.E = pyo.RangeSet(0, len(problem.edges) - 1)
-    m.through = pyo.Set(initialize=[e for e, edge in enumerate(problem.edges) if len(edge.links) > 1])
-    m.sends = pyo.Set(initialize=problem.sends, dimen=2)
-    m.x = pyo.Var(m.sends, domain=pyo.Binary)
+    m.C = pyo.Set(initialize=problem.leaders)
+    first_edges = sorted({*problem.first_edge.values()})
+    m.through = pyo.Set(initialize=[e for e in first_edges if len(problem.edges[e].links) > 1])
+    m.sends = pyo.Set(initialize=[(c, e) for c in problem.leaders for e in problem.usable[c]], dimen=2)
+    m.x = pyo.Var(sorted({*problem.first.values()}), domain=pyo.Binary)
     m.t = pyo.Var(m.C, pyo.Set(initialize=nodes), bounds=(0, problem.horizon))
     m.u = pyo.Var(m.through, domain=pyo.Binary)
     m.T = pyo.Var(bounds=(0, None))
@@ -101,12 +138,11 @@ def variables(m: Any, problem: RoutingProblem) -> None:
 
 def delivery(m: Any, problem: RoutingProblem) -> None:
     """``sum_i x_{c,(i,n)} = 1`` where n needs c."""
-    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
-    @m.Constraint(needed)
+    @m.Constraint(problem.needed)
     def one_send_in(m: Any, c: int, n: int) -> Any:
         into = problem.into[c, n]
-        return pyo.quicksum(m.x[send] for send in into) == 1 if into else pyo.Constraint.Infeasible
+        return pyo.quicksum(m.x[problem.first[send]] for send in into) == 1 if into else pyo.Constraint.Infeasible
 
 
 def relay(m: Any, problem: RoutingProblem) -> None:
@@ -114,12 +150,12 @@ def relay(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(m.sends)
     def relay(m: Any, c: int, e: int) -> Any:
-        edge, source = problem.edges[e], problem.chunks[c].source
+        edge, source, x = problem.edges[e], problem.chunks[c].source, m.x[problem.first[c, e]]
         if edge.target == source:
-            return m.x[c, e] <= 0
+            return x <= 0
         if edge.source == source:
             return pyo.Constraint.Skip
-        return m.x[c, e] <= pyo.quicksum(m.x[send] for send in problem.into[c, edge.source])
+        return x <= pyo.quicksum(m.x[problem.first[send]] for send in problem.into[c, edge.source])
 
 
 def arrival(m: Any, problem: RoutingProblem) -> None:
@@ -132,26 +168,25 @@ def arrival(m: Any, problem: RoutingProblem) -> None:
     @m.Constraint(m.sends)
     def arrival(m: Any, c: int, e: int) -> Any:
         edge, takes = problem.edges[e], problem.passing(c, e)
-        return m.t[c, edge.target] >= m.t[c, edge.source] + takes - (horizon + takes) * (1 - m.x[c, e])
+        return m.t[c, edge.target] >= m.t[c, edge.source] + takes - (horizon + takes) * (1 - m.x[problem.first[c, e]])
 
 
 def busy(m: Any, problem: RoutingProblem) -> None:
     """``sum_{c,e} beta_cl x_{c,e} <= T`` over all edges e through a link l: its chunks take turns."""
-    users = defaultdict[int, list[tuple[int, int]]](list)
+    loads = defaultdict[int, defaultdict[tuple[int, int], float]](lambda: defaultdict(float))
     for c, e in problem.sends:
         for link in problem.edges[e].links:
-            users[link].append((c, e))
+            loads[link][problem.first[c, e]] += problem.load(c, link)
 
-    @m.Constraint(sorted(users))
+    @m.Constraint(sorted(loads))
     def busy(m: Any, link: int) -> Any:
-        return pyo.quicksum(problem.load(c, link) * m.x[c, e] for c, e in users[link]) <= m.T
+        return pyo.quicksum(load * m.x[send] for send, load in loads[link].items()) <= m.T
 
 
 def last(m: Any, problem: RoutingProblem) -> None:
     """``T >= t_{c,n}`` where n needs c."""
-    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
-    @m.Constraint(needed)
+    @m.Constraint(problem.needed)
     def last(m: Any, c: int, n: int) -> Any:
         return m.t[c, n] <= m.T
 
@@ -163,9 +198,9 @@ def connection(m: Any, problem: RoutingProblem) -> None:
     @m.Constraint(through if problem.connections == "min" else sorted({(0, e) for _, e in through}))
     def connection(m: Any, c: int, e: int) -> Any:
         if problem.connections == "min":
-            return m.x[c, e] <= m.u[e]
+            return m.x[problem.first[c, e]] <= m.u[e]
         if problem.connections == "max":
-            return m.u[e] <= pyo.quicksum(m.x[send] for send in through if send[1] == e)
+            return m.u[e] <= pyo.quicksum(m.x[problem.first[send]] for send in through if send[1] == e)
         return pyo.Constraint.Skip
 
 
@@ -174,11 +209,10 @@ def alike(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(range(len(problem.same)))
     def alike(m: Any, index: int) -> Any:
-        one, other = problem.same[index]
-        if one in m.x and other in m.x:
-            return m.x[one] == m.x[other]
-        left = [m.x[send] for send in (one, other) if send in m.x]
-        return left[0] == 0 if left else pyo.Constraint.Skip
+        found = [m.x[problem.first[send]] for send in problem.same[index] if send in problem.first]
+        if len(found) == 2:
+            return found[0] == found[1]
+        return found[0] == 0 if found else pyo.Constraint.Skip
 
 
 def objective(m: Any, problem: RoutingProblem) -> None:
@@ -188,5 +222,7 @@ def objective(m: Any, problem: RoutingProblem) -> None:
     """
     unit = min((problem.passing(c, e) for c, e in problem.sends), default=1.0)
     sign = {"any": 0, "min": 1, "max": -1}[problem.connections]
-    extra = pyo.quicksum(m.x.values()) + sign * pyo.quicksum(m.u.values())
+    sends, edges = Counter(problem.first.values()), Counter(problem.first_edge.values())
+    extra = pyo.quicksum(sends[send] * x for send, x in m.x.items())
+    extra += sign * pyo.quicksum(edges[e] * u for e, u in m.u.items())
     m.objective = pyo.Objective(expr=m.T + LITTLE * unit * extra, sense=pyo.minimize)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+import pyomo.environ as pyo
 import pytest
 from cwb import solvers
 from cwb.algorithms.schedules.problem import commodities_of, edges_of
@@ -11,6 +13,7 @@ from cwb.algorithms.schedules.stages import stages_of
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
+from cwb.core.solver import Termination
 from cwb.instances import load
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
@@ -154,10 +157,55 @@ def test_routes_without_a_solver(sketch, kind):
     )
     first = first_routes(posed)
     assert first is not None
-    assert all((one in first) == (other in first) for one, other in posed.same)
+    assert all((one in first) == (other in first) for one, other in (*posed.same, *posed.images))
     model = routing.build(posed)
     assert solvers.get("highs").solve(model, Budget()).has_solution
     assert model.T.value <= routing_time(posed, first) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("network", "kind", "options"),
+    [
+        ("complete(4)", GATHER, {"sketch": "shift 1"}),
+        ("complete(4)", Collective.ALL_TO_ALL, {"sketch": "shift 1 of 2; shift 2", "ways": "any"}),
+        ("star(4)", GATHER, {"sketch": "shift 1", "connections": "min"}),
+        ("star(4)", Collective.ALL_TO_ALL, {"sketch": "shift 2", "connections": "max"}),
+    ],
+)
+def test_images_share_variables(network, kind, options):
+    """With a variable for all images the model is smaller, and its optimum that of equations between all variables."""
+    posed = routing_of(make_instance(network, kind), TacclOptions(**options))
+    best, columns = [], []
+    for problem in (posed, replace(posed, same=posed.images, images=())):
+        model = routing.build(problem)
+        assert solvers.get("highs").solve(model, Budget()).termination is Termination.OPTIMAL
+        best.append(pyo.value(model.objective))
+        columns.append(len(model.x))
+    assert posed.images
+    assert not posed.same
+    assert best[0] == pytest.approx(best[1], rel=1e-4)
+    assert columns[0] < columns[1]
+
+
+def test_alike_boxes_leave_the_sends_of_one_chunk():
+    """With boxes and the GPUs of a box alike, routing has a variable for each edge, and no equations."""
+    posed = routing_of(make_instance("dgx_a100(boxes=2)"), TacclOptions(sketch="shift 8; shift 1 of 8"))
+    assert posed.leaders == [0]
+    assert sorted({*posed.first.values()}) == [(0, e) for e in range(len(posed.edges))]
+    assert not posed.same
+
+
+def test_images_need_a_symmetry_of_the_network():
+    """A shift that maps a link to a slower one, or leaves edges out, keeps rows for pairs of alike sends."""
+    fast = make_instance("ring(4)")
+    assert routing_of(fast, TacclOptions(sketch="shift 1")).images
+    first, *rest = fast.topology.links
+    links = (replace(first, bandwidth_Bps=first.bandwidth_Bps / 2), *rest)
+    slow = fast.with_changes(network=replace(fast.topology, links=links))
+    posed = routing_of(slow, TacclOptions(sketch="shift 1"))
+    assert posed.same
+    assert not posed.images
+    assert routing_of(make_instance("ndv2(chassis=2)"), TacclOptions(sketch="shift 4 of 8")).same
 
 
 def test_ways_of_fewest_edges():
