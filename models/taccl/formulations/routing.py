@@ -72,7 +72,7 @@ class RoutingProblem:
         return [c for c, first in _first_images(range(len(self.chunks)), pairs).items() if c == first]
 
     @property
-    def needed(self) -> list[tuple[int, int]]:
+    def demands(self) -> list[tuple[int, int]]:
         """Leaders and the nodes that need them."""
         return [(c, n) for c in self.leaders for n in self.chunks[c].targets]
 
@@ -139,7 +139,7 @@ def variables(m: Any, problem: RoutingProblem) -> None:
 def delivery(m: Any, problem: RoutingProblem) -> None:
     """``sum_i x_{c,(i,n)} = 1`` where n needs c."""
 
-    @m.Constraint(problem.needed)
+    @m.Constraint(problem.demands)
     def one_send_in(m: Any, c: int, n: int) -> Any:
         into = problem.into[c, n]
         return pyo.quicksum(m.x[problem.first[send]] for send in into) == 1 if into else pyo.Constraint.Infeasible
@@ -186,7 +186,7 @@ def busy(m: Any, problem: RoutingProblem) -> None:
 def last(m: Any, problem: RoutingProblem) -> None:
     """``T >= t_{c,n}`` where n needs c."""
 
-    @m.Constraint(problem.needed)
+    @m.Constraint(problem.demands)
     def last(m: Any, c: int, n: int) -> Any:
         return m.t[c, n] <= m.T
 
