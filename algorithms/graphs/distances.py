@@ -77,11 +77,14 @@ def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[In
 
 
 def least_lengths(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
-    """Return lengths as a sparse matrix, with the shortest of parallel links instead of their sum."""
+    """Return lengths as a sparse matrix, with the shortest of parallel links instead of their sum.
+
+    Its indices have 32 bits, since graph algorithms of SciPy 1.15 take no others.
+    """
     from scipy.sparse import csr_array
 
     order = np.lexsort((length, head, tail))
-    a, b, values = tail[order], head[order], length[order].astype(np.float64)
+    a, b, values = tail[order].astype(np.int32), head[order].astype(np.int32), length[order].astype(np.float64)
     kept = np.ones(len(order), dtype=np.bool_)
     kept[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
     return csr_array((values[kept], (a[kept], b[kept])), shape=(nodes, nodes))
