@@ -27,6 +27,7 @@ from ..harness import registry
 from ..harness.request import Request
 from ..harness.run import run
 from ..schedules.completion import completion_of
+from ..schedules.files import Written
 from ..schedules.training import communication_time
 
 ANALYTICAL = "analytical"  #: The closed form of multi-rail collectives (:mod:`cwb.schedules.training`).
@@ -206,7 +207,7 @@ class CollectiveTimes:
         if record.verified is not True or record.objective is None or record.objective_unit != "s":
             reason = record.message or "; ".join(record.violations) or f"its objective is no time but {record.status}"
             raise Unsupported(f"{what}: {reason}")
-        if not isinstance(posed.network, Topology) or done.instance is None or done.answer is None:
+        if not isinstance(posed.network, Topology) or done.instance is None or not isinstance(done.answer, Written):
             return record, np.zeros(0)
         return record, completion_of(done.instance, done.answer).busy_s
 

@@ -125,6 +125,19 @@ def test_lines_and_ideals():
     assert only.seconds == only.communication.size_bytes * Fraction(3, 2) / (100 * 10**9)
 
 
+def test_the_flow_time_of_a_method_without_sends():
+    """An all-to-all by the rate of its flow takes that time; links have no busy seconds, since nothing is sent."""
+    methods = {"all": "ideal", "all_to_all": "all-to-all-mcf"}
+    made = train(cwb.load("ring(4)"), ask("dlrm", method=methods))
+    timed = [each for each in made.collectives if each.method == "all-to-all-mcf"]
+    assert timed
+    assert all(each.busy_s is None for each in timed)
+    for each in timed:
+        size = f"{each.communication.size_bytes} B"
+        record = cwb.solve("ring(4)", "all-to-all-mcf", collective="all_to_all", size=size)
+        assert float(each.seconds) == pytest.approx(record.objective)
+
+
 def test_the_last_stage_of_a_pipeline_sends_nothing_on():
     """GPT-3 in stages has as many as its file says, and messages are broadcasts to one rank."""
     request = ask("gpt-3-pipeline", method={"all": "ideal", "pp": "direct"}, loop="ddp")
