@@ -41,11 +41,12 @@ from ..schedules.verify import verify
 from .fastest_by_size import SAME, sizes_between
 from .inputs import Spec, load, machine_and_collective, seconds_or_none, whole_size
 
-#: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
+#: What is run if nobody says what: methods that end in seconds on a machine of some boxes. The answers that PCCL begins
+#: with are those of other candidates, and most of its long search is without effect.
 DEFAULT_MODELS = (
     "ring, direct, direct whole=true, rhd, rhd whole=true, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, "
     "multitree, c-cube, tto, blink, forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, "
-    "hierarchical, blueconnect, themis, tacos, pccl"
+    "hierarchical, blueconnect, themis, tacos, pccl others=false steps=2000"
 )
 
 DEFAULT_CHUNKS = (1, 4)  #: Chunks of a rank's part, if nobody says how many.

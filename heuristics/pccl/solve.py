@@ -194,7 +194,7 @@ def _best_other_answer(
 ) -> PathSchedule | None:
     """Return the earliest answer of other methods, reported to the budget so that it is not lost."""
     receptions = len(conditions.sums.target) + len(conditions.copies.target)
-    if options.orders == "paper" or receptions > _MAX_COMPARED:
+    if options.orders == "paper" or not options.others or receptions > _MAX_COMPARED:
         return None
     best: PathSchedule | None = None
     with budget.clock.phase("others"):

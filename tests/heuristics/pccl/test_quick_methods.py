@@ -53,14 +53,17 @@ def test_no_method_that_it_can_run_is_faster(pose, run, verify_schedule, network
     assert seconds <= min(completion_of(*each).seconds for each in answers(posed)) * (1 + 1e-12)
 
 
-def test_it_says_whose_schedule_it_gives(pose, run):
-    """Two calls give the same sends, and the metrics name the method that has found them."""
+def test_it_says_whose_schedule_it_gives(pose, run, verify_schedule):
+    """Two calls give the same sends, and the metrics name the method that has found them; others can be left out."""
     posed = pose("switch2d(2,4)", "all_gather")
     first, second = (run(posed, steps=20, restarts=0) for _ in range(2))
     assert first.metrics["found_by"] == second.metrics["found_by"] == "hierarchical"
     assert isinstance(first.answer, StepSchedule)
     assert first.answer.sends.chunk.tolist() == second.answer.sends.chunk.tolist()
     assert run(posed, orders="paper").metrics["found_by"] == "longest"
+    alone = run(posed, others=False, steps=20, restarts=0)
+    assert alone.metrics["found_by"] != "hierarchical"
+    assert verify_schedule(posed, alone) > verify_schedule(posed, first)
 
 
 @pytest.mark.parametrize(
