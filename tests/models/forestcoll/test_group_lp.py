@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cwb.harness.run import Request, run
-
-from .posing import pose
+from posing import pose
 
 #: The last group of hypercube(3) has no two neighbours, so that all trees lead through other ranks.
 CASES = [
