@@ -349,11 +349,10 @@ def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:
 
 def _title(instance: Instance, schedule: ScheduleFile) -> str:
     """Return the instance of a schedule and its method, if the file names one."""
-    from ..reports.plots.schedule_traffic import bytes_unit
+    from ..core.units import SIZES, amount
 
     method = schedule.extra.get("model", schedule.extra.get("method"))
     words = [method] if isinstance(method, str) else []
     for demand in instance.collectives[:1]:
-        unit, size = bytes_unit(float(demand.size_bytes))
-        words.append(f"{demand.collective.name} of {float(demand.size_bytes) / size:.6g} {unit}")
+        words.append(f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}")
     return f"{' '.join(words)} on {instance.name}" if words else instance.name

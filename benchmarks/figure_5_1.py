@@ -24,11 +24,12 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.files import write_whole
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
+from cwb.core.units import SIZES, unit_for
 from cwb.harness.registry import get
 from cwb.instances import load
 from cwb.reports.plots import plot_format
 from cwb.reports.plots.look import look, new_figure, to_bytes
-from cwb.reports.plots.schedule_traffic import Traffic, bytes_unit, loads, paint, sparse
+from cwb.reports.plots.schedule_traffic import Traffic, loads, paint, sparse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,14 +70,14 @@ def draw(cells: dict[str, dict[str, Traffic]]) -> Figure:
     grid = figure.subplots(len(cells), len(ALGORITHMS))
     for row, (network, found) in enumerate(cells.items()):
         largest = max(float(t.link_bytes.max()) for t in found.values())
-        unit, size = bytes_unit(largest)
+        unit, size = unit_for(largest, SIZES)
         for column, (algorithm, one) in enumerate(found.items()):
             axes = grid[row, column]
             image = paint(axes, loads(one.topology, one.link_bytes).matrix / size, largest / size)
             ticks = sparse(len(one.topology.nodes), 5)
             axes.set_xticks(ticks)
             axes.set_yticks(ticks if column == 0 else [])
-            own, own_size = bytes_unit(float(one.link_bytes.max()))
+            own, own_size = unit_for(float(one.link_bytes.max()), SIZES)
             axes.set_title(f"max {float(one.link_bytes.max()) / own_size:.4g} {own}", size=6, pad=2)
             if row == 0:
                 axes.annotate(algorithm, (0.5, 1.2), xycoords="axes fraction", ha="center", size=8)

@@ -12,6 +12,7 @@ from matplotlib.patches import Circle, Patch, Polygon, Wedge
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreePacking
+from ...core.units import unit_for
 from .look import COLOURS, HATCHES, bare, new_figure, short
 from .network_layout import layout_boxes
 from .schedule_trees import select_trees
@@ -143,11 +144,8 @@ def _sites(axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence
 
 def _bits(rate_Bps: Fraction) -> str:
     """Format a rate in bits per second, the unit of wide-area links."""
-    bits = float(rate_Bps) * 8
-    for unit, scale in (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6)):
-        if bits >= scale:
-            return f"{bits / scale:.4g} {unit}"
-    return f"{bits / 1e3:.4g} kb/s"
+    unit, size = unit_for(rate_Bps, ("Tb/s", "Gb/s", "Mb/s", "kb/s"))
+    return f"{float(rate_Bps) / size:.4g} {unit}"
 
 
 def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -15,8 +15,9 @@ from matplotlib.patches import Patch
 from ...core.errors import InputError
 from ...core.schedule import Floats, Ints
 from ...core.trace import Trace
+from ...core.units import TIMES, unit_for
 from .look import COLOURS, new_figure, short
-from .schedule_traffic import FEW, SCALE, Traffic, seconds_unit
+from .schedule_traffic import FEW, SCALE, Traffic
 
 ROWS = 40  #: Rows of a plot: more links cannot be read.
 _VECTORS = 5_000  #: More bars than this are drawn as pixels, whatever the format.
@@ -73,7 +74,7 @@ def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, r
 def draw_gantt(traffic: Traffic, trace: Trace) -> Figure:
     """Draw the busiest links, coloured by step, or by chunk if there is only one step."""
     bars = busiest(traffic, trace, ROWS)
-    unit, size = seconds_unit(trace.completion_s)
+    unit, size = unit_for(trace.completion_s, TIMES)
     rows = len(bars.links)
     figure = new_figure(1.3 + max(0.6, 0.125 * rows), 7.0)
     axes = figure.subplots()
@@ -139,7 +140,7 @@ def draw_utilization(title: str, edges_s: Floats, used: Floats) -> Figure:
     """
     if not used.size or edges_s[-1] <= 0:
         raise InputError("all sends have zero duration; there is no utilization to draw")
-    unit, size = seconds_unit(float(edges_s[-1]))
+    unit, size = unit_for(float(edges_s[-1]), TIMES)
     mean, largest = used.mean(axis=0), used.max(axis=0)
     figure = new_figure(2.5, 5.0)
     axes = figure.subplots()

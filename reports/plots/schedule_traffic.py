@@ -13,15 +13,13 @@ from matplotlib.image import AxesImage
 
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
+from ...core.units import SIZES, unit_for
 from .look import new_figure, short
 
 FEW = 8  #: A few steps or chunks get distinct colours; more get a colour scale.
 
 #: Colour map of everything that is a scale: colour-blind safe, light to dark; no colour in it is white.
 SCALE = "viridis_r"
-
-_BYTES = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
-_SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +103,6 @@ def loads(topology: Topology, link_loads: Floats, limit: int = 512, together: np
     return Loads(flat, nodes, block, len(ranks))
 
 
-def bytes_unit(largest: float) -> tuple[str, float]:
-    """Choose the unit for numbers of bytes up to the largest: its name, and its bytes."""
-    return next(((name, size) for name, size in _BYTES if largest >= size), _BYTES[-1])
-
-
-def seconds_unit(largest: float) -> tuple[str, float]:
-    """Choose the unit for times up to the largest: its name, and its seconds."""
-    return next(((name, size) for name, size in _SECONDS if largest >= size), _SECONDS[-1])
-
-
 def sparse(count: int, most: int) -> list[int]:
     """Return positions to label, at most so many: every 1st, 2nd, 5th, 10th, ..."""
     steps = (base * 10**power for power in range(10) for base in (1, 2, 5))
@@ -136,7 +124,7 @@ def draw_heatmap(traffic: Traffic) -> Figure:
     """
     found = loads(traffic.topology, traffic.link_bytes, _ROWS)
     used_share = loads(traffic.topology, traffic.link_utilization, _ROWS, np.maximum)
-    unit, size = bytes_unit(float(traffic.link_bytes.max(initial=0.0)))
+    unit, size = unit_for(float(traffic.link_bytes.max(initial=0.0)), SIZES)
     figure = new_figure(4.1, 8.2)
     left, right = figure.subplots(1, 2)
     _panel(left, traffic, found, found.matrix / size, None, f"bytes over the link ({unit})")

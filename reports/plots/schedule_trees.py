@@ -19,9 +19,9 @@ from ...core.errors import InputError
 from ...core.sensitivity import Sensitivity
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
+from ...core.units import SIZES, TIMES, unit_for
 from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, first_clear_bend, layout_boxes
-from .schedule_traffic import bytes_unit, seconds_unit
 
 TREES = 4  #: Trees that are drawn if none are chosen.
 _WIDTH_IN = 5.4  #: Least width of the plot; its title needs as much.
@@ -84,7 +84,7 @@ def select_trees(packing: TreePacking, trees: Sequence[int], first: int) -> list
 def weight_of(packing: TreePacking, tree: int) -> str:
     """Format the weight of a tree: bytes, and share of the data."""
     size = int(packing.units[tree]) * packing.unit_bytes
-    unit, scale = bytes_unit(float(size))
+    unit, scale = unit_for(size, SIZES)
     share = Fraction(int(packing.units[tree]), sum(packing.units.tolist()))
     part = str(share) if share.denominator < _EXACT else f"{float(share):.3%}"
     return f"{float(size) / scale:.4g} {unit}, {part} of the data"
@@ -317,7 +317,7 @@ def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
     draw_nodes(axes, network, where)
     if most > 0:
         bar = figure.colorbar(shown, ax=axes, location="bottom", fraction=0.05, pad=0.02, aspect=40)
-        name, seconds = seconds_unit(most)
+        name, seconds = unit_for(most, TIMES)
         bar.formatter = FuncFormatter(lambda value, _: f"{value / seconds:g}")
         bar.set_label(f"{name} less for each GB/s more on all links alike; grey: none")
     figure.suptitle(short(f"{worth.model} on {worth.instance}: {worth.seconds:.6g} s", 60), size=7)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
+from ...core.units import SIZES, amount, unit_for
 from .look import COLOURS, COLUMN_IN, HATCHES, LETTERS, enough_ticks, legend, legend_lines, new_figure, short, strokes
 
 #: Curves by the column of a row that has their seconds.
@@ -74,15 +75,8 @@ def _label_sizes(axes: Any, found: Mapping[str, Any], ylabel: str) -> None:
     axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
     axes.grid()
     axes.set_xscale("log", base=2)
-
-    def text(value: float, _: int) -> str:
-        for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-            if value >= scale:
-                return f"{value / scale:g} {unit}"
-        return f"{value:g} B"
-
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=7))
-    axes.xaxis.set_major_formatter(FuncFormatter(text))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: amount(value, SIZES)))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -120,7 +114,6 @@ def draw_frontier(found: Mapping[str, Any]) -> Figure:
 
 
 ROWS, BARS = 64, 50_000  #: More rows cannot be read, and more bars are not drawn.
-_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))  #: The largest unit of which a plot has one at least.
 
 
 @dataclass(frozen=True)
@@ -140,7 +133,7 @@ def draw_timeline(title: str, bars: Sequence[Bar]) -> Figure:
         text = f"{len(bars):,} tasks on {len(rows):,} streams; expected at most {BARS:,} on {ROWS}"
         raise InputError(text, source="--timeline")
     end = max(b.start_s + b.seconds for b in bars)
-    unit, size = next(((name, scale) for name, scale in _UNITS if end >= scale), _UNITS[-1])
+    unit, size = unit_for(end, ("s", "ms", "us"))
     figure = new_figure(1.1 + 0.25 * len(rows), 7.0)
     axes = figure.subplots()
     for index, what in enumerate(whats):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.units import UnitKind, exact, parse, show
+from cwb.core.units import SIZES, TIMES, UnitKind, exact, parse, show, unit_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -160,3 +160,11 @@ def test_an_unknown_unit_cannot_be_shown() -> None:
     """Asking for a unit that does not exist is a mistake of the program and says so."""
     with pytest.raises(ValueError, match="unknown unit"):
         show(1, "parsecs")
+
+
+def test_the_unit_fits_the_quantity() -> None:
+    """The largest unit of which there is one at least is chosen, and the smallest for less."""
+    assert unit_for(3 * 2**20, SIZES) == ("MiB", 2**20)
+    assert unit_for(0.0, SIZES) == ("B", 1)
+    assert unit_for(2e-3, TIMES) == ("ms", 1e-3)
+    assert unit_for(Fraction(10**9, 8), ("Gb/s", "Mb/s")) == ("Gb/s", 1.25e8)

@@ -21,7 +21,7 @@ from cwb.core.trees import TreeKind, TreePacking
 from cwb.reports.plots import html_page, schedule_time, schedule_traffic, schedule_trees
 from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.network_layout import layout_boxes
-from cwb.reports.plots.schedule_traffic import Traffic, bytes_unit, loads, seconds_unit, sparse
+from cwb.reports.plots.schedule_traffic import Traffic, loads, sparse
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -418,15 +418,11 @@ def test_empty_schedules_can_be_drawn():
     assert open_page(html_page.page(empty, trace))[1]["bars"]["row"] == []
 
 
-def test_units_labels_and_colours():
-    """Units fit the largest number, labels are never more than asked for, and colours tell chunks where there are no
-    several steps."""
+def test_labels_and_colours():
+    """Labels are never more than asked for, and colours tell chunks where there are no several steps."""
     assert a_traffic().colour_keys == ("step", "chunk")
     assert a_traffic(step=None).colour_keys == ("chunk",)
     assert a_traffic(step=(0, 0, 0)).colour_keys[0] == "chunk"
-    assert bytes_unit(3 * 2**20) == ("MiB", 2**20)
-    assert bytes_unit(0.0) == ("B", 1)
-    assert seconds_unit(2e-3) == ("ms", 1e-3)
     assert sparse(64, 20) == list(range(0, 64, 5))
     assert len(sparse(4096, 20)) <= 20
     assert sparse(3, 20) == [0, 1, 2]
