@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from cwb.benchmarks.findings import allreduce_halves, buffers, circulant_steps, exact_epochs, exact_paths, fluid
 from cwb.benchmarks.findings import failure_plans as plans
 from cwb.benchmarks.findings import mesh_greedy as meshes
+from cwb.benchmarks.findings import robust_steps as robust
 from cwb.benchmarks.findings import steiner_forests as steiner
 from cwb.benchmarks.findings.exact_epochs import Net
 from cwb.harness.run import Request, run
@@ -147,3 +148,34 @@ def test_shares_are_those_of_the_program():
         for found in (kept, free):
             changed, slower = plans.repair_by_plan(graph, found)
             assert (changed, slower) == pytest.approx((float(share), 1), abs=1e-6)
+
+
+def test_robust_schedules_are_best_by_enumeration():
+    """On three ranks the program with cuts finds the least worst time of all schedules of two steps."""
+    fast, unsure = robust.Interval(2, 2, 1, 2), robust.Interval(1, 4, 1, 5)
+    net = robust.Net(3, robust.both_ways({(0, 1): fast, (1, 2): fast, (0, 2): unsure}))
+    early = [(chunk, chunk, b, 0) for chunk, b in permutations(range(3), 2)]
+    for budget in (1, 2):
+        least = 10**9
+        for sent in product((False, True), repeat=len(early)):
+            first = [move for move, used in zip(early, sent, strict=True) if used]
+            missing = [(chunk, b) for chunk, _, b, _ in (m for m, used in zip(early, sent, strict=True) if not used)]
+            holders = [[v for v in range(3) if v == c or (c, c, v, 0) in first] for c, _ in missing]
+            for senders in product(*holders):
+                late = [(c, a, b, 1) for (c, b), a in zip(missing, senders, strict=True)]
+                least = min(least, robust.worst(net, (*first, *late), budget)[0])
+        found = robust.solve(net, 2, budget)
+        assert found.worst == found.bound == least
+
+
+def test_a_robust_schedule_pays_in_usual_times():
+    """On a ring whose chords may be slow the robust all-gather takes 12 always, the fastest 6 and at worst 16."""
+    (name, net, steps, chunks), *_ = (each for each in robust.nets() if "chords" in each[0])
+    found = robust.compare(net, steps, 1, chunks)
+    assert (found.usual, found.least_worst, found.robust, found.robust_usual, name) == (
+        6,
+        16,
+        12,
+        12,
+        "ring with chords",
+    )
