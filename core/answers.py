@@ -10,6 +10,7 @@ from .display import AnswerMixin
 from .equal_steps import StreamedSteps, TranslatedTrees
 from .instance import plain
 from .schedule import Schedule, StepSchedule
+from .step_orbits import StepOrbits
 from .trees import TreeOrbits, TreePacking
 
 
@@ -75,7 +76,7 @@ class BoundOnly(AnswerMixin, name="bound-only"):
         return {}
 
 
-_Sends = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps
+_Sends = StepSchedule | StepOrbits | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps
 Answer = BandwidthPlan | ChunkOrders | _Sends | Placement | BoundOnly
 
 

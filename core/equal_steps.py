@@ -12,7 +12,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .display import AnswerMixin
 from .errors import InputError
@@ -71,16 +70,13 @@ class TranslatedTrees(AnswerMixin, name="translated-trees"):
         return {"kind": self.kind.value, "sizes": self.sizes, "edges": len(self.step), "sends": self.sends}
 
 
-def coordinates(sizes: tuple[int, ...], ranks: Ints) -> NDArray[np.int64]:
-    """Return the coordinates of ranks; shape (ranks, dimensions)."""
-    return np.stack(np.unravel_index(ranks, sizes, order="F"), axis=-1).astype(np.int64)
-
-
 def translate_ranks(sizes: tuple[int, ...], ranks: Ints, by: Ints, sign: int = 1) -> Ints:
     """Translate ranks by others, or back by them if the sign is -1; the two broadcast together."""
-    there = coordinates(sizes, ranks) + sign * coordinates(sizes, by)
-    found = np.ravel_multi_index(tuple(np.moveaxis(there % np.array(sizes), -1, 0)), sizes, order="F")
-    return np.asarray(found, dtype=np.int64)
+    found, stride = np.zeros(np.broadcast_shapes(ranks.shape, by.shape), dtype=np.int64), 1
+    for size in sizes:
+        found += (ranks // stride + sign * (by // stride)) % size * stride
+        stride *= size
+    return found
 
 
 #: Makes the sends of a gather: arrays of shape (steps, links), one after the other, with the chunk that each link

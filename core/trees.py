@@ -139,6 +139,15 @@ class Translation:
     order: int  #: Number of applications that move every node back; at least 2.
 
 
+def check_translations(translations: Sequence[Translation]) -> None:
+    """Reject orders below 2, and images of different lengths."""
+    for index, translation in enumerate(translations):
+        if translation.order < 2:
+            raise InputError("expected an order of at least 2", place=f"translations[{index}].order")
+        if len(translation.image) != len(translations[0].image):
+            raise InputError("differs in length", place=f"translations[{index}].image")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeOrbits(AnswerMixin, name="tree-orbits"):
     """Trees of one root in every orbit, which also determine those of all other roots.
@@ -154,11 +163,7 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
     translations: tuple[Translation, ...]
 
     def __post_init__(self) -> None:
-        for index, translation in enumerate(self.translations):
-            if translation.order < 2:
-                raise InputError("expected an order of at least 2", place=f"translations[{index}].order")
-            if len(translation.image) != len(self.translations[0].image):
-                raise InputError("differs in length", place=f"translations[{index}].image")
+        check_translations(self.translations)
 
     @property
     def instance_sha256(self) -> str:
@@ -233,23 +238,42 @@ def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
     """Return all trees of all roots; raise InputError for too many, or a translation that is no symmetry."""
     if (size := answer.motions * len(answer.trees.path_links)) > MOST_WRITTEN:
         raise InputError(f"{size:,} links of {len(answer):,} trees; expected at most {MOST_WRITTEN:,}", place="answer")
-    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    kinds = np.array(topology.link_kinds, dtype=np.int64)
     tree_node = np.array(topology.tree_nodes, dtype=np.int64)
     number = np.argsort(tree_node)
     parts = [answer.trees]
-    for index, translation in enumerate(answer.translations):
-        image = translation.image
-        if len(image) != len(number) or not np.array_equal(np.sort(image), np.arange(len(number))):
-            raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
-        links = link_image((ends[:, 0], ends[:, 1]), kinds, image)
-        if links is None:
-            raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
+    images = translation_images(answer.translations, topology)
+    for translation, (image, links) in zip(answer.translations, images, strict=True):
         moved = parts
         for _ in range(translation.order - 1):
             moved = [move_trees(part, number[image[tree_node]], links) for part in moved]
             parts = parts + moved
     return concatenate_packings(parts)
+
+
+def translation_images(translations: Sequence[Translation], topology: Topology) -> list[tuple[Ints, Ints]]:
+    """Return the images of nodes and of links; raise InputError for a translation that is no symmetry."""
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    kinds = np.array(topology.link_kinds, dtype=np.int64)
+    found: list[tuple[Ints, Ints]] = []
+    for index, image in enumerate(translation.image for translation in translations):
+        if not np.array_equal(np.sort(image), np.arange(len(topology.nodes))):
+            raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
+        links = link_image((ends[:, 0], ends[:, 1]), kinds, image)
+        if links is None:
+            raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
+        found.append((image, links))
+    return found
+
+
+def orbit_of(values: Ints, orders: Sequence[int], images: Sequence[Ints]) -> Ints:
+    """Return the images of values under all motions, the identity first; shape (motions, values)."""
+    found = values[None]
+    for order, image in zip(orders, images, strict=True):
+        parts = [found]
+        for _ in range(order - 1):
+            parts.append(image[parts[-1]])
+        found = np.concatenate(parts)
+    return found
 
 
 def concatenate_packings(parts: Sequence[TreePacking]) -> TreePacking:

@@ -14,6 +14,7 @@ from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Floats, Schedule, Sends, StepSchedule
+from ..core.step_orbits import StepOrbits
 from ..core.topology import NodeKind, Topology
 from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..schedules.completion import completion_if_any
@@ -93,9 +94,9 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
 
 def _send_columns(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
     """Return the sends of an answer, their bytes, and their times."""
-    if isinstance(answer, TreeOrbits | TranslatedTrees):
+    if isinstance(answer, StepOrbits | TreeOrbits | TranslatedTrees):
         if instance is None:
-            raise InputError("trees that stand for others need their instance; expected it, or the record")
+            raise InputError("sends or trees that stand for others need their instance; expected it, or the record")
         answer = write_out(answer, instance)
     if isinstance(answer, TreePacking):
         sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)

@@ -7,7 +7,7 @@ congestion-aware); the trees of a forest have shares of every link, and their pi
 arrives. Every completion time is computed here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,14 +16,16 @@ from ..core.equal_steps import StreamedSteps, TranslatedTrees, translate_ranks
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Floats
+from ..core.step_orbits import StepOrbits
 from ..core.trace import Routing, SimulationMode
 from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking
 from .simulate import totals
 from .simulate.network import wires
 from .simulate.pipeline import CONSTANT, Pipeline, pipeline
-from .verify.answers import link_units, write_out
+from .verify.answers import Findings, link_units, write_out
 from .verify.equal_steps import MAX_SENDS, generator_links
 from .verify.network import network_of
+from .verify.orbits import checked_motions
 
 #: What a completion time means, in the words of reports.
 OF_SCHEDULES = "link by link, store and forward; a link serves one piece at a time"
@@ -78,6 +80,10 @@ def completion_of(
         if answer.sends > MAX_SENDS:
             why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
             return unplayed_completion(instance, why)
+        answer = write_out(answer, instance)
+    if isinstance(answer, StepOrbits):
+        if (of_images := simulate_step_orbits(instance, answer, unaware=unaware)) is not None:
+            return of_images
         answer = write_out(answer, instance)
     total = totals(instance, answer, mode_of(answer, instance.routing), unaware=unaware)
     return Completion(*total[:3], unaware_s=total.unaware_s, routing=instance.routing)
@@ -169,3 +175,24 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
             place = copy * ranks + target
             here[place] = max(here[place], came) if inwards else came
     return last, busy
+
+
+def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: bool = False) -> Completion | None:
+    """Return the completion of all sends from the given ones; None if images of a send may meet at a link.
+
+    Where no motion but the identity leaves a link in place, every link of an orbit serves an image of each passage of
+    a given send over any of these links. So the given sends, all on one link of the orbit, wait and arrive like all
+    their images. Of passages that ask for a link at once, that of the earlier given send comes first, as among all
+    sends; two passages of one send are never at once.
+    """
+    varies = instance.timing is not None and instance.timing.changes
+    motions = checked_motions(network_of(instance), answer, Findings())
+    if motions is None or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
+        return None
+    orbit, given = motions.orbits_of_links(), answer.given
+    used = orbit[given.sends.path_links]
+    if (np.bincount(orbit)[used] != motions.count).any():
+        return None
+    merged = replace(given, sends=replace(given.sends, path_links=used))
+    total = totals(instance, merged, unaware=unaware)
+    return Completion(total.completion_s, total.busy_s[orbit], answer.sends, unaware_s=total.unaware_s)

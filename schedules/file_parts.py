@@ -29,6 +29,7 @@ from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, offsets
+from ..core.step_orbits import StepOrbits
 from ..core.timing import BandwidthChange, RankCosts, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trace import Routing, routing_named
@@ -88,20 +89,12 @@ def _read_offsets(file: Fields, name: str, low: int, total: int, count: int) -> 
 
 
 def _read_schedule(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
-    chunks, sends, columns = _read_sends(file, instance, topology)
-    answer: StepSchedule | Schedule
-    if timed:
-        times = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
-        with locate_errors("sends"):
-            answer = Schedule(instance.sha256, chunks, sends, *times)
-    else:
-        answer = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
-    columns.reject_unread()
-    _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
+    answer = _read_sends(file, instance, topology, timed=timed)
+    _raise_violation(partial(check_sizes, instance, answer.chunks), "chunks.units")
     return answer
 
 
-def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[Chunks, Sends, Fields]:
+def _read_sends(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
     part, columns = file.fields("chunks"), file.fields("sends")
     chunks = _read_chunks(part, len(topology.ranks))
     count, nodes, hops = columns.length("chunk"), len(topology.nodes), columns.length("path_links")
@@ -115,7 +108,15 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[C
         columns.integers("path_links", 0, len(topology.links)),
     )
     part.reject_unread()
-    return chunks, sends, columns
+    answer: StepSchedule | Schedule
+    if timed:
+        times = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
+        with locate_errors("sends"):
+            answer = Schedule(instance.sha256, chunks, sends, *times)
+    else:
+        answer = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
+    columns.reject_unread()
+    return answer
 
 
 def _raise_violation(check: Callable[[Findings], None], place: str) -> None:
@@ -181,13 +182,25 @@ def _read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
 
 def _read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOrbits:
     """Read the trees of some roots, and the translations that generate those of the others."""
+    translations = _read_translations(file, topology)
+    return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
+
+
+def _read_step_orbits(file: Fields, instance: Instance, topology: Topology) -> StepOrbits:
+    """Read the sends of some chunks, and the translations that generate those of the others."""
+    translations = _read_translations(file, topology)
+    given = _read_sends(file, instance, topology, timed=False)
+    assert isinstance(given, StepSchedule)  # noqa: S101 (what is not timed has steps)
+    return StepOrbits(given, translations)
+
+
+def _read_translations(file: Fields, topology: Topology) -> tuple[Translation, ...]:
     generators = file.fields("translations")
     orders = generators.integers("order", 2, len(topology.nodes) + 1)
     images = generators.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
     generators.reject_unread()
     rows = images.reshape(len(orders), len(topology.nodes))
-    translations = tuple(Translation(image, order) for image, order in zip(rows, orders.tolist(), strict=True))
-    return TreeOrbits(_read_trees(file.fields("trees"), instance.sha256, topology), translations)
+    return tuple(Translation(image, order) for image, order in zip(rows, orders.tolist(), strict=True))
 
 
 def _read_translated(file: Fields, instance: Instance, topology: Topology) -> TranslatedTrees:
@@ -222,6 +235,7 @@ READERS: Mapping[str, Callable[[Fields, Instance, Topology], Any]] = {
     "timed-schedule": partial(_read_schedule, timed=True),
     "tree-packing": _read_packing,
     "tree-orbits": _read_orbits,
+    "step-orbits": _read_step_orbits,
     "translated-trees": _read_translated,
 }
 

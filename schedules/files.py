@@ -24,15 +24,17 @@ from ..core.files import open_atomic
 from ..core.instance import Instance, plain
 from ..core.json_stream import LazyColumn
 from ..core.schedule import Chunks, Schedule, Sends, StepSchedule
+from ..core.step_orbits import StepOrbits
 from ..core.strict_json import check_kind
 from ..core.topology import Topology
 from ..core.trace import Routing
-from ..core.trees import Forest, TreeOrbits, TreePacking
+from ..core.trees import Forest, Translation, TreeOrbits, TreePacking
 from .file_parts import READERS, read_certificate, read_instance
 from .strict import MAX_BYTES, Fields, read_columns, read_json, write_columns
 
 SCHEMA = "cwb-schedule/1"
-Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees  #: An answer that has a file.
+#: An answer that has a file.
+Written = StepSchedule | StepOrbits | Schedule | TreePacking | TreeOrbits | TranslatedTrees
 
 _BEGIN = 1000  #: Bytes of a file that are looked at to see whether it is a schedule.
 ANSWER_SCHEMA = "cwb-answer/1"  #: Of files of answers that are no schedule.
@@ -191,11 +193,10 @@ def _content(answer: Written) -> dict[str, Any]:
         case TreePacking():
             return {"answer": "tree-packing", **_tree_data(answer)}
         case TreeOrbits():
-            moved = {
-                "order": [translation.order for translation in answer.translations],
-                "image": np.concatenate([translation.image for translation in answer.translations]),
-            }
-            return {"answer": "tree-orbits", **_tree_data(answer.trees), "translations": moved}
+            return {"answer": "tree-orbits", **_tree_data(answer.trees), **_translation_data(answer.translations)}
+        case StepOrbits(given=given):
+            sends = _send_data(given.chunks, given.sends, step=given.step)
+            return {"answer": "step-orbits", **sends, **_translation_data(answer.translations)}
         case TranslatedTrees():
             columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}
             trees = {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}
@@ -207,6 +208,12 @@ def _content(answer: Written) -> dict[str, Any]:
             return {"answer": "timed-schedule", **_send_data(answer.chunks, answer.sends, **times)}
         case _:
             raise InputError(f"{show_value(type(answer).__name__)}; expected a schedule or trees")
+
+
+def _translation_data(translations: Sequence[Translation]) -> dict[str, Any]:
+    order = [translation.order for translation in translations]
+    image = [np.zeros(0, dtype=np.int64), *(translation.image for translation in translations)]
+    return {"translations": {"order": order, "image": np.concatenate(image)}}
 
 
 def _send_data(chunks: Chunks, sends: Sends, **when: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.answers import Answer
 from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate, WholeChunks
-from ..core.collective import Demand, conditions
+from ..core.collective import Collective, Demand, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
@@ -63,10 +63,7 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
     for name, rank in (("source", source), ("target", target)):
         if not 0 <= rank < len(topology.ranks):
             raise InputError(f"rank {rank} of {len(topology.ranks)}", place=f"certificate.{name}")
-    if source == target or not any(
-        target in needed and (source in held if reduced else held == (source,))
-        for held, needed, reduced in demanded_bytes(instance)
-    ):
+    if source == target or not any(_travels(demand, instance.npus, source, target) for demand in instance.demands):
         return Fraction(0)
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     lengths = (int(link.latency_s * scale) for link in topology.links)
@@ -74,6 +71,16 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
     if topology.rank_nodes[target] not in far:
         raise InputError("no path leads from the source to the target", place="certificate")
     return Fraction(far[topology.rank_nodes[target]], scale)
+
+
+def _travels(demand: Demand, npus: int, source: int, target: int) -> bool:
+    """Return whether data that only a rank has, or contributes to, must reach another one."""
+    if demand.collective is Collective.ALL_TO_ALL:
+        return {source, target} <= set(demand.group(npus))
+    asked = conditions(demand, npus)
+    held = [source in group if asked.reduced else group == (source,) for group in asked.groups]
+    needed = [target in group for group in asked.groups]
+    return bool((np.array(held)[asked.held] & np.array(needed)[asked.needed]).any())
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
@@ -145,6 +152,9 @@ def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) 
 
 
 def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fraction:
+    if demand.collective is Collective.ALL_TO_ALL:  # a piece for each of n^2 pairs
+        group = demand.group(npus)
+        return len(inside.intersection(group)) * len(set(group) - inside) * demand.part_bytes(npus)
     asked = conditions(demand, npus)
     members = [[rank in inside for rank in group] for group in asked.groups]
     some, every = np.array([any(each) for each in members]), np.array([all(each) for each in members])

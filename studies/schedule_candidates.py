@@ -28,6 +28,7 @@ from ..core.network_views import supported_view
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.schedule import Schedule, StepSchedule
+from ..core.step_orbits import StepOrbits
 from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..harness import registry
 from ..harness.clock import WallClock
@@ -192,6 +193,12 @@ def _scaled_trees(packing: TreePacking, sha256: str, scale: Fraction) -> TreePac
 @scale_answer.register
 def _(answer: TreeOrbits, sha256: str, scale: Fraction) -> TreeOrbits:
     return replace(answer, trees=_scaled_trees(answer.trees, sha256, scale))
+
+
+@scale_answer.register
+def _(answer: StepOrbits, sha256: str, scale: Fraction) -> StepOrbits:
+    chunks = replace(answer.given.chunks, unit_bytes=answer.given.chunks.unit_bytes * scale)
+    return replace(answer, given=replace(answer.given, instance_sha256=sha256, chunks=chunks))
 
 
 @scale_answer.register

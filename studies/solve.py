@@ -11,15 +11,14 @@ from typing import Any
 
 from ..core.answers import Answer, ChunkOrders, Placement
 from ..core.budget import Progress, Start, ignore
-from ..core.equal_steps import StreamedSteps, TranslatedTrees
+from ..core.equal_steps import StreamedSteps
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, Unsupported, show_value
 from ..core.explanation import Explanation
 from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.record import RunRecord, append_record
-from ..core.schedule import Schedule, StepSchedule
 from ..core.sensitivity import Sensitivity
-from ..core.trees import TreeOrbits, TreePacking
+from ..core.trees import TreePacking
 from ..harness import FinishedRun
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
@@ -92,7 +91,7 @@ def _write(answer: Answer | None, path: Path, instance: Instance, done: Finished
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@_write.register(StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees)
+@_write.register(Written)
 def _(answer: Written, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
     return write_found(path, done)
 

@@ -48,24 +48,26 @@ class DemandGroup:
         return self.size_bytes / self.kind.parts_of(len(self.ranks))
 
 
-def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
+def best_bound(instance: Instance, *, flow: bool = False, starts: Ints | None = None) -> Bound:
     """Return the largest of the bounds of this module that need no search.
 
     These are latency; every single rank, with the latency of its links; for an all-reduce all ranks together; and for
-    an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency. Raise InputError
-    without an explicit network or a demand, or if data cannot reach a rank that needs it.
+    an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency. If ranks of orbits
+    are alike, ``starts`` are positions of one each, which are looked at alone; lengths are left out then. Raise
+    InputError without an explicit network or a demand, or if data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
         parts = [best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands]
         if all(demand.part_of is not None for demand in instance.demands):
             parts.append(rank_bound(instance, late=not flow))
         return max(parts, key=itemgetter(0))
-    latency: Bound = latency_bound(instance)  # also rejects networks in which data cannot reach a rank
-    found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance, late=True)]
+    latency: Bound = latency_bound(instance, starts)  # also rejects networks in which data cannot reach a rank
+    alone = rank_bound(instance, late=not flow, starts=starts)
+    found: list[Bound] = [alone] if flow else [latency, alone]
     kind = group_of(instance).kind
     if kind is Collective.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
-    elif kind is Collective.ALL_TO_ALL:
+    elif kind is Collective.ALL_TO_ALL and starts is None:
         found.append(length_bound(instance, [1] * len(instance.topology.links)))
     return max(found, key=itemgetter(0))
 
@@ -78,8 +80,13 @@ def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCe
     return seconds, CutCertificate(tuple(sorted(inside)))
 
 
-def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, CutCertificate]:
-    """Return the largest egress or ingress bound of a rank in all collectives, if ``late`` with its latency."""
+def rank_bound(
+    instance: Instance, *, late: bool = False, starts: Ints | None = None
+) -> tuple[Fraction, CutCertificate]:
+    """Return the largest egress or ingress bound of a rank in all collectives, if ``late`` with its latency.
+
+    ``starts`` are the positions that are looked at; all by default.
+    """
     topology, first = instance.topology, group_of(instance).ranks[0]
     wires, leaving, entering = _wires(topology, late=late)
     known: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
@@ -95,7 +102,8 @@ def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, Cut
     out_bytes, in_bytes = defaultdict[int, Fraction](Fraction), defaultdict[int, Fraction](Fraction)
     for demand in instance.demands:
         group = group_of(instance.with_single_demand(demand))
-        for position, rank in enumerate(group.ranks):
+        for position in range(len(group.ranks)) if starts is None else starts.tolist():
+            rank = group.ranks[position]
             out_bytes[rank] += _bytes_alone(group, position)
             in_bytes[rank] += _bytes_alone(group, position, others=True)
     best = Fraction(0), first, True
@@ -158,8 +166,11 @@ def crossings(parts: int, *, merged: bool) -> int:
     return parts if merged and parts > 1 else 2 * (parts - 1)
 
 
-def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
-    """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter."""
+def latency_bound(instance: Instance, starts: Ints | None = None) -> tuple[Fraction, DistanceCertificate]:
+    """Return the largest latency from a rank to a receiver of its data, the demand's weighted diameter.
+
+    Of a collective whose ranks are alike, ``starts`` are the positions that data leaves; all by default.
+    """
     topology, group = instance.topology, group_of(instance)
     scale = lcm(*(link.latency_s.denominator for link in topology.links))
     latency = [int(link.latency_s * scale) for link in topology.links]
@@ -167,7 +178,7 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
     latency = [length // common for length in latency]
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
     travels = _Travels(group.kind, len(group.ranks))
-    sources, targets = travels.ends(0), travels.ends(1)
+    sources, targets = travels.ends(0) if starts is None else starts, travels.ends(1)
     backwards = len(targets) < len(sources)
     starts = targets if backwards else sources
     best = 0, group.ranks[0], group.ranks[0]
@@ -217,6 +228,8 @@ def _bytes_alone(group: DemandGroup, position: int, *, others: bool = False) -> 
 @lru_cache(maxsize=4096)
 def _leaving_by_number(kind: Collective, ranks: int, count: int, *, first: bool) -> int:
     """Count the pieces that leave ``count`` ranks, among them the first one or not."""
+    if kind is Collective.ALL_TO_ALL:  # a piece for each of n^2 pairs
+        return count * (ranks - count)
     members = np.zeros(ranks, dtype=bool)
     members[:count] = True
     return _leaving(kind, members if first else members[::-1])
@@ -240,13 +253,15 @@ class _Travels:
     """Required transfers: from the only position with the data, or a contributor, to its receivers."""
 
     def __init__(self, kind: Collective, ranks: int) -> None:
+        self.ranks, self.everywhere = ranks, kind.alike and not kind.rooted
+        if self.everywhere:
+            return
         pieces = _pieces(kind, ranks)
         groups = [np.array(group) for group in pieces.groups]
         size = np.array([len(group) for group in groups])
         first = np.array([group[0] for group in groups])
         held, needed = pieces.held, pieces.needed
         single = (size[held] == 1) & (size[needed] == 1)
-        self.ranks, self.everywhere = ranks, kind.alike and not kind.rooted
         self.pairs = first[held[single]], first[needed[single]]
         others = dict.fromkeys(zip(held[~single].tolist(), needed[~single].tolist(), strict=True))
         # What several ranks have may come from any of them.
@@ -254,6 +269,8 @@ class _Travels:
 
     def ends(self, side: int) -> Ints:
         """Return the positions where journeys begin (side 0) or end (1)."""
+        if self.everywhere:
+            return np.arange(self.ranks)
         found = np.zeros(self.ranks, dtype=bool)
         found[self.pairs[side]] = True
         for group in {id(block[side]): block[side] for block in self.blocks}.values():

@@ -4,7 +4,7 @@ A path of :func:`route` has the fewest links; among those the least latency; amo
 that comes first in the topology. The generators and :func:`~cwb.core.fabric.expand` list links one dimension after
 the other, the clockwise one first on rings: there, ties are broken in dimension order. Paths may lead through
 switches and through other ranks. Of parallel links the first of least latency is used. The search runs layer by
-layer, from all targets of a block at once, in time proportional to what it reaches; Dijkstra's algorithm would need
+layer, from all sources of a block at once, in time proportional to what it reaches; Dijkstra's algorithm would need
 the lexicographic order in its lengths.
 """
 
@@ -106,24 +106,24 @@ class Paths:
 
 
 @dataclass(frozen=True, eq=False)
-class _EnteringLinks:
-    """Links as arrays, grouped by the node that they enter."""
+class _LeavingLinks:
+    """Links as arrays, grouped by the node that they leave."""
 
     source: Ints
     target: Ints
     latency: NDArray[Any]  # in a common fraction of a second
-    entering: Ints  # links, sorted by target
-    first: Ints  # where each node's entering links begin
+    leaving: Ints  # links, sorted by source
+    first: Ints  # where each node's leaving links begin
 
 
 def route(topology: Topology, source: Ints, target: Ints) -> Paths:
     """Find a shortest path for each pair of different nodes, which may occur more than once."""
     nodes = len(topology.nodes)
-    keys, inverse = _distinct(target * nodes + source, nodes * nodes)
+    keys, inverse = _distinct(source * nodes + target, nodes * nodes)
     if not len(keys):
         return Paths(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    graph = _entering_links(topology)
-    blocks = [_search(topology, graph, keys % nodes, keys // nodes, part) for part in _parts(keys // nodes, nodes)]
+    graph = _leaving_links(topology)
+    blocks = [_search(topology, graph, keys // nodes, keys % nodes, part) for part in _parts(keys // nodes, nodes)]
     hops = np.concatenate([np.diff(block.offset) for block in blocks])
     unique = Paths(offsets(hops), np.concatenate([block.links for block in blocks]))
     return unique.take(inverse)
@@ -141,7 +141,7 @@ def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
     return found, place[keys]
 
 
-def _entering_links(topology: Topology) -> _EnteringLinks:
+def _leaving_links(topology: Topology) -> _LeavingLinks:
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     different = {link.latency_s for link in topology.links}
     scale = lcm(*(seconds.denominator for seconds in different))
@@ -150,68 +150,70 @@ def _entering_links(topology: Topology) -> _EnteringLinks:
     latency: NDArray[Any] = np.array(
         [ticks[link.latency_s] for link in topology.links], dtype=np.int64 if fits else object
     )
-    first, order = edges_by(ends[:, 1], len(topology.nodes))
-    return _EnteringLinks(ends[:, 0], ends[:, 1], latency, order, first)
+    first, order = edges_by(ends[:, 0], len(topology.nodes))
+    return _LeavingLinks(ends[:, 0], ends[:, 1], latency, order, first)
 
 
-def _parts(target: Ints, nodes: int) -> Iterator[slice]:
-    """Split sorted pairs into blocks of whole targets whose tables fit."""
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(target) != 0]))
+def _parts(source: Ints, nodes: int) -> Iterator[slice]:
+    """Split sorted pairs into blocks of whole sources whose tables fit."""
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(source) != 0]))
     block = starts[:: max(1, _TABLE // nodes)]
-    for begin, end in zip(block, [*block[1:], len(target)], strict=True):
+    for begin, end in zip(block, [*block[1:], len(source)], strict=True):
         yield slice(int(begin), int(end))
 
 
-def _search(topology: Topology, graph: _EnteringLinks, source: Ints, target: Ints, part: slice) -> Paths:
-    """Search backwards from all targets of a block, hop by hop, until every source is reached; then walk forwards."""
+def _search(topology: Topology, graph: _LeavingLinks, source: Ints, target: Ints, part: slice) -> Paths:
+    """Search from all sources of a block, hop by hop, until every target is reached; then walk backwards."""
     source, target = source[part], target[part]
-    goals, goal = np.unique(target, return_inverse=True)
+    starts, start = np.unique(source, return_inverse=True)
     nodes = len(graph.first) - 1
-    onward = np.full(len(goals) * nodes, -1, dtype=np.int64)  # link towards each goal; -2 at the goal
-    distance = np.zeros(len(goals) * nodes, dtype=graph.latency.dtype)
-    wanted = goal * nodes + source
-    frontier = np.arange(len(goals)) * nodes + goals
-    onward[frontier] = -2
-    while len(frontier) and (onward[wanted] == -1).any():
-        seeking = mask_of(len(goals), goal[onward[wanted] == -1])
-        frontier = _layer(graph, frontier[seeking[frontier // nodes]], onward, distance)
-    if (missing := np.flatnonzero(onward[wanted] == -1)).size:
+    before = np.full(len(starts) * nodes, -1, dtype=np.int64)  # last link from each start; -2 at the start
+    distance = np.zeros(len(starts) * nodes, dtype=graph.latency.dtype)
+    wanted = start * nodes + target
+    frontier = np.arange(len(starts)) * nodes + starts
+    before[frontier] = -2
+    while len(frontier) and (before[wanted] == -1).any():
+        seeking = mask_of(len(starts), start[before[wanted] == -1])
+        frontier = _layer(graph, frontier[seeking[frontier // nodes]], before, distance)
+    if (missing := np.flatnonzero(before[wanted] == -1)).size:
         ends = (topology.nodes[int(where[missing[0]])].name for where in (source, target))
         raise Unsupported("no path leads from {!r} to {!r}".format(*ends))
-    return _walk(graph, source, target, goal * nodes, onward)
+    return _walk(graph, source, target, start * nodes, before)
 
 
-def _layer(graph: _EnteringLinks, frontier: Ints, onward: Ints, distance: NDArray[Any]) -> Ints:
-    """Reach the nodes one hop further from their targets; return their entries of the table."""
+def _layer(graph: _LeavingLinks, frontier: Ints, before: Ints, distance: NDArray[Any]) -> Ints:
+    """Reach the nodes one hop further from their sources; return their entries of the table.
+
+    Entries are in the order of their paths, compared link by link from the source on, so that of equal paths to a node
+    the first one in this order is that which takes the first link at every node.
+    """
     nodes = len(graph.first) - 1
     node = frontier % nodes
     count = graph.first[node + 1] - graph.first[node]
-    slot = ranges(graph.first[node], count)
-    link = graph.entering[slot]
-    entry = np.repeat(frontier - node, count) + graph.source[link]
+    link = graph.leaving[ranges(graph.first[node], count)]
+    entry = np.repeat(frontier - node, count) + graph.target[link]
     latency: NDArray[Any] = np.repeat(distance[frontier], count) + graph.latency[link]
-    new = np.asarray(onward[entry] == -1)
+    new = np.asarray(before[entry] == -1)
     link, entry, latency = link[new], entry[new], latency[new]
     if latency.dtype == object:
         latency = np.unique(latency, return_inverse=True)[1]
-    order = np.lexsort((link, latency, entry))
-    link, entry = link[order], entry[order]
-    best = np.concatenate([[True], np.diff(entry) != 0])[: len(entry)]
-    link = link[best]
-    reached: Ints = entry[best]
-    onward[reached] = link
-    distance[reached] = distance[reached - graph.source[link] + graph.target[link]] + graph.latency[link]
+    order = np.lexsort((latency, entry))
+    best = np.concatenate([[True], np.diff(entry[order]) != 0])[: len(entry)]
+    chosen = np.flatnonzero(mask_of(len(order), order[best]))
+    link, reached = link[chosen], np.asarray(entry[chosen], dtype=np.int64)
+    before[reached] = link
+    distance[reached] = distance[reached - graph.target[link] + graph.source[link]] + graph.latency[link]
     return reached
 
 
-def _walk(graph: _EnteringLinks, source: Ints, target: Ints, row: Ints, onward: Ints) -> Paths:
-    here, active = source.copy(), np.flatnonzero(source != target)
+def _walk(graph: _LeavingLinks, source: Ints, target: Ints, row: Ints, before: Ints) -> Paths:
+    here, active = target.copy(), np.flatnonzero(source != target)
     walked: list[tuple[Ints, Ints]] = []
     while len(active):
-        link = onward[row[active] + here[active]]
+        link = before[row[active] + here[active]]
         walked.append((active, link))
-        here[active] = graph.target[link]
-        active = active[here[active] != target[active]]
-    pair = np.concatenate([pairs for pairs, _ in walked])
+        here[active] = graph.source[link]
+        active = active[here[active] != source[active]]
+    pair, found = (np.concatenate(column) for column in zip(*walked[::-1], strict=True))
     offset, order = edges_by(pair, len(source))
-    return Paths(offset, np.concatenate([found for _, found in walked])[order])
+    return Paths(offset, found[order])

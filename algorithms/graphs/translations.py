@@ -16,16 +16,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import product
-from math import prod
+from math import gcd, lcm, prod
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.equal_steps import translate_ranks
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.trees import Translation, link_image
+from ...core.trees import Translation, link_image, orbit_of, translation_images
 from .colour_refinement import find_mapping, refine_nodes
+from .distances import Paths, route
 from .network import mask_of, number_values
 
 Pair = tuple[int, int]  #: a pair of nodes, the smaller position first
@@ -297,17 +299,81 @@ _KEPT_LINKS = 5000  #: most links of a network whose symmetry is kept
 def _search_symmetry(*arrays: bytes) -> Symmetry | None:
     network = ColouredNetwork(*(np.frombuffer(each, np.int64) for each in arrays))
     translations = find_translations(network)
-    if not translations:
-        return None
+    return _symmetry_by(network, translations) if translations else None
+
+
+def _symmetry_by(network: ColouredNetwork, translations: tuple[Translation, ...]) -> Symmetry:
     links = [network.link_image(each.image) for each in translations]
     orders = [each.order for each in translations]
-    node = _orbits([each.image for each in translations], orders, network.nodes)[network.ranks]
-    orbit = _orbits([image for image in links if image is not None], orders, len(network.tail))
+    node = orbits_under([each.image for each in translations], orders, network.nodes)[network.ranks]
+    orbit = orbits_under([image for image in links if image is not None], orders, len(network.tail))
     first = np.sort(np.unique(node, return_index=True)[1])
     return Symmetry(translations, prod(orders), network.ranks[first], orbit, np.bincount(orbit))
 
 
-def _orbits(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
+def find_symmetry_of_schedule(network: ColouredNetwork, is_kept_by: Callable[[Ints], bool]) -> Symmetry | None:
+    """Return the symmetry by :func:`products_of` translations that keep a schedule, if none of them fixes a link.
+
+    ``is_kept_by`` returns whether an image of the ranks keeps it. None if no product does.
+    """
+    number = np.empty(network.nodes, dtype=np.int64)
+    number[network.ranks] = np.arange(len(network.ranks))
+    best: Symmetry | None = None
+    for motion in products_of(find_translations(network)):
+        if best is not None and best.motions == len(network.ranks):
+            break
+        if is_kept_by(number[motion.image[network.ranks]]):
+            found = _symmetry_by(network, (*(best.translations if best else ()), motion))
+            best = found if (found.size == found.motions).all() else best
+    return best
+
+
+def products_of(translations: Sequence[Translation]) -> Iterator[Translation]:
+    """Yield translations, then powers and products of two of them, those of the largest orders first."""
+    yield from translations
+    ways: list[tuple[int, tuple[tuple[Translation, int], ...]]] = []
+    for index, one in enumerate(translations):
+        ways += [(one.order // times, ((one, times),)) for times in range(2, one.order) if one.order % times == 0]
+        for other in translations[index + 1 :]:
+            ways += [
+                (lcm(one.order, other.order // gcd(other.order, times)), ((one, 1), (other, times)))
+                for times in range(1, other.order)
+            ]
+    for order, powers in sorted(ways, key=lambda way: -way[0]):
+        image = np.arange(len(translations[0].image))
+        for translation, times in powers:
+            image = power_of(translation.image, times)[image]
+        yield Translation(image, order)
+
+
+def route_by_symmetry(topology: Topology, symmetry: Symmetry, source: Ints, target: Ints) -> Paths:
+    """Find a shortest path for each pair of ranks, images of one path for images of one pair.
+
+    The motions that move a rank or a link to another one are unique: no product of translations but the identity fixes
+    either.
+    """
+    nodes, links = zip(*translation_images(symmetry.translations, topology), strict=True)
+    orders = tuple(translation.order for translation in symmetry.translations)
+    node = orbit_of(symmetry.roots, orders, nodes)
+    link = orbit_of(np.unique(symmetry.orbit, return_index=True)[1], orders, links)
+    place, place_of_link = np.empty(len(topology.nodes), dtype=np.int64), np.empty(link.size, dtype=np.int64)
+    place[node.ravel()], place_of_link[link.ravel()] = np.arange(node.size), np.arange(link.size)
+    (by, root), (there, other) = (np.divmod(place[ends], len(symmetry.roots)) for ends in (source, target))
+    paths = route(topology, node[0, root], node[translate_ranks(orders, there, by, -1), other])
+    here, orbit = np.divmod(place_of_link[paths.links], link.shape[1])
+    moved = translate_ranks(orders, here, np.repeat(by, np.diff(paths.offset)))
+    return Paths(paths.offset, link[moved, orbit])
+
+
+def power_of(image: Ints, times: int) -> Ints:
+    """Return a permutation applied several times."""
+    found = np.arange(len(image))
+    for digit in f"{times:b}":
+        found = image[found[found]] if digit == "1" else found[found]
+    return found
+
+
+def orbits_under(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
     """Return the orbit of every element under commuting permutations, numbered by first members."""
     least = np.arange(size)
     for image, order in zip(images, orders, strict=True):

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import route
+from ...algorithms.graphs.translations import ColouredNetwork, Symmetry, find_symmetry_of_schedule, route_by_symmetry
 from ...algorithms.schedules.compose import concatenate, merge
 from ...algorithms.schedules.problem import (
     GroupProblem,
@@ -31,6 +33,8 @@ from ...core.method import Method
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Ints, Sends, StepSchedule
 from ...core.solver import Solver
+from ...core.step_orbits import StepOrbits
+from ...core.trace import Routing
 from .. import heuristic
 
 
@@ -109,6 +113,12 @@ def negabinary(step: int) -> int:
     return int(1 - (-2) ** (step + 1)) // 3
 
 
+def is_shift(image: Ints, period: int = 1) -> bool:
+    """Return whether an image moves all positions by one number, modulo theirs, that ``period`` divides."""
+    distance = (image - np.arange(len(image))) % len(image)
+    return bool((distance == distance[0]).all()) and int(distance[0]) % period == 0
+
+
 def exchanges(partner: Sequence[Ints]) -> Moves:
     """Return an all-gather by pairwise exchange: in step s, positions send all they have to ``partner[s]``.
 
@@ -161,16 +171,22 @@ class Algorithm:
     the parts with i = j do not exist. In ``gather`` part i goes from position i to position 0, whose part does not
     exist; a scatter is this backwards. Reductions run ``mirror`` backwards, where it is another algorithm: the reverse
     of a ring's is one the same way around.
+
+    ``all_gather`` and ``all_to_all`` are asked for the parts of some positions, whose places in this list then number
+    the blocks. Only for collectives ``by_parts`` need they leave out those of other positions.
     """
 
-    all_gather: Callable[[], Moves] | None = None
+    all_gather: Callable[[Ints], Moves] | None = None
     broadcast: Callable[[], Moves] | None = None
     tree_all_reduce: Callable[[], tuple[Ints, Moves]] | None = None
     all_reduce: Callable[[], Moves] | None = None
-    all_to_all: Callable[[], Moves] | None = None
+    all_to_all: Callable[[Ints], Moves] | None = None
     gather: Callable[[], Moves] | None = None
     mirror: Algorithm | None = None
     shares: int = 1  #: Blocks that every part of the all-gather is cut into, which multiply its sends.
+    by_parts: tuple[Collective, ...] = ()
+    #: True if an image of the positions maps the sends of these collectives to one another, as sets.
+    is_kept_by: Callable[[Ints], bool] = lambda image: True
 
 
 def define(
@@ -193,19 +209,42 @@ def define(
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         problems = [(problem, algorithm(problem, given)) for problem in group_problems(instance)]
-        check_size(sum(count_sends(*each) for each in problems))  # before a bound is computed and moves are made
+        sends = sum(count_sends(*each) for each in problems)
+        symmetry = find_kept_symmetry(instance, *problems[0]) if sends > MOST_LISTED else None
+        check_size(sends // (symmetry.motions if symmetry else 1))  # before a bound is computed and moves are made
         try:
-            bound, certificate = best_bound(instance)
+            bound, certificate = best_bound(
+                instance, starts=None if symmetry is None else positions_of(problems[0][0], symmetry)
+            )
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
-        schedule = merge(instance.sha256, [assemble(*each) for each in problems])
+        schedule = merge(instance.sha256, [assemble(*each, symmetry) for each in problems])
         check_size(len(schedule.sends), len(schedule.sends.path_links))
-        return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
+        answer = schedule if symmetry is None else StepOrbits(schedule, symmetry.translations)
+        return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate)
 
     return heuristic(
         name=name, summary=summary, paper=paper, answer_type=StepSchedule, options=options, solve=run, supports=supports
     )
+
+
+MOST_LISTED = 10_000_000  #: More sends are listed for the data of one rank of every orbit, where that is possible.
+
+
+def is_large(problem: GroupProblem) -> bool:
+    """Return whether the sends of any algorithm are too many to be listed where that can be avoided."""
+    return fewest_sends(problem) > MOST_LISTED
+
+
+def find_kept_symmetry(instance: Instance, problem: GroupProblem, algorithm: Algorithm) -> Symmetry | None:
+    """Return a symmetry of the network that maps the only collective's sends to one another; None if none is known."""
+    varies = instance.timing is not None and instance.timing.changes
+    if instance.also or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
+        return None
+    if problem.collective not in algorithm.by_parts or problem.ranks != tuple(range(instance.npus)):
+        return None
+    return find_symmetry_of_schedule(ColouredNetwork.of(problem.topology), algorithm.is_kept_by)
 
 
 def count_sends(problem: GroupProblem, algorithm: Algorithm) -> int:
@@ -215,30 +254,36 @@ def count_sends(problem: GroupProblem, algorithm: Algorithm) -> int:
     return shares * fewest_sends(problem, parts=1 if by_trees else None)
 
 
-def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:
-    """Make the schedule of the problem's collective."""
-    schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
+def positions_of(problem: GroupProblem, symmetry: Symmetry | None) -> Ints:
+    """Return one position of every orbit; all of them without symmetry."""
+    return np.arange(problem.n) if symmetry is None else np.flatnonzero(np.isin(problem.nodes, symmetry.roots))
+
+
+def assemble(problem: GroupProblem, algorithm: Algorithm, symmetry: Symmetry | None = None) -> StepSchedule:
+    """Make the schedule of the problem's collective, by symmetry for the parts of one position of every orbit."""
+    moved = phases(problem, algorithm, positions_of(problem, symmetry))
+    schedules = [build(problem, *phase, symmetry) for phase in moved]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 
 
-def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, Ends, Direction]]:
+def phases(problem: GroupProblem, algorithm: Algorithm, each: Ints) -> list[tuple[Moves, Ends, Direction]]:
     """Return the phases of the collective: moves, ends in the direction of the moves, and direction."""
     n, part, whole = problem.n, problem.part_bytes, problem.demand.size_bytes
     mirror = algorithm.mirror or algorithm
     copy, reduce = Direction.COPY, Direction.REDUCE_BACKWARDS
-    each, root = np.arange(n), np.zeros(1, dtype=np.int64)
-    gathered, spread = Ends(each, np.full(n, n), part), Ends(root, root + n, whole)
+    root = np.zeros(1, dtype=np.int64)
+    gathered, spread = Ends(each, np.full_like(each, n), part), Ends(root, root + n, whole)
     done: list[tuple[Moves, Ends, Direction]]
     match problem.collective:
         case Collective.ALL_GATHER if algorithm.all_gather:
-            done = [(algorithm.all_gather(), gathered, copy)]
+            done = [(algorithm.all_gather(each), gathered, copy)]
         case Collective.REDUCE_SCATTER if mirror.all_gather:
-            done = [(mirror.all_gather(), gathered, reduce)]
+            done = [(mirror.all_gather(each), gathered, reduce)]
         case Collective.ALL_REDUCE if algorithm.all_reduce:
             done = [(algorithm.all_reduce(), Ends(root + n, root + n, whole), Direction.REDUCE)]
         case Collective.ALL_REDUCE if algorithm.all_gather and mirror.all_gather:
-            gather = algorithm.all_gather()
-            back = gather if mirror is algorithm else mirror.all_gather()
+            gather = algorithm.all_gather(each)
+            back = gather if mirror is algorithm else mirror.all_gather(each)
             done = [(back, gathered, reduce), (gather, gathered, copy)]
         case Collective.ALL_REDUCE if algorithm.tree_all_reduce:
             roots, tree = algorithm.tree_all_reduce()
@@ -249,8 +294,8 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
         case Collective.REDUCE if mirror.broadcast:
             done = [(mirror.broadcast(), spread, reduce)]
         case Collective.ALL_TO_ALL if algorithm.all_to_all:
-            pair = np.arange(n * n)
-            done = [(algorithm.all_to_all(), Ends(pair // n, pair % n, part), copy)]
+            pairs = Ends(np.repeat(each, n), np.tile(np.arange(n), len(each)), part)
+            done = [(algorithm.all_to_all(each), pairs, copy)]
         case Collective.GATHER if algorithm.gather:
             done = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), copy)]
         case Collective.SCATTER if algorithm.gather:
@@ -260,7 +305,9 @@ def phases(problem: GroupProblem, algorithm: Algorithm) -> list[tuple[Moves, End
     return done
 
 
-def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction) -> StepSchedule:
+def build(
+    problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction, symmetry: Symmetry | None
+) -> StepSchedule:
     """Cut the blocks into chunks, find paths, and write down what is held and needed.
 
     Moves and ends are in the direction of the moves; sends that go backwards are these reversed.
@@ -275,7 +322,8 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     of_part = np.cumsum(exists) - 1
     part, piece = np.divmod(moves.block[order], moves.slices)
     source, target = problem.nodes[moves.source[order]], problem.nodes[moves.target[order]]
-    paths = route(problem.topology, source, target)
+    find_paths = route if symmetry is None else partial(route_by_symmetry, symmetry=symmetry)
+    paths = find_paths(problem.topology, source=source, target=target)
     check_size(len(moves), len(paths.links))
     reduce = direction in (Direction.REDUCE, Direction.REDUCE_BACKWARDS)
     held, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))

@@ -13,6 +13,8 @@ consecutive ones. Of an odd number, the last position gives its data to the one 
 from there last. Sources: ``docs/methods/textbook.md``.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -23,7 +25,7 @@ from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
-from .algorithm import GATHERS, SPREADS, Algorithm, Moves, concatenate_moves, define, exchanges, negabinary
+from .algorithm import GATHERS, SPREADS, Algorithm, Moves, concatenate_moves, define, exchanges, is_shift, negabinary
 
 
 class DirectOptions(Strict):
@@ -35,18 +37,31 @@ class DirectOptions(Strict):
 
 def direct(problem: GroupProblem, options: DirectOptions) -> Algorithm:
     """Return the primitives for a group, one step each; data goes to all distances, the nearest first."""
-    n = problem.n
-    distance, here = np.divmod(np.arange(n, n * n), n)
-    ahead, behind = (here + distance) % n, (here - distance) % n
-    zeros, others = np.zeros_like(here), np.arange(1, n)
-    broadcast = Moves(zeros[: n - 1], zeros[: n - 1], others, zeros[: n - 1])
+    n, everybody = problem.n, np.arange(problem.n)
+    zeros, others = np.zeros(n - 1, dtype=np.int64), np.arange(1, n)
+    broadcast = Moves(zeros, zeros, others, zeros)
+
+    def gather(parts: Ints, way: int) -> Moves:
+        distance, block = np.divmod(np.arange(len(parts), n * len(parts)), len(parts))
+        here = parts[block]
+        return Moves(block, here, (here + way * distance) % n, np.zeros_like(here))
+
+    def all_to_all(parts: Ints) -> Moves:
+        moves = gather(parts, 1)
+        return replace(moves, block=moves.block * n + moves.target)
+
+    def all_reduce() -> Moves:
+        moves = gather(everybody, 1)
+        return replace(moves, block=np.zeros_like(moves.block))
+
     return Algorithm(
-        all_gather=lambda: Moves(here, here, ahead, zeros),
+        all_gather=partial(gather, way=1),
         broadcast=lambda: broadcast,
-        all_to_all=lambda: Moves(here * n + ahead, here, ahead, zeros),
-        all_reduce=(lambda: Moves(zeros, here, ahead, zeros)) if options.whole else None,
-        gather=lambda: Moves(others, others, zeros[: n - 1], zeros[: n - 1]),
-        mirror=Algorithm(all_gather=lambda: Moves(here, here, behind, zeros), broadcast=lambda: broadcast),
+        all_to_all=all_to_all,
+        all_reduce=all_reduce if options.whole else None,
+        gather=lambda: Moves(others, others, zeros, zeros),
+        mirror=Algorithm(all_gather=partial(gather, way=-1), broadcast=lambda: broadcast),
+        by_parts=(*GATHERS[: 2 if options.whole else 3], Collective.ALL_TO_ALL),
     )
 
 
@@ -83,7 +98,7 @@ def halving_doubling(problem: GroupProblem, options: HalvingOptions) -> Algorith
     partner = [position ^ (1 << bit) for bit in order]
     sums = [_moves_of_step(np.zeros_like(position), position, peer, step) for step, peer in enumerate(partner)]
     return Algorithm(
-        all_gather=lambda: exchanges(partner),
+        all_gather=lambda parts: exchanges(partner),
         all_reduce=(lambda: concatenate_moves(sums)) if options.whole else None,
     )
 
@@ -102,7 +117,7 @@ RHD = define(
 def bruck(problem: GroupProblem, options: NoOptions) -> Algorithm:
     """Return the primitives for a group."""
     n = problem.n
-    return Algorithm(all_gather=lambda: bruck_all_gather(n), all_to_all=lambda: bruck_all_to_all(n))
+    return Algorithm(all_gather=lambda parts: bruck_all_gather(n), all_to_all=lambda parts: bruck_all_to_all(n))
 
 
 def bruck_all_gather(n: int) -> Moves:
@@ -147,18 +162,19 @@ def bine(problem: GroupProblem, options: NoOptions) -> Algorithm:
     away = [negabinary(step) for step in range((n - 1).bit_length())]
     far_first = [(position + np.where(position % 2 == 0, delta, -delta)) % n for delta in reversed(away)]
     return Algorithm(
-        all_gather=lambda: bine_all_gather(far_first, odd),
+        all_gather=lambda parts: bine_all_gather(far_first, odd, parts),
         broadcast=lambda: bine_broadcast(far_first, odd),
-        all_to_all=lambda: bine_all_to_all(far_first, odd),
+        all_to_all=lambda parts: bine_all_to_all(far_first, odd),
         gather=lambda: bine_gather(far_first, odd),
+        by_parts=() if odd else GATHERS,
+        is_kept_by=lambda image: is_shift(image, 2),
     )
 
 
-def bine_all_gather(partner: list[Ints], odd: int) -> Moves:
-    """Everybody sends its partner what that one lacks; ceil(log2(n)) steps, n (n - 1) sends."""
+def bine_all_gather(partner: list[Ints], odd: int, parts: Ints) -> Moves:
+    """Everybody sends its partner what that one lacks of these parts; ceil(log2(n)) steps, n - 1 sends of each."""
     n = len(partner[0])
-    has = np.eye(n, n + odd, dtype=np.bool_)
-    has[n - 1, n:] = True
+    has = np.minimum(parts, n - 1) == np.arange(n)[:, None]
     steps = [_moves_of_step([n], n, n - 1, 0)] if odd else []
     for step, peer in enumerate(partner, odd):
         new = has[peer] & ~has

@@ -1,15 +1,30 @@
 """Recognition of grids, and cycles through all ranks of a group, over neighbours if possible."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
+from fractions import Fraction
+from functools import cache
+from math import gcd, prod
 
 import numpy as np
 
+from ...algorithms.graphs.distances import route
+from ...algorithms.graphs.network import components
+from ...algorithms.graphs.translations import (
+    ColouredNetwork,
+    find_translations,
+    orbits_under,
+    power_of,
+    products_of,
+)
 from ...algorithms.schedules.problem import GroupProblem
+from ...core.equal_steps import translate_ranks
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
+from ...core.trees import orbit_of
 
+_MOST_ORBITS = 1000  #: Orbits through which one path is searched for.
 _VISITS = 200  #: Nodes that the search for a cycle may visit, per rank.
 
 
@@ -31,6 +46,10 @@ class Lattice:
     def stride(self, dimension: int) -> int:
         """Difference between the numbers of neighbours in a dimension."""
         return prod(self.sizes[:dimension])
+
+    def add(self, node: Ints, by: Ints, sign: int = 1) -> Ints:
+        """Add the coordinates of two nodes, or subtract them with sign -1, on a torus; the two broadcast together."""
+        return translate_ranks(self.sizes, node, by, sign)
 
     def __str__(self) -> str:
         return "x".join(map(str, self.sizes))
@@ -114,51 +133,114 @@ def _reflected_path(lattice: Lattice, order: list[int]) -> list[int]:
     return path
 
 
-def neighbours(problem: GroupProblem) -> list[set[int]]:
-    """Return the positions that every position reaches over one link or through switches alone."""
-    topology = problem.topology
-    onward: list[list[int]] = [[] for _ in topology.nodes]
-    for source, target in topology.link_ends:
-        onward[source].append(target)
-    position = {int(node): index for index, node in enumerate(problem.nodes)}
-    return [_reachable_positions(topology, onward, node, position) - {index} for node, index in position.items()]
+class Neighbours:
+    """Positions that every position reaches over one link or through switches alone.
+
+    Switches that reach one another share one set of positions, since a switch of n ranks joins n^2 pairs.
+    """
+
+    def __init__(self, problem: GroupProblem) -> None:
+        topology, position = problem.topology, {node: index for index, node in enumerate(problem.nodes.tolist())}
+        switch = np.array([node.kind is NodeKind.SWITCH for node in topology.nodes])
+        tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
+        inner = switch[tail] & switch[head]
+        joined = (
+            components(len(switch), tail[inner], head[inner], strong=True) if inner.any() else np.arange(len(switch))
+        )
+        fabric = np.where(switch, joined, -1).tolist()
+        self._direct, self._entered = ([set[int]() for _ in position] for _ in range(2))
+        self._ends, self._onward = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+        for source, target in topology.link_ends:
+            start, end = position.get(source), position.get(target)
+            if start is not None and end is not None:
+                self._direct[start].add(end)
+            elif start is not None and switch[target]:
+                self._entered[start].add(fabric[target])
+            elif end is not None and switch[source]:
+                self._ends[fabric[source]].add(end)
+            elif switch[source] and switch[target]:
+                self._onward[fabric[source]].add(fabric[target])
+        self._reached = cache(self._reach)
+
+    def _reach(self, fabric: int) -> set[int]:
+        seen, stack = {fabric}, [fabric]
+        while stack:
+            stack += (onward := self._onward.get(stack.pop(), set()) - seen)
+            seen |= onward
+        return set[int]().union(*(self._ends.get(each, set()) for each in seen))
+
+    def joins(self, one: int, other: int) -> bool:
+        """Return whether a position reaches another one so."""
+        return other in self._direct[one] or any(other in self._reached(each) for each in self._entered[one])
+
+    def of(self, one: int) -> set[int]:
+        """Return all positions that one reaches so."""
+        return self._direct[one].union(*map(self._reached, self._entered[one])) - {one}
 
 
-def _reachable_positions(topology: Topology, onward: list[list[int]], start: int, position: dict[int, int]) -> set[int]:
-    seen, stack, positions = {start}, [start], set[int]()
-    while stack:
-        for node in onward[stack.pop()]:
-            if node in seen:
-                continue
-            seen.add(node)
-            if topology.nodes[node].kind is NodeKind.SWITCH:
-                stack.append(node)
-            elif node in position:
-                positions.add(position[node])
-    return positions
-
-
-def is_cycle(order: list[int], near: list[set[int]]) -> bool:
+def is_cycle(order: list[int], near: Neighbours) -> bool:
     """Return whether each position of a closed order has the next one as its neighbour."""
-    return all(after in near[before] for before, after in zip(order, [*order[1:], order[0]], strict=True))
+    return all(map(near.joins, order, [*order[1:], order[0]]))
 
 
-def find_cycle(problem: GroupProblem, near: list[set[int]]) -> list[int]:
+def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | None:
+    """Find a cycle that a motion of the network maps to itself: a path through all its orbits, and the path's images.
+
+    The images are by a power of the motion that generates all its powers, and leads from the end of a path to the next.
+    The first of those is returned over which a byte takes the least time, link after link.
+    """
+    position = np.zeros(len(problem.topology.nodes), dtype=np.int64)
+    position[problem.nodes] = np.arange(problem.n)
+    best: tuple[Fraction, list[int]] | None = None
+    for motion in products_of(find_translations(ColouredNetwork.of(problem.topology))):
+        image, order = position[motion.image[problem.nodes]], motion.order
+        orbit = orbits_under([image], [order], problem.n)
+        first, times = np.unique(orbit, return_index=True)[1], np.empty(problem.n, dtype=np.int64)
+        if len(first) > _MOST_ORBITS:
+            continue
+        times[orbit_of(first, [order], [image])] = np.arange(order)[:, None]
+
+        def leads_on(other: int, times: Ints = times, orbit: Ints = orbit, order: int = order) -> bool:
+            return bool(orbit[other]) or gcd(int(times[other]), order) == 1
+
+        tour = _search([{int(orbit[other]) for other in near.of(one) if leads_on(other)} for one in first.tolist()])
+        path = [0]
+        for goal in [*tour[1:], 0] if tour else ():
+            ahead = [other for other in near.of(path[-1]) if orbit[other] == goal and leads_on(other)]
+            if not ahead:
+                break
+            path.append(min(ahead, key=lambda other: (other - path[-1]) % problem.n))
+        if tour and len(path) > len(tour):
+            ends = problem.nodes[path]
+            links = route(problem.topology, ends[:-1], ends[1:]).links
+            slowness = sum(1 / problem.topology.links[link].bandwidth_Bps for link in links.tolist()) / len(tour)
+            if best is None or slowness < best[0]:
+                power = power_of(image, int(times[path[-1]]))
+                best = slowness, orbit_of(np.array(path[:-1]), [order], [power]).ravel().tolist()
+            if len(links) == len(tour):
+                break
+    return None if best is None else best[1]
+
+
+def find_cycle(problem: GroupProblem, near: Neighbours, *, moved: bool = False) -> list[int]:
     """Find a cycle through all positions, from position 0.
 
-    The order of the group if that is one; on grids, back and forth through the dimensions; otherwise a depth-first
-    search that goes to the neighbour with the fewest neighbours left, and gives up after a while. Without success,
-    the order of the group: then some partners are no neighbours.
+    The order of the group if that is one; if ``moved``, of all ranks, a cycle that a motion keeps; on grids, back and
+    forth through the dimensions; otherwise a depth-first search that goes to the neighbour with the fewest neighbours
+    left, and gives up after a while. Without success, the order of the group: then some partners are no neighbours.
     """
     order = list(range(problem.n))
     if is_cycle(order, near):
         return order
-    if problem.ranks == tuple(range(len(problem.topology.ranks))) and (lattice := find_lattice(problem.topology)):
+    everyone = problem.ranks == tuple(range(len(problem.topology.ranks)))
+    if moved and everyone and (cycle := find_moved_cycle(problem, near)):
+        return cycle
+    if everyone and (lattice := find_lattice(problem.topology)):
         walk = snake(lattice)
         if walk is not None:
             start = walk.index(0)
             return walk[start:] + walk[:start]
-    return _search(near) or order
+    return _search([near.of(position) for position in order]) or order
 
 
 def _search(near: list[set[int]]) -> list[int] | None:

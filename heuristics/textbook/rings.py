@@ -13,6 +13,7 @@ The dimensions take turns; 2 D equal shares of the data begin in each dimension,
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import gcd, prod
 from typing import Literal
 
@@ -33,21 +34,29 @@ from .algorithm import (
     concatenate_moves,
     define,
     exchanges,
+    is_large,
+    is_shift,
     negabinary,
     run_side_by_side,
 )
-from .lattice import Lattice, find_cycle, find_lattice, is_cycle, neighbours
+from .lattice import Lattice, Neighbours, find_cycle, find_lattice, is_cycle
 
 
-def one_way(n: int, direction: int = 1) -> Moves:
-    """Return an all-gather one way around the ring: n - 1 steps of n sends (dissertation, section 2.3.2)."""
-    step, position = np.divmod(np.arange(n * (n - 1)), n)
-    return Moves((position - direction * step) % n, position, (position + direction) % n, step)
+def one_way(parts: Ints, n: int, direction: int = 1) -> Moves:
+    """Return an all-gather one way around the ring: n - 1 steps (dissertation, section 2.3.2).
+
+    ``parts`` are the positions whose parts are sent, in the order of their blocks.
+    """
+    step, number = np.arange(n - 1)[:, None], np.zeros(n, dtype=np.int64)
+    number[parts] = np.arange(len(parts))
+    position = np.sort((parts + direction * step) % n, axis=1, kind="stable")
+    block, target = number[(position - direction * step) % n], (position + direction) % n
+    return Moves(block.ravel(), position.ravel(), target.ravel(), np.repeat(step, len(parts)))
 
 
-def two_way(n: int) -> Moves:
+def two_way(parts: Ints, n: int) -> Moves:
     """Return an all-gather with one half of every part each way around; n - 1 steps."""
-    return run_side_by_side([one_way(n, 1), one_way(n, -1)])
+    return run_side_by_side([one_way(parts, n, 1), one_way(parts, n, -1)])
 
 
 def breadth_first(n: int) -> Moves:
@@ -108,8 +117,9 @@ class RingOptions(Strict):
 
 def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
     """Return the collectives on one ring; reductions run backwards around the reversed ring, and so the same way."""
-    near = neighbours(problem)
-    order = find_cycle(problem, near) if options.order is None else given_order(problem, options.order)
+    near = Neighbours(problem)
+    given = options.order
+    order = find_cycle(problem, near, moved=is_large(problem)) if given is None else given_order(problem, given)
     both = options.ways == "two-way"
     if options.ways == "auto":  # if a cycle over neighbours can be reversed over neighbours
         both = is_cycle(order[::-1], near) or not is_cycle(order, near)
@@ -121,12 +131,18 @@ def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
 
 def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
     """Return the collectives on a cycle that begins with position 0."""
-    n = len(cycle)
+    n, place, gather = len(cycle), np.argsort(cycle), two_way if both else one_way
+
+    def is_kept_by(image: Ints) -> bool:
+        return is_shift(place[image[cycle]])
+
     return Algorithm(
-        all_gather=lambda: (two_way(n) if both else one_way(n)).rename_blocks(cycle),
+        all_gather=lambda parts: gather(place[parts], n).relabel_positions(cycle),
         broadcast=lambda: chain(n, both=both).relabel_positions(cycle),
-        all_to_all=lambda: all_to_all(n, both=both).rename_pairs(cycle),
+        all_to_all=lambda parts: all_to_all(n, both=both).rename_pairs(cycle),
         shares=2 if both else 1,
+        by_parts=GATHERS,
+        is_kept_by=is_kept_by,
     )
 
 
@@ -166,10 +182,11 @@ def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorith
     for index, stride in enumerate(strides):
         if gcd(stride, n) != 1:
             raise InputError(f"{stride} and {n} have a common divisor", source="-O", place=f"strides[{index}]")
-    moves = breadth_first if options.variant == "bfb" else two_way
+    everybody = np.arange(n)
 
-    def gather() -> Moves:
-        return run_side_by_side([moves(n).rename_blocks(np.arange(n) * stride % n) for stride in strides])
+    def gather(parts: Ints) -> Moves:
+        moves = breadth_first(n) if options.variant == "bfb" else two_way(everybody, n)
+        return run_side_by_side([moves.rename_blocks(everybody * stride % n) for stride in strides])
 
     halves = 1 if options.variant == "bfb" and n % 2 else 2
     return Algorithm(all_gather=gather, shares=len(strides) * halves)
@@ -177,11 +194,11 @@ def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorith
 
 def strides_over_neighbours(problem: GroupProblem) -> list[int]:
     """Return the strides of all rings over neighbours."""
-    n, near = problem.n, neighbours(problem)
+    n, near = problem.n, Neighbours(problem)
     strides = [
         a
         for a in range(1, n // 2 + 1)
-        if gcd(a, n) == 1 and all((i + a) % n in near[i] and (i - a) % n in near[i] for i in range(n))
+        if gcd(a, n) == 1 and all(near.joins(i, (i + way) % n) for way in (a, -a) for i in range(n))
     ]
     if not strides:
         raise Unsupported(f"shifted-ring: no stride visits all {n} ranks over neighbours: give -O strides=[1,...]")
@@ -232,16 +249,38 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
     orders = [[*dimensions[d:], *dimensions[:d]] for d in dimensions] if options.rotate else [list(dimensions)]
     ways = (1, -1) if options.ways == "two-way" else (1,)
 
-    def gather(direction: int) -> Moves:
-        return run_side_by_side([gather_along(torus, order, direction * way) for way in ways for order in orders])
+    everywhere, shares = np.arange(problem.n), len(ways) * len(orders)
 
-    mirror, shares = Algorithm(all_gather=lambda: gather(-1)), len(ways) * len(orders)
-    return Algorithm(all_gather=lambda: gather(1), mirror=mirror, shares=shares)
+    def gather(parts: Ints, direction: int) -> Moves:
+        several = [(torus, order, direction * way) for way in ways for order in orders]
+        if len(parts) == problem.n:
+            return run_side_by_side([gather_along(*each, everywhere) for each in several])
+        return run_side_by_side([gather_parts(*each, parts) for each in several])
+
+    def is_kept_by(image: Ints) -> bool:
+        return np.array_equal(image, torus.add(everywhere, image[0]))
+
+    return Algorithm(
+        all_gather=partial(gather, direction=1),
+        mirror=Algorithm(all_gather=partial(gather, direction=-1)),
+        shares=shares,
+        by_parts=GATHERS,
+        is_kept_by=is_kept_by,
+    )
 
 
-def gather_along(torus: Lattice, order: Sequence[int], way: int) -> Moves:
-    """Gather along the dimensions in this order, one way around; n (n - 1) sends."""
-    node = np.arange(prod(torus.sizes))
+def gather_parts(torus: Lattice, order: Sequence[int], way: int, parts: Ints) -> Moves:
+    """Return the moves of some nodes' parts: those of node 0's sends, moved back by the nodes that the data is of."""
+    first = gather_along(torus, order, way, np.zeros(1, dtype=np.int64))
+    source, target = (
+        torus.add(torus.add(ends, first.block, -1)[:, None], parts) for ends in (first.source, first.target)
+    )
+    block = np.tile(np.arange(len(parts)), len(first))
+    return Moves(block, source.ravel(), target.ravel(), np.repeat(first.step, len(parts)))
+
+
+def gather_along(torus: Lattice, order: Sequence[int], way: int, node: Ints) -> Moves:
+    """Return the sends of some nodes along the dimensions in this order, one way around; n - 1 for each node."""
     # Where parts have come from, relative to a node whose coordinates there are 0.
     gathered = np.zeros(1, dtype=np.int64)
     lines: list[Moves] = []
@@ -249,7 +288,7 @@ def gather_along(torus: Lattice, order: Sequence[int], way: int) -> Moves:
     own = node.copy()  # the node with its coordinates in the dimensions done set to 0
     for d in order:
         size, stride = torus.sizes[d], torus.stride(d)
-        here = torus.coordinate(d)
+        here = node // stride % size
         target = node + ((here + way) % size - here) * stride
         for turn in range(size - 1):
             origin = own + ((here - way * turn) % size - here) * stride
@@ -288,7 +327,7 @@ def swing(problem: GroupProblem, options: NoOptions) -> Algorithm:
     variants = [(first, mirror) for mirror in (1, -1) for first in range(len(torus.sizes))]
     # The partners of a reduce-scatter, the last one first; log2(n) steps, n (n - 1) sends.
     return Algorithm(
-        all_gather=lambda: run_side_by_side([exchanges(partners(torus, *variant)[::-1]) for variant in variants]),
+        all_gather=lambda parts: run_side_by_side([exchanges(partners(torus, *variant)[::-1]) for variant in variants]),
         shares=len(variants),
     )
 

@@ -1,10 +1,10 @@
-"""Check that trees of a few roots and their translations are a packing of trees.
+"""Check that trees or sends of a few ranks' data, with their translations, are those of all ranks' data.
 
 See :class:`~cwb.core.trees.TreeOrbits` for why this suffices. All conditions are checked node by node and link by
 link: a translation maps every node to one of its kind and every link to one of the same bandwidth and latency,
 translations commute and are the identity after their order, and no motion but the identity leaves a rank in place.
 The given trees are checked like any trees; so are those of one more root of every orbit, drawn by the digest of the
-instance, after translation.
+instance, after translation. Given sends are checked like any sends of their chunks.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,17 @@ from operator import add
 
 import numpy as np
 
+from ...core.collective import Collective, Conditions, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.schedule import Ints
-from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, link_image, move_trees
+from ...core.schedule import Chunks, Ints, StepSchedule
+from ...core.step_orbits import StepOrbits, expand_steps
+from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, link_image, move_trees, orbit_of
 from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network
-from .sizes import exact_sums
+from .sends import check_sends, check_shape
+from .sizes import are_as_asked, exact_sums
 from .trees import Wanted, check_trees, in_range
 
 
@@ -35,16 +38,6 @@ class Motions:
     def count(self) -> int:
         """Number of motions."""
         return int(np.prod(self.orders, dtype=object))
-
-    def orbit(self, member: int) -> Ints:
-        """Return the images of a node under all motions."""
-        found = np.array([member])
-        for order, image in zip(self.orders, self.nodes, strict=True):
-            parts = [found]
-            for _ in range(order - 1):
-                parts.append(image[parts[-1]])
-            found = np.concatenate(parts)
-        return found
 
     def motion(self, number: int) -> tuple[Ints, Ints]:
         """Return the images of nodes of trees and of links under one motion."""
@@ -74,7 +67,7 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
     if not in_range(network, answer.trees, findings):
         return
     motions = checked_motions(network, answer, findings)
-    if motions is None or not _roots_reach_ranks(network, answer.trees, motions, findings):
+    if motions is None or not _roots_reach_ranks(network, np.unique(answer.trees.root), motions, findings):
         return
     span = tuple(range(instance.npus))
     wanted: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
@@ -89,7 +82,60 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
     check_trees(network, other, elsewhere, findings)
 
 
-def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) -> Motions | None:
+_OWNED_BY = {Collective.ALL_GATHER: "held_by", Collective.ALL_TO_ALL: "held_by", Collective.REDUCE_SCATTER: "needed_by"}
+
+
+@check_answer.register
+def verify_step_orbits(answer: StepOrbits, instance: Instance, network: Network, findings: Findings) -> None:
+    """Check the translations, that the given chunks and their images are the demand, and the given sends."""
+    demand, given = instance.demand, answer.given
+    if demand is None or instance.also or not demand.is_of_all(instance.npus):
+        findings.add(Violation("demand", "chunks and their images are those of one collective of all ranks"))
+        return
+    at = check_shape(instance, network, given, findings, sized=False)
+    motions = None if at is None else checked_motions(network, answer, findings)
+    if at is None or motions is None:
+        return
+    storing = (network.node_rank[given.sends.source] < 0) | (network.node_rank[given.sends.target] < 0)
+    if at.add_each("buffer", storing, "begins or ends in a switch, whose room the images of other sends take too"):
+        return
+    asked = _conditions_of_given(demand, given.chunks, network, motions, findings)
+    if asked is not None:
+        if not are_as_asked(asked, given.chunks):
+            findings.add(Violation("size", "the given chunks are not the data of one rank of every orbit"))
+        check_sends(at, given.step)
+
+
+def _conditions_of_given(
+    demand: Demand, chunks: Chunks, network: Network, motions: Motions, findings: Findings
+) -> Conditions | None:
+    """Return the data of one rank of every orbit, or one part of sums for all; None if ranks are not those."""
+    kind, ranks = demand.collective, len(network.rank_node)
+    groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
+    everybody = np.array([ranks])
+    if kind is Collective.ALL_REDUCE:
+        return Conditions(groups, everybody, everybody, True, demand.size_bytes / motions.count)
+    if kind not in _OWNED_BY:
+        findings.add(Violation("demand", f"the data of {kind.name} is not that of ranks that are moved to one another"))
+        return None
+    owners = np.unique([chunks.groups[group][0] for group in np.unique(getattr(chunks, _OWNED_BY[kind])).tolist()])
+    if not _roots_reach_ranks(network, owners, motions, findings):
+        return None
+    held, needed = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
+    if kind is not Collective.ALL_TO_ALL:
+        held, needed = owners, np.repeat(everybody, len(owners))
+    if kind is Collective.REDUCE_SCATTER:
+        held, needed = needed, held
+    lacking = held != needed
+    return Conditions(groups, held[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
+
+
+@write_out.register
+def _(answer: StepOrbits, instance: Instance) -> StepSchedule:
+    return expand_steps(answer, instance.topology)
+
+
+def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings: Findings) -> Motions | None:
     """Return the motions if translations are commuting symmetries with their orders, else None."""
     topology = network.topology
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
@@ -152,14 +198,14 @@ def _power(image: Ints, times: int) -> Ints:
     return found
 
 
-def _roots_reach_ranks(network: Network, trees: TreePacking, motions: Motions, findings: Findings) -> bool:
-    ranks, roots = len(network.rank_node), np.unique(trees.root)
+def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings: Findings) -> bool:
+    ranks = len(network.rank_node)
     if motions.count * len(roots) != ranks:
         text = f"{motions.count:,} motions move {len(roots):,} roots to other than {ranks:,} ranks"
         findings.add(Violation("symmetry", text))
         return False
-    reached = np.concatenate([motions.orbit(root) for root in roots.tolist()])
-    if not np.array_equal(np.sort(reached), np.arange(ranks)):
+    reached = orbit_of(roots, motions.orders, motions.nodes)
+    if not np.array_equal(np.sort(reached, axis=None), np.arange(ranks)):
         findings.add(Violation("symmetry", "two motions move a root to the same rank, or two roots have one orbit"))
         return False
     return True

@@ -28,8 +28,13 @@ from .sizes import check_sizes
 @check_answer.register
 def verify_steps(schedule: StepSchedule, instance: Instance, network: Network, findings: Findings) -> None:
     """Check a schedule in steps; skip checks that depend on numbers out of range."""
-    at, step = check_shape(instance, network, schedule, findings), schedule.step
-    if at is not None and not is_copied_correctly(at, step, step):
+    if (at := check_shape(instance, network, schedule, findings)) is not None:
+        check_sends(at, schedule.step)
+
+
+def check_sends(at: SendFindings, step: Ints) -> None:
+    """Check that sends in steps read what is held, and bring to all ranks what they need."""
+    if not is_copied_correctly(at, step, step):
         replay(at, *step_order(step))
 
 
@@ -45,13 +50,14 @@ def verify_times(instance: Instance, network: Network, schedule: Schedule, findi
 
 
 def check_shape(
-    instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings
+    instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings, *, sized: bool = True
 ) -> SendFindings | None:
-    """Check numbers, sizes and paths; return where to put findings at sends, None if a number is out of range."""
+    """Check numbers, sizes if ``sized``, and paths; return where to put findings, None if a number is out of range."""
     sends = schedule.sends
     if not _in_range(network, schedule, findings):
         return None
-    check_sizes(instance, schedule.chunks, findings)
+    if sized:
+        check_sizes(instance, schedule.chunks, findings)
     at = SendFindings(network, schedule, findings)
     broken, link = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
 

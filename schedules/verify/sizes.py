@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.collective import Collective, Condition, conditions
+from ...core.collective import Collective, Condition, Conditions, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints
@@ -73,7 +73,7 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     Copied data that a holder is also said to need equals data that only the others need; data that nobody lacks
     does not count.
     """
-    if _as_asked(instance, chunks):
+    if len(instance.demands) == 1 and are_as_asked(conditions(instance.demands[0], instance.npus), chunks):
         return
     wanted, given = demanded_bytes(instance), offered_bytes(chunks)
     for condition in [c for c, size in wanted.items() if given.get(c) == size]:
@@ -84,12 +84,11 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
         findings.add(Violation("size", text, rank=held[0]))
 
 
-def _as_asked(instance: Instance, chunks: Chunks) -> bool:
-    """Return whether chunks are exactly one demand's kinds of data; by columns, since kinds may be millions."""
+def are_as_asked(asked: Conditions, chunks: Chunks) -> bool:
+    """Return whether chunks are exactly the kinds of data asked for; by columns, since kinds may be millions."""
     place = {group: index for index, group in enumerate(chunks.groups)}
-    if len(instance.demands) != 1 or len(place) < len(chunks.groups) or not len(chunks):
+    if len(place) < len(chunks.groups) or not len(chunks):
         return False
-    asked = conditions(instance.demands[0], instance.npus)
     named = np.array([place.get(group, -1) for group in asked.groups], dtype=np.int64)
     held, needed = named[asked.held], named[asked.needed]
     units = asked.size / chunks.unit_bytes

@@ -8,7 +8,7 @@ import pytest
 from cwb.algorithms.schedules.problem import MAX_SENDS, check_size, group_problems
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import parse_fabric
-from cwb.heuristics.textbook.lattice import find_cycle, find_lattice, is_cycle, neighbours
+from cwb.heuristics.textbook.lattice import Neighbours, find_cycle, find_lattice, is_cycle
 from cwb.heuristics.textbook.trees import top_down, two_trees, two_trees_from_root
 from cwb.instances import load
 from hypothesis import given
@@ -95,7 +95,7 @@ def cut_line():
 def test_schedules_that_are_too_large_are_refused(pose, solve_unchecked):
     """The number of sends is checked before memory is taken."""
     with pytest.raises(Unsupported, match="sends"):
-        solve_unchecked("direct", pose("switch(5000)", "all_reduce", chunks=10))
+        solve_unchecked("direct", pose("mesh(71,71)", "all_reduce"))
     with pytest.raises(Unsupported, match=f"{MAX_SENDS + 1:,}"):
         check_size(MAX_SENDS + 1)
 
@@ -117,7 +117,7 @@ def test_what_is_too_large_is_refused_before_it_is_built(name, pose, solve_unche
     """An algorithm that cuts the data into shares knows its sends before a bound is computed or a move is made."""
     monkeypatch.setattr("cwb.heuristics.textbook.algorithm.best_bound", pytest.fail)
     with pytest.raises(Unsupported, match="sends; expected at most 50,000,000"):
-        solve_unchecked(name, pose("torus(64,64)", "all_reduce"))
+        solve_unchecked(name, pose("torus(64,64)", "all_reduce", chunks=2000))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_too_large_is_refused_before_it_is_built(name, pose, solve_unche
 def test_a_hamiltonian_cycle_is_found(pose, network):
     """The ring of these networks has neighbours alone."""
     problem = group_problems(pose(network, "all_gather"))[0]
-    near = neighbours(problem)
+    near = Neighbours(problem)
     cycle = find_cycle(problem, near)
     assert sorted(cycle) == list(range(problem.n))
     assert cycle[0] == 0
@@ -141,7 +141,7 @@ def test_without_a_hamiltonian_cycle_the_group_keeps_its_order(pose, solve_and_r
     """Without a Hamiltonian cycle, the ring follows the group's order over several links."""
     posed = pose(network, "all_gather")
     (problem,) = group_problems(posed)
-    assert find_cycle(problem, neighbours(problem)) == list(range(problem.n))
+    assert find_cycle(problem, Neighbours(problem)) == list(range(problem.n))
     assert solve_and_replay("ring", posed).sends.hops.max() > 1
 
 
