@@ -89,12 +89,20 @@ def _read_offsets(file: Fields, name: str, low: int, total: int, count: int) -> 
 
 
 def _read_schedule(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
-    answer = _read_sends(file, instance, topology, timed=timed)
-    _raise_violation(partial(check_sizes, instance, answer.chunks), "chunks.units")
+    chunks, sends, columns = _read_sends(file, instance, topology)
+    answer: StepSchedule | Schedule
+    if timed:
+        times = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
+        with locate_errors("sends"):
+            answer = Schedule(instance.sha256, chunks, sends, *times)
+    else:
+        answer = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
+    columns.reject_unread()
+    _raise_violation(partial(check_sizes, instance, chunks), "chunks.units")
     return answer
 
 
-def _read_sends(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
+def _read_sends(file: Fields, instance: Instance, topology: Topology) -> tuple[Chunks, Sends, Fields]:
     part, columns = file.fields("chunks"), file.fields("sends")
     chunks = _read_chunks(part, len(topology.ranks))
     count, nodes, hops = columns.length("chunk"), len(topology.nodes), columns.length("path_links")
@@ -108,15 +116,7 @@ def _read_sends(file: Fields, instance: Instance, topology: Topology, *, timed: 
         columns.integers("path_links", 0, len(topology.links)),
     )
     part.reject_unread()
-    answer: StepSchedule | Schedule
-    if timed:
-        times = columns.times("start_s", len(sends)), columns.times("end_s", len(sends))
-        with locate_errors("sends"):
-            answer = Schedule(instance.sha256, chunks, sends, *times)
-    else:
-        answer = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
-    columns.reject_unread()
-    return answer
+    return chunks, sends, columns
 
 
 def _raise_violation(check: Callable[[Findings], None], place: str) -> None:
@@ -188,10 +188,10 @@ def _read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOr
 
 def _read_step_orbits(file: Fields, instance: Instance, topology: Topology) -> StepOrbits:
     """Read the sends of some chunks, and the translations that generate those of the others."""
-    translations = _read_translations(file, topology)
-    given = _read_sends(file, instance, topology, timed=False)
-    assert isinstance(given, StepSchedule)  # noqa: S101 (what is not timed has steps)
-    return StepOrbits(given, translations)
+    chunks, sends, columns = _read_sends(file, instance, topology)
+    given = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
+    columns.reject_unread()
+    return StepOrbits(given, _read_translations(file, topology))
 
 
 def _read_translations(file: Fields, topology: Topology) -> tuple[Translation, ...]:

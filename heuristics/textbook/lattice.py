@@ -1,6 +1,5 @@
 """Recognition of grids, and cycles through all ranks of a group, over neighbours if possible."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,16 +9,8 @@ from math import gcd, prod
 import numpy as np
 
 from ...algorithms.graphs.distances import route
-from ...algorithms.graphs.network import components
-from ...algorithms.graphs.translations import (
-    ColouredNetwork,
-    find_translations,
-    orbits_under,
-    power_of,
-    products_of,
-)
+from ...algorithms.graphs.translations import ColouredNetwork, find_translations, orbits_under, power_of, products_of
 from ...algorithms.schedules.problem import GroupProblem
-from ...core.equal_steps import translate_ranks
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
 from ...core.trees import orbit_of
@@ -46,10 +37,6 @@ class Lattice:
     def stride(self, dimension: int) -> int:
         """Difference between the numbers of neighbours in a dimension."""
         return prod(self.sizes[:dimension])
-
-    def add(self, node: Ints, by: Ints, sign: int = 1) -> Ints:
-        """Add the coordinates of two nodes, or subtract them with sign -1, on a torus; the two broadcast together."""
-        return translate_ranks(self.sizes, node, by, sign)
 
     def __str__(self) -> str:
         return "x".join(map(str, self.sizes))
@@ -134,48 +121,37 @@ def _reflected_path(lattice: Lattice, order: list[int]) -> list[int]:
 
 
 class Neighbours:
-    """Positions that every position reaches over one link or through switches alone.
-
-    Switches that reach one another share one set of positions, since a switch of n ranks joins n^2 pairs.
-    """
+    """Positions that every position reaches over one link or through switches alone."""
 
     def __init__(self, problem: GroupProblem) -> None:
-        topology, position = problem.topology, {node: index for index, node in enumerate(problem.nodes.tolist())}
-        switch = np.array([node.kind is NodeKind.SWITCH for node in topology.nodes])
-        tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
-        inner = switch[tail] & switch[head]
-        joined = (
-            components(len(switch), tail[inner], head[inner], strong=True) if inner.any() else np.arange(len(switch))
-        )
-        fabric = np.where(switch, joined, -1).tolist()
-        self._direct, self._entered = ([set[int]() for _ in position] for _ in range(2))
-        self._ends, self._onward = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
-        for source, target in topology.link_ends:
-            start, end = position.get(source), position.get(target)
-            if start is not None and end is not None:
-                self._direct[start].add(end)
-            elif start is not None and switch[target]:
-                self._entered[start].add(fabric[target])
-            elif end is not None and switch[source]:
-                self._ends[fabric[source]].add(end)
-            elif switch[source] and switch[target]:
-                self._onward[fabric[source]].add(fabric[target])
-        self._reached = cache(self._reach)
+        nodes = problem.topology.nodes
+        self._node, self._onward = problem.nodes.tolist(), [list[int]() for _ in nodes]
+        for source, target in problem.topology.link_ends:
+            self._onward[source].append(target)
+        self._position: dict[int, int] = {node: index for index, node in enumerate(self._node)}
+        self._switches = {index for index, node in enumerate(nodes) if node.kind is NodeKind.SWITCH}
+        self._beyond = cache(self._find_beyond)  # once for a switch, which joins n^2 pairs of ranks
 
-    def _reach(self, fabric: int) -> set[int]:
-        seen, stack = {fabric}, [fabric]
+    def _find_beyond(self, switch: int) -> set[int]:
+        seen, stack = {switch}, [switch]
         while stack:
-            stack += (onward := self._onward.get(stack.pop(), set()) - seen)
+            onward = set(self._onward[stack.pop()]) - seen
             seen |= onward
-        return set[int]().union(*(self._ends.get(each, set()) for each in seen))
+            stack += onward & self._switches
+        return {self._position[node] for node in seen if node in self._position}
+
+    def _parts(self, one: int) -> list[set[int]]:
+        onward = self._onward[self._node[one]]
+        direct = {self._position[node] for node in onward if node in self._position}
+        return [direct, *(self._beyond(node) for node in onward if node in self._switches)]
 
     def joins(self, one: int, other: int) -> bool:
         """Return whether a position reaches another one so."""
-        return other in self._direct[one] or any(other in self._reached(each) for each in self._entered[one])
+        return any(other in part for part in self._parts(one))
 
     def of(self, one: int) -> set[int]:
         """Return all positions that one reaches so."""
-        return self._direct[one].union(*map(self._reached, self._entered[one])) - {one}
+        return set[int]().union(*self._parts(one)) - {one}
 
 
 def is_cycle(order: list[int], near: Neighbours) -> bool:

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from ...algorithms.schedules.problem import GroupProblem
 from ...core.collective import Collective
+from ...core.equal_steps import translate_ranks
 from ...core.errors import InputError, Refusal, Unsupported
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
@@ -258,7 +259,7 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
         return run_side_by_side([gather_parts(*each, parts) for each in several])
 
     def is_kept_by(image: Ints) -> bool:
-        return np.array_equal(image, torus.add(everywhere, image[0]))
+        return np.array_equal(image, translate_ranks(torus.sizes, everywhere, image[:1]))
 
     return Algorithm(
         all_gather=partial(gather, direction=1),
@@ -272,11 +273,9 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
 def gather_parts(torus: Lattice, order: Sequence[int], way: int, parts: Ints) -> Moves:
     """Return the moves of some nodes' parts: those of node 0's sends, moved back by the nodes that the data is of."""
     first = gather_along(torus, order, way, np.zeros(1, dtype=np.int64))
-    source, target = (
-        torus.add(torus.add(ends, first.block, -1)[:, None], parts) for ends in (first.source, first.target)
-    )
-    block = np.tile(np.arange(len(parts)), len(first))
-    return Moves(block, source.ravel(), target.ravel(), np.repeat(first.step, len(parts)))
+    ends = (translate_ranks(torus.sizes, column, first.block, -1)[:, None] for column in (first.source, first.target))
+    source, target = (translate_ranks(torus.sizes, column, parts).ravel() for column in ends)
+    return Moves(np.tile(np.arange(len(parts)), len(first)), source, target, np.repeat(first.step, len(parts)))
 
 
 def gather_along(torus: Lattice, order: Sequence[int], way: int, node: Ints) -> Moves:

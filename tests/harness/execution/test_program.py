@@ -108,6 +108,7 @@ def test_all_methods_do_what_they_are_asked_for(data):
         "out-trees",
         "tree-orbits",
         "translated-trees",
+        "step-orbits",
         "step-schedule",
         "timed-schedule",
         "circuits-schedule",
