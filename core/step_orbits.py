@@ -1,4 +1,4 @@
-"""Schedules in steps of the data of a few ranks, which translations of the network move to the data of all others."""
+"""Schedules in steps of a few ranks' data, which translations of the network move to all other data."""
 
 from dataclasses import dataclass
 from math import prod

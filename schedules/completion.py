@@ -17,6 +17,7 @@ from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.schedule import Floats
 from ..core.step_orbits import StepOrbits
+from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
 from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking
 from .simulate import totals
@@ -178,7 +179,7 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
 
 
 def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: bool = False) -> Completion | None:
-    """Return the completion of all sends from the given ones; None if images of a send may meet at a link.
+    """Return the completion of all sends; None if images of a send may meet at a link.
 
     Where no motion but the identity leaves a link in place, every link of an orbit serves an image of each passage of
     a given send over any of these links. So the given sends, all on one link of the orbit, wait and arrive like all
@@ -193,6 +194,10 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     used = orbit[given.sends.path_links]
     if (np.bincount(orbit)[used] != motions.count).any():
         return None
-    merged = replace(given, sends=replace(given.sends, path_links=used))
-    total = totals(instance, merged, unaware=unaware)
-    return Completion(total.completion_s, total.busy_s[orbit], answer.sends, unaware_s=total.unaware_s)
+    kept, path_links = np.unique(used, return_inverse=True)
+    topology = instance.topology
+    few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in kept.tolist())))
+    merged = replace(given, instance_sha256=few.sha256, sends=replace(given.sends, path_links=path_links))
+    total, busy_s = totals(few, merged, unaware=unaware), np.zeros(len(orbit))
+    busy_s[kept] = total.busy_s
+    return Completion(total.completion_s, busy_s[orbit], answer.sends, unaware_s=total.unaware_s)

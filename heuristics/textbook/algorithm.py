@@ -212,8 +212,9 @@ def define(
         sends = sum(count_sends(*each) for each in problems)
         symmetry = find_kept_symmetry(instance, *problems[0]) if sends > MOST_LISTED else None
         check_size(sends // (symmetry.motions if symmetry else 1))  # before a bound is computed and moves are made
+        starts = None if symmetry is None else positions_of(problems[0][0], symmetry)
         try:
-            bound, certificate = best_bound(instance, starts=symmetry and positions_of(problems[0][0], symmetry))
+            bound, certificate = best_bound(instance, starts=starts)
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)

@@ -160,19 +160,21 @@ def is_cycle(order: list[int], near: Neighbours) -> bool:
 
 
 def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | None:
-    """Find a cycle that a motion of the network maps to itself: a path through all its orbits, and the path's images.
+    """Find a cycle that a motion of the network keeps: a path through its orbits, and images.
 
     The images are by a power of the motion that generates all its powers, and leads from the end of a path to the next.
-    The first of those is returned over which a byte takes the least time, link after link.
+    The first of those is returned over which a byte takes the least time, link after link, with at most four times the
+    fewest orbits, which multiply the sends.
     """
     position = np.zeros(len(problem.topology.nodes), dtype=np.int64)
     position[problem.nodes] = np.arange(problem.n)
     best: tuple[Fraction, list[int]] | None = None
+    most = _MOST_ORBITS
     for motion in products_of(find_translations(ColouredNetwork.of(problem.topology))):
         image, order = position[motion.image[problem.nodes]], motion.order
         orbit = orbits_under([image], [order], problem.n)
         first, times = np.unique(orbit, return_index=True)[1], np.empty(problem.n, dtype=np.int64)
-        if len(first) > _MOST_ORBITS:
+        if len(first) > most:
             continue
         times[orbit_of(first, [order], [image])] = np.arange(order)[:, None]
 
@@ -190,6 +192,7 @@ def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | Non
             ends = problem.nodes[path]
             links = route(problem.topology, ends[:-1], ends[1:]).links
             slowness = sum(1 / problem.topology.links[link].bandwidth_Bps for link in links.tolist()) / len(tour)
+            most = min(most, 4 * len(tour))
             if best is None or slowness < best[0]:
                 power = power_of(image, int(times[path[-1]]))
                 best = slowness, orbit_of(np.array(path[:-1]), [order], [power]).ravel().tolist()

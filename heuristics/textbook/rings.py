@@ -271,7 +271,7 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
 
 
 def gather_parts(torus: Lattice, order: Sequence[int], way: int, parts: Ints) -> Moves:
-    """Return the moves of some nodes' parts: those of node 0's sends, moved back by the nodes that the data is of."""
+    """Return the moves of some nodes' parts: node 0's sends, moved back by the owners of their data."""
     first = gather_along(torus, order, way, np.zeros(1, dtype=np.int64))
     ends = (translate_ranks(torus.sizes, column, first.block, -1)[:, None] for column in (first.source, first.target))
     source, target = (translate_ranks(torus.sizes, column, parts).ravel() for column in ends)
@@ -279,7 +279,7 @@ def gather_parts(torus: Lattice, order: Sequence[int], way: int, parts: Ints) ->
 
 
 def gather_along(torus: Lattice, order: Sequence[int], way: int, node: Ints) -> Moves:
-    """Return the sends of some nodes along the dimensions in this order, one way around; n - 1 for each node."""
+    """Return the n - 1 sends of each of some nodes along the dimensions in this order, one way around."""
     # Where parts have come from, relative to a node whose coordinates there are 0.
     gathered = np.zeros(1, dtype=np.int64)
     lines: list[Moves] = []

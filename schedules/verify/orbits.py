@@ -109,7 +109,7 @@ def verify_step_orbits(answer: StepOrbits, instance: Instance, network: Network,
 def _conditions_of_given(
     demand: Demand, chunks: Chunks, network: Network, motions: Motions, findings: Findings
 ) -> Conditions | None:
-    """Return the data of one rank of every orbit, or one part of sums for all; None if ranks are not those."""
+    """Return the data of one rank of every orbit, or a part of sums; None for other ranks."""
     kind, ranks = demand.collective, len(network.rank_node)
     groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
     everybody = np.array([ranks])

@@ -53,7 +53,7 @@ def test_the_images_are_the_sends_of_the_algorithm(name, network, kind, pose, so
 
 
 def test_without_translations_all_sends_are_listed(pose, solve_unchecked, monkeypatch):
-    """Where the network has no translation, or ranks have costs, the schedule has all sends, as for a few."""
+    """On a network without translations, or if ranks have costs, the schedule has all sends."""
     monkeypatch.setattr(algorithm, "MOST_LISTED", 0)
     assert not isinstance(solve_unchecked("direct", pose("mesh(3,3)", "all_gather")), StepOrbits)
     costs = pose("switch(4)", "all_gather").with_changes(rank_costs=RankCosts(Fraction(1, 10**6)))

@@ -95,29 +95,29 @@ def test_verdict_and_times_are_those_of_all_sends(case):
     assert np.allclose(moved.busy_s, of_all.busy_s, rtol=1e-13, atol=0)  # added up in another order
 
 
-def without(answer: StepOrbits, send: int) -> StepOrbits:
+def leave_out(answer: StepOrbits, send: int) -> StepOrbits:
     """Leave a send out."""
     kept, given = np.arange(len(answer.given.sends)) != send, answer.given
     return replace(answer, given=replace(given, sends=given.sends.take(kept), step=given.step[kept]))
 
 
-def exchanged(answer: StepOrbits, one: int, other: int) -> StepOrbits:
+def exchange_images(answer: StepOrbits, one: int, other: int) -> StepOrbits:
     """Exchange the images of two nodes."""
     image = answer.translations[0].image.copy()
     image[[one, other]] = image[[other, one]]
     return replace(answer, translations=(Translation(image, answer.translations[0].order),))
 
 
-def resized(answer: StepOrbits) -> StepOrbits:
+def double_size(answer: StepOrbits) -> StepOrbits:
     """Double the size of the chunks."""
     given = answer.given
     return replace(answer, given=replace(given, chunks=replace(given.chunks, unit_bytes=given.chunks.unit_bytes * 2)))
 
 
 FORGED: dict[str, Callable[[StepOrbits], StepOrbits]] = {
-    "missing": lambda answer: without(answer, 3),
-    "symmetry": lambda answer: exchanged(answer, 1, 2),
-    "size": resized,
+    "missing": lambda answer: leave_out(answer, 3),
+    "symmetry": lambda answer: exchange_images(answer, 1, 2),
+    "size": double_size,
     "not-held": lambda answer: replace(answer, given=replace(answer.given, step=answer.given.step * 0)),
     "path": lambda answer: replace(
         answer, given=replace(answer.given, sends=replace(answer.given.sends, target=answer.given.sends.source))
@@ -160,7 +160,7 @@ def test_forged_schedules_are_refused(kind):
 
 
 def test_a_link_of_another_latency_is_no_image():
-    """Where one link differs, the translation is no symmetry."""
+    """If one link differs, the translation is no symmetry."""
     instance, answer = gather_on(star(latency=Fraction(2, 10**6)))
     assert set(verify(instance, answer).counts) == {"symmetry"}
 
@@ -177,7 +177,7 @@ def test_motions_move_the_root_to_every_rank_once(order):
 
 
 def test_a_link_that_a_motion_leaves_in_place_has_all_sends_played():
-    """Where images of a send meet at one link, all sends are written out, which take longer than one of them."""
+    """If images of a send meet at one link, all sends are written out, which take longer than one of them."""
     late, rate = Fraction(1, 10**6), Fraction(10**9)
     ends = [("0", "a"), ("1", "a"), ("a", "b"), ("b", "0"), ("b", "1")]
     nodes = *(Node(str(r)) for r in range(2)), Node("a", NodeKind.SWITCH), Node("b", NodeKind.SWITCH)
