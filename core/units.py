@@ -171,7 +171,7 @@ RATES = ("TB/s", "GB/s", "MB/s", "KB/s", "B/s")
 
 
 def unit_for(value: float | Fraction, units: Sequence[str]) -> tuple[str, float]:
-    """Return the first unit in which a quantity is at least 1, else the last, and its size in base units."""
+    """Return the first unit of which a quantity has at least 1, else the last, and its size."""
     sizes = [(unit, float(kind.units[unit])) for unit in units for kind in UnitKind if unit in kind.units]
     return next((one for one in sizes if value >= one[1]), sizes[-1])
 
