@@ -216,25 +216,29 @@ def iterate_in_time(items: Iterable[_T], total: int, noun: str) -> Iterator[_T]:
             report_progress(f"{done:,} of {total:,} {noun}")
 
 
-def why_unbuildable(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> str:
+def why_unbuildable(
+    columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS, column_bytes: int = COLUMN_BYTES
+) -> str:
     """Return the reason not to build a model named ``what``, such as ``"8 epochs"``; empty if there is none.
 
-    ``column_s`` are its least seconds per column, with its share of the rows; beyond ``most`` columns it is never
-    built.
+    ``column_s`` and ``column_bytes`` are its least seconds and memory per column, with its share of the rows; beyond
+    ``most`` columns it is never built.
     """
     has = f"a model of {what} has {columns:,} columns"
     if columns > most:
         return f"{has}; at most {most:,} are built"
-    return _shortage(f"{has}, which take", "to build", columns * COLUMN_BYTES, columns * column_s)
+    return _shortage(f"{has}, which take", "to build", columns * column_bytes, columns * column_s)
 
 
-def require_buildable(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> None:
+def require_buildable(
+    columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS, column_bytes: int = COLUMN_BYTES
+) -> None:
     """Reject a model by the size of its index sets, before it is built; see :func:`why_unbuildable`.
 
     Raises Unsupported if it has too many columns for any machine, OutOfTime if it needs more memory or time than is
     left.
     """
-    if why := why_unbuildable(columns, what, column_s, most):
+    if why := why_unbuildable(columns, what, column_s, most, column_bytes):
         raise Unsupported(why) if columns > most else OutOfTime(why)
 
 

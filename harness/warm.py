@@ -29,6 +29,7 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
     ("teccl-all-to-all", "ring(7)", "all_to_all", {}),
     ("tacos", "torus(4,4)", "all_gather", {"answer": "trees"}),
     ("blink", "torus(4,4)", "all_reduce", {}),
+    ("all-to-all-schedule", "ring(5)", "all_to_all", {"algorithm": "first-order"}),
     ("wan-ring", "torus(3,3)", "all_reduce", {}),
     ("multitree", "torus(3,3)", "all_reduce", {}),
     ("straggler", "switch(4)", "late_all_reduce", {}),

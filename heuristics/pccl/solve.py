@@ -174,7 +174,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
 
         with budget.clock.phase("flow"):
             found = of_flow(instance, solver, budget)
-        reports = (found.report,)
+        reports = (found.report,) if found.report else ()
         if isinstance(found.certificate, LengthCertificate) and found.seconds is not None and found.seconds > bound[0]:
             bound = whole_steps(instance, (found.seconds, found.certificate))
     return _outcome(instance, answer, bound, reports)

@@ -1,16 +1,28 @@
 """Registry entry of the method ``all-to-all-mcf``."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from ...core.answers import BoundOnly
 from ...core.collective import Collective
 from ...core.errors import Refusal
 from ...core.fields import Strict
-from ...core.formulation import Formulation, NoOptions
+from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
+
+Algorithm = Literal["auto", "program", "first-order"]
+
+
+class McfOptions(Strict):
+    """Options of ``all-to-all-mcf`` and ``all-to-all-schedule``."""
+
+    algorithm: Algorithm = "auto"
+    """program solves LP (3); first-order searches a flow and lengths of links within the gap, 1 % unless given; auto
+    does so where the program has more than 200,000 classes"""
 
 
 class ClassOptions(Strict):
@@ -33,6 +45,7 @@ METRICS = {
         "the rate f of every pair that the certificate proves, as a share of the largest bandwidth of a link"
     ),
     "rate_GBps": Metric("the same rate", "GB/s"),
+    "rate_reached": Metric("the rate of the flow of a first-order search, in the unit of `rate`"),
 }
 
 METHOD = Method(
@@ -41,7 +54,7 @@ METHOD = Method(
     summary="how fast an all-to-all can be, by the maximum concurrent flow: a bound, and no schedule",
     paper=PAPER,
     answer_type=BoundOnly,
-    options=NoOptions,
+    options=McfOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
     metrics=METRICS,
@@ -53,7 +66,7 @@ SCHEDULE = Method(
     summary="an all-to-all in chunks along the maximum concurrent flow, which bounds it; farthest first on every link",
     paper=f"{PAPER}; the schedule is ours",
     answer_type=Schedule,
-    options=NoOptions,
+    options=McfOptions,
     solve=f"{__package__}.schedule:run",
     supports=supports,
     metrics=METRICS | {"sends": Metric("sends of the schedule")},

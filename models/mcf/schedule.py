@@ -19,13 +19,13 @@ from ...algorithms.schedules.replay import serve_pieces
 from ...core.bounds import LengthCertificate
 from ...core.budget import Budget, require_schedulable
 from ...core.errors import Unsupported
-from ...core.formulation import NoOptions
 from ...core.instance import Instance
 from ...core.kernel import kernel
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, offsets
 from ...core.solver import Solver
 from ...core.topology import NodeKind, Topology
+from .method import McfOptions
 from .problem import Exchange, exchange_of
 from .solve import bound, measures
 
@@ -35,17 +35,13 @@ _LEAST = 1e-4  #: Flows of less than this part of a piece are rounding.
 _MOST = 0.5  #: Pieces by which a link's excess counts at most, so that no source leaves its flow by more than it must.
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
-    """Solve LP (3), cut its flows into pieces, and schedule these (``Method.run``)."""
-    found = bound(instance, solver, budget)
+def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
+    """Solve LP (3) or search, cut the flows into pieces, and schedule these (``Method.run``)."""
+    found = bound(instance, solver, budget, algorithm=options.algorithm)
     if found.seconds is None or found.flows is None:
-        message = (
-            found.report.message or "the flows cannot be computed: the network is too large, or links differ too much"
-        )
+        message = found.message or "the flows cannot be computed: links differ too much"
         bound_s = None if found.seconds is None else float(found.seconds)
-        return Outcome(
-            Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, reports=(found.report,)
-        )
+        return Outcome(Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, **found.work)
     seconds, certificate = found.seconds, found.certificate
     if isinstance(certificate, LengthCertificate):
         seconds, certificate = joint_length(instance, pairs_of(instance), certificate.lengths, late=True)
@@ -62,11 +58,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         made,
         bound=float(seconds),
         certificate=certificate,
-        message="the time is over" if made is None else "",
-        reports=(found.report,),
-        size=found.report.size,
-        iterations=found.report.iterations or 0,
+        message="the time is over" if made is None else found.message,
         metrics=measures(instance, found) | ({} if made is None or ways is None else {"sends": len(made.sends)}),
+        **found.work,
     )
 
 

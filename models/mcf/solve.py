@@ -1,7 +1,8 @@
-"""Lower bound on the time of an all-to-all from the linear program.
+"""Lower bound on the time of an all-to-all from the linear program, or from a first-order search.
 
 The program is solved on classes of equal flows. If there are too many of them and the network is a line graph, the
-network of which it is the line graph has fewer; its bound may be a little smaller.
+network of which it is the line graph has fewer; its bound may be a little smaller. If there are too many even so, the
+search of ``first_order`` is run.
 
 The dual of LP (3) seeks lengths of links for which the distances between all pairs are large and the network is
 small: for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)``. So the solver's dual values are
@@ -20,12 +21,13 @@ from ...core.answers import BoundOnly
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget
 from ...core.errors import InputError
-from ...core.formulation import NoOptions
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
+from .first_order import near_flow
 from .formulation import build_classes
+from .method import Algorithm, McfOptions
 from .problem import Exchange, FlowClasses, bandwidth_unit, classes_of, exchange_of, line_graph_base, weights_of
 
 #: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
@@ -38,6 +40,7 @@ _LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover"
 
 MOST_CLASSES = 200_000  #: Classes of flows up to which a line graph is not taken back; so many take some minutes.
 _LEAST_RATE = 1e-6  #: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
+_PAIR_S = 1e-5  #: Seconds for computing and verifying the exact bound, for each pair.
 _LONGEST = 2**30  #: The longest link, as an integer.
 
 _ATTESTED = "{} gives no multipliers: the bound is its own word, and cannot be recomputed"
@@ -51,27 +54,44 @@ class FlowBound:
     #: Lower bound on the time of the all-to-all; None if the solver has found none in its budget.
     seconds: Fraction | None
     certificate: LengthCertificate | SolverBound | None
-    report: SolverResult
+    report: SolverResult | None = None  #: None without a solver.
     exact: bool = True  #: True if it is the time of the maximum concurrent flow, which may be longer otherwise.
     #: ``flows(source)``, by the source's number, is its flow over every link when it sends 1 to each target; None if
     #: unknown.
     flows: Callable[[int], Floats] | None = None
+    message: str = ""  #: Reason why there is no bound, or why it may not be the time of the maximum concurrent flow.
+    rate: float | None = None  #: Rate that the flows of a first-order search reach, in units of the largest bandwidth.
+    rounds: int = 0  #: Rounds of that search.
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """The solver's report, or the number of rounds, as fields of an outcome."""
+        if self.report is None:
+            return {"iterations": self.rounds}
+        return {"reports": (self.report,), "size": self.report.size, "iterations": self.report.iterations or 0}
 
 
-def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_CLASSES) -> FlowBound:
+def bound(
+    instance: Instance, solver: Solver, budget: Budget, most: int = MOST_CLASSES, algorithm: Algorithm = "program"
+) -> FlowBound:
     """Bound the time from below by the maximum concurrent flow between single ranks.
 
     Of the collectives at least one is an all_to_all, a scatter, a gather or a message. With more than ``most`` classes
-    of flows a line graph is reduced to a smaller network. The certificate has lengths of links if the solver gives dual
-    values, else it rests on trust in the solver.
+    of flows a line graph is reduced to a smaller network, and if that is not enough, ``auto`` searches by first-order
+    steps. The certificate has lengths of links if the solver gives dual values, else it rests on trust in the solver.
     """
     topology = instance.topology
     if not topology.links:
         raise InputError("the network has no links", place="network.links")
     if not len((pairs := pairs_of(instance))[0]):
         raise InputError("expected data with one source and one receiver, as in an all_to_all", place="collective")
+    if algorithm == "first-order":
+        return _search(instance, pairs, budget)
     with budget.clock.phase("build"):
         found, lengths_of = _smallest(exchange_of(instance), most)
+    if algorithm == "auto" and len(found.flows) > most:
+        return _search(instance, pairs, budget)
+    with budget.clock.phase("build"):
         model = build_classes(found)
     exact = len(lengths_of) == 0
     wanted = Capability.RESOLVE | Capability.DUALS
@@ -87,7 +107,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
             if not exact or model.rate.value <= _LEAST_RATE:
-                return FlowBound(*proved, result, exact)
+                return FlowBound(*proved, result, exact, message="" if exact else _COARSE)
             each = np.zeros(found.classes.sizes[0])
             each[found.flows] = [model.flow[c].value for c in found.flows]
             each /= model.rate.value
@@ -95,9 +115,26 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):
-        return FlowBound(None, None, result)
+        return FlowBound(None, None, result, message=result.message or result.termination.value)
     least_s = found.exchange.unit_s / Fraction(result.bound)
-    return FlowBound(least_s, SolverBound(result.solver, result.version), result, exact)
+    attested = SolverBound(result.solver, result.version)
+    return FlowBound(least_s, attested, result, exact, message=_ATTESTED.format(result.solver))
+
+
+def _search(instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], budget: Budget) -> FlowBound:
+    """Bound the time by a first-order search; time is reserved for the exact bound at its end."""
+    budget.reserve_seconds(_PAIR_S * len(pairs[0]))
+    with budget.clock.phase("search"):
+        exchange = exchange_of(instance)
+        near = near_flow(exchange, budget)
+    seconds, certificate = joint_length(instance, pairs, rounded_lengths(near.lengths.tolist()))
+    if not near.rounds:
+        return FlowBound(seconds, certificate, exact=False, message="the time is over before all ranks have a flow")
+    rate = near.rate(exchange)
+    longer = float(exchange.unit_s / seconds) / rate - 1
+    message = f"the flow that was found takes {longer:.2%} longer than the bound"
+    flows = near.flow.__getitem__
+    return FlowBound(seconds, certificate, None, False, flows, message, rate, near.rounds)
 
 
 def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
@@ -132,14 +169,11 @@ def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:
     return tuple(int(v) for v in np.rint(values / longest * _LONGEST))
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) -> Outcome:
-    """Solve LP (3), and prove the bound by lengths of links (``Method.run``)."""
-    found = bound(instance, solver, budget)
-    report = found.report
+def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
+    """Solve LP (3) or search, and prove the bound by lengths of links (``Method.run``)."""
+    found = bound(instance, solver, budget, algorithm=options.algorithm)
     if found.seconds is None:
-        return Outcome(
-            Status.LIMIT, message=report.message or report.termination.value, reports=(report,), size=report.size
-        )
+        return Outcome(Status.LIMIT, message=found.message, **found.work)
     proved, seconds = isinstance(found.certificate, LengthCertificate), float(found.seconds)
     optimal = proved and found.exact
     return Outcome(
@@ -148,11 +182,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NoOptions) 
         objective=seconds if optimal else None,
         bound=seconds,
         certificate=found.certificate,
-        message="" if optimal else _COARSE if proved else _ATTESTED.format(report.solver),
-        reports=(report,),
-        size=report.size,
-        iterations=report.iterations or 0,
+        message=found.message,
         metrics=measures(instance, found),
+        **found.work,
     )
 
 
@@ -161,4 +193,5 @@ def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
     if found.seconds is None:
         return {}
     rate_Bps = group_of(instance).part_bytes / found.seconds
-    return {"rate": float(rate_Bps / bandwidth_unit(instance.topology)), "rate_GBps": float(rate_Bps / 10**9)}
+    reached = {} if found.rate is None else {"rate_reached": found.rate}
+    return {"rate": float(rate_Bps / bandwidth_unit(instance.topology)), "rate_GBps": float(rate_Bps / 10**9)} | reached

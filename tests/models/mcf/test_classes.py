@@ -58,9 +58,9 @@ def test_a_line_graph_taken_back_bounds_the_flow(network):
 
 def test_what_is_coarse_says_so(monkeypatch):
     """A bound by a line graph taken back is proved, but is not called the optimum of the flow."""
-    monkeypatch.setattr(solve.bound, "__defaults__", (0,))
+    monkeypatch.setattr(solve.bound, "__defaults__", (0, "program"))
     method, instance = registry.get("all-to-all-mcf"), exchange("L(ring(5))")
-    outcome = method.run(instance, solvers.get("highs"), Budget(), method.options())
+    outcome = method.run(instance, solvers.get("highs"), Budget(), method.options(algorithm="program"))
     assert (outcome.status, outcome.objective) == (Status.FEASIBLE, None)
     assert "same length" in outcome.message
 
@@ -106,7 +106,7 @@ def test_switches_relay(network):
 
 def solve_with(name, instance):
     method = registry.get(name)
-    return method.run(instance, solvers.get("highs"), Budget(), method.options())
+    return method.run(instance, solvers.get("highs"), Budget(), method.options(algorithm="program"))
 
 
 def test_switches_are_passed_as_one_send():

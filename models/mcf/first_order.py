@@ -1,0 +1,147 @@
+"""Flows and lengths of links near the optimum of LP (3) without a linear program, for networks without symmetry.
+
+Source: Shahrokhi and Matula, "The maximum concurrent flow problem", 1990. Lengths of links grow exponentially with
+their loads, and one source after the other moves a part of its flow to its shortest paths: as far as halving finds
+that ``sum_e exp(load_e / t)`` falls. Flows stay feasible, and lengths prove a bound. The temperature t is the distance
+of the two, so that both come closer together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.epochs.insertion import Heap, drop_first, push_entry
+from ...algorithms.graphs.network import edges_by
+from ...core.budget import Budget, require_buildable
+from ...core.kernel import kernel
+from ...core.schedule import Floats
+from .problem import Exchange
+
+GAP = 0.01  #: Relative gap at which the search stops unless another one is asked for.
+_COOLER, _WARMER = 0.7, 1.1  #: Factors of the temperature after a round.
+_MOST_ROUNDS = 1000  #: Some minutes for 1,000 nodes of degree 4; small gaps may be out of reach.
+_LINKS = 2**18  #: Links times sources of one call of a kernel: some hundredths of a second.
+_SHORTEST = 1e-12  #: Shorter steps are rounding errors.
+
+
+@dataclass(frozen=True, eq=False)
+class NearFlow:
+    """Flow of every source when it sends its weights, and lengths of links that bound what any flow attains."""
+
+    flow: Floats  #: Shape (sources, links).
+    lengths: Floats  #: Shape (links,).
+    rounds: int  #: How often every source has moved a part of its flow; with 0 the flow is incomplete.
+
+    def rate(self, exchange: Exchange) -> float:
+        """Return the largest rate at which the flow fits the links and brings every point its share."""
+        share, points = 1.0, exchange.points
+        for row, weights in zip(self.flow, exchange.weights, strict=True):
+            kept = np.bincount(exchange.heads, row, points) - np.bincount(exchange.tails, row, points)
+            share = min(share, float((kept[weights > 0] / weights[weights > 0]).min()))
+        return share / float((self.flow.sum(axis=0) / exchange.room).max())
+
+
+def near_flow(exchange: Exchange, budget: Budget) -> NearFlow:
+    """Search until the flow takes longer than the lengths prove by no more than the budget's gap."""
+    sources, links = len(exchange.sources), len(exchange.tails)
+    require_buildable(sources * links, f"flows of {sources:,} ranks", 2e-7, 2**40, column_bytes=20)
+    first, order = edges_by(exchange.tails, exchange.points)
+    room, goal = exchange.room[order], GAP if budget.gap is None else budget.gap
+    network = first, exchange.tails[order], exchange.heads[order], room, exchange.sources, exchange.weights
+    flow, load = np.zeros((sources, links)), np.zeros(links)
+    best, rounds = np.asarray(1 / room), 0
+
+    def for_all(run: Callable[..., float], *rest: Any) -> float | None:
+        """Add up what a kernel returns for blocks of sources; None if the time is over."""
+        found, some = 0.0, max(1, _LINKS // links)
+        for begin in range(0, sources, some):
+            if budget.is_exhausted:
+                return None
+            found += run(begin, min(begin + some, sources), network, *rest)
+        return found
+
+    low = (for_all(_total_distance, best) or 0.0) / float(best @ room)
+    high, temperature = np.inf, low
+    while 0 < low < min(np.inf, high / (1 + goal)) and rounds < _MOST_ROUNDS:
+        if for_all(_move_flow, flow, load, temperature) is None:
+            break
+        rounds, load = rounds + 1, flow.sum(axis=0) / room
+        high, prices = float(load.max()), np.exp((load - load.max()) / temperature)
+        if (total := for_all(_total_distance, prices / room)) is None:
+            break
+        mean, proved = float(prices @ load) / float(prices.sum()), total / float(prices.sum())
+        if proved > low:
+            low, best = proved, prices / room
+        # Of the gap one part is due to the temperature, the other one to flow that is not on shortest paths yet.
+        temperature *= _COOLER if high - mean > mean - proved else _WARMER
+        budget.progress(f"round {rounds}: the flow takes {high / low - 1:.2%} longer than the bound")
+    back = np.argsort(order)
+    return NearFlow(flow[:, back], best[back], rounds)
+
+
+@kernel
+def _nearest(source: int, first: Any, heads: Any, lengths: Any, far: Any, link: Any, order: Any, heap: Heap) -> int:
+    """Find shortest paths from a source: distances, last links, and the reached points from near to far."""
+    far[:] = np.inf
+    far[source], link[source], reached = 0.0, -1, 0
+    size = push_entry(heap, 0, 0.0, source, 0)
+    while size > 0:
+        key, point = heap.key[0], heap.item[0]
+        size = drop_first(heap, size)
+        if key > far[point]:
+            continue
+        order[reached] = point
+        reached += 1
+        for e in range(first[point], first[point + 1]):
+            if key + lengths[e] < far[heads[e]]:
+                far[heads[e]], link[heads[e]] = key + lengths[e], e
+                size = push_entry(heap, size, far[heads[e]], heads[e], 0)
+    return reached
+
+
+@kernel
+def _total_distance(begin: int, end: int, network: Any, lengths: Any) -> float:
+    """Return the sum of weights times distances of some sources."""
+    first, _, heads, _, sources, weights = network
+    points, total = len(first) - 1, 0.0
+    far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
+    heap = Heap(np.empty(len(heads) + 1), np.empty(len(heads) + 1, np.int64), np.empty(len(heads) + 1, np.int32))
+    for i in range(begin, end):
+        _nearest(sources[i], first, heads, lengths, far, link, order, heap)
+        for point in range(points):
+            if weights[i, point] > 0.0:
+                total += weights[i, point] * far[point]
+    return total
+
+
+@kernel
+def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, temperature: float) -> float:
+    """Let some sources move flow to their shortest paths; the first time all of it."""
+    first, tails, heads, room, sources, weights = network
+    points, links = len(first) - 1, len(heads)
+    far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
+    heap = Heap(np.empty(links + 1), np.empty(links + 1, np.int64), np.empty(links + 1, np.int32))
+    price = np.exp((load - load.max()) / temperature)
+    lengths = price / room
+    for i in range(begin, end):
+        change, need = -flow[i], weights[i].copy()
+        some = change.any()
+        for at in range(_nearest(sources[i], first, heads, lengths, far, link, order, heap) - 1, 0, -1):
+            e = link[order[at]]
+            change[e] += need[order[at]]
+            need[tails[e]] += need[order[at]]
+        moved = np.flatnonzero(change)
+        step, slope = 2.0 if some else 1.0, 1.0
+        while some and slope > 0.0 and step > _SHORTEST:
+            step, slope = step / 2.0, 0.0
+            for e in moved:
+                slope += price[e] * np.exp(step * change[e] / room[e] / temperature) * change[e] / room[e]
+        if step > _SHORTEST:
+            for e in moved:
+                flow[i, e] += step * change[e]
+                load[e] += step * change[e] / room[e]
+                price[e] *= np.exp(step * change[e] / room[e] / temperature)
+                lengths[e] = price[e] / room[e]
+    return 0.0
