@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations, permutations, product
+from math import factorial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cwb.benchmarks.findings import allreduce_halves, buffers, circulant_steps, exact_epochs, exact_paths, fluid
+from cwb.benchmarks.findings import (
+    allreduce_halves,
+    buffers,
+    circulant_steps,
+    digraphs,
+    exact_epochs,
+    exact_paths,
+    fluid,
+)
 from cwb.benchmarks.findings import failure_plans as plans
 from cwb.benchmarks.findings import mesh_greedy as meshes
 from cwb.benchmarks.findings import robust_steps as robust
@@ -179,3 +188,22 @@ def test_a_robust_schedule_pays_in_usual_times():
         12,
         "ring with chords",
     )
+
+
+def test_classes_of_digraphs_are_complete():
+    """Labelled digraphs are as many as published (1, 9, 216 and 7,570), and classes times labellings add up to them."""
+    assert [digraphs.count_labelled(nodes, 2) for nodes in range(3, 7)] == [1, 9, 216, 7570]
+    for nodes, degree, number in ((4, 2, 2), (5, 2, 5), (5, 3, 2), (6, 2, 22)):
+        found = digraphs.classes(nodes, degree)
+        assert len(found) == number
+        assert sum(factorial(nodes) // times for times in found.values()) == digraphs.count_connected(nodes, degree)
+
+
+def test_a_digraph_has_one_code():
+    """Renumbered nodes leave the code and the number of automorphisms as they are; a ring of n nodes has n."""
+    graph = tuple(tuple(sorted((v + k) % 7 for k in (1, 3))) for v in range(7))
+    for shift in (1, 2, 5):
+        moved = {(3 * v + shift) % 7: tuple(sorted((3 * end + shift) % 7 for end in graph[v])) for v in range(7)}
+        assert digraphs.canonical(tuple(moved[v] for v in range(7))) == digraphs.canonical(graph)
+    assert digraphs.canonical(tuple(((v + 1) % 5,) for v in range(5)))[1] == 5
+    assert digraphs.cost(graph)[0] == 3
