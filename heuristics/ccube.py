@@ -1,13 +1,8 @@
 """C-Cube: two binary trees on the links of a DGX-1, whose sums go up while earlier sums already come down.
 
-Cho, Son, Kim, HPCA 2023, as far as other texts describe it; ``docs/methods/ccube.md`` says what is this project's own.
-
-Problem. Given eight ranks and wires between them, find two trees and the steps of all sends, so that a wire has one
-send in a step. Where the network's smallest bandwidth fits twice into a link, that link is two wires. The trees have
-the shape of double binary trees: a root with one child, two inner nodes below it, four leaves; a rank that is an inner
-node of one tree is a leaf of the other one. An edge between ranks that are not neighbours is a detour; of all layouts
-one with the fewest is searched for. With K pieces of each half, L steps for a piece up and down, latency a and
-bandwidth b of a wire, an all-reduce of size S takes ``(L + K - 1) (a + S / (2 K b))``.
+Cho, Son, Kim, HPCA 2023, as far as other texts describe it. Given eight ranks and wires between them, find two trees
+and the steps of all sends, so that a wire has one send in a step. Shape, detours, time and own choices:
+docs/methods/ccube.md.
 """
 
 from collections import Counter

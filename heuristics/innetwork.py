@@ -1,13 +1,8 @@
 """``switch-trees``: all-reduce on trees over switches that add and copy, as SHARP and NVLink SHARP offer it.
 
-R. Graham et al., "Scalable Hierarchical Aggregation Protocol (SHARP)", COM-HPC 2016, add up and copy along trees whose
-inner nodes are switches. This family splits the data evenly over many such trees, so that all planes, rails and NICs
-of a cluster have a part. How trees are chosen is its own: one after the other, each a cheapest one where links are dear
-that earlier trees have used.
-
-Problem. Given a network whose links have links back, some of whose switches add and copy, find trees that join all
-ranks over ranks and such switches, and share the data evenly among them. A tree loads both directions of each of its
-links once, whichever rank is its root; the time is that of the most loaded link.
+Source: R. Graham et al., "Scalable Hierarchical Aggregation Protocol (SHARP)", COM-HPC 2016; the choice of trees is
+cwb's own. Trees are chosen one after the other, each a cheapest one where links are dear that earlier trees have used.
+Problem and costs: docs/methods/switch-trees.md.
 """
 
 from collections import Counter, defaultdict

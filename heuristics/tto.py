@@ -1,15 +1,8 @@
 """TTO, three tree overlap: three spanning trees of a 2D mesh, whose sums go up while earlier ones come down.
 
-Laskar et al., HPCA 2024, as far as other texts describe it; ``docs/methods/tto.md`` says what is this project's own.
-
-Problem. Given a mesh of a rows and b columns, find three spanning trees such that no two neighbours are joined by
-more than two of them. Then in every two steps a link has room for all that goes up or down over it. There are such
-trees only if ``3 (a b - 1) <= 2 (2 a b - a - b)``: exactly from 3 x 3 on. With K pieces of each third, L steps for a
-piece up and down, latency alpha, and beta seconds per byte of a link, an all-reduce of size S takes
-``(L + 2 (K - 1)) (alpha + beta S / (3 K))``.
-
-The third tree exists since the edges that both others leave once are a connected graph: every inner row is whole, and
-the other ranks hang on these by their column, those of column c by their row. It is the shallowest tree in that graph.
+Laskar et al., HPCA 2024, as far as other texts describe it. No two neighbours are joined by more than two of the trees,
+so that in every two steps a link has room for all that goes up or down over it. Trees, their existence, time and own
+choices: docs/methods/tto.md.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,8 @@
 """Decomposition of a collective into collectives of levels, and the data of each of their groups.
 
-Data goes over outer levels as little as it can: an all-gather gathers among boxes first, every rank its own part, and
-inside the boxes then; a reduce-scatter is the reverse of it; an all-reduce is a reduce-scatter on all levels but the
-outermost, an all-reduce there, and an all-gather back. A broadcast scatters the data inside the root's box, so that all
-of its NICs send, broadcasts every part to the partners of the rank that has it, and gathers the parts inside all boxes;
-a reduce is the reverse. In an all-to-all, data goes to the receiver's place in its own box, and from there over all
-ranks of that place. Source: the ideas of HiCCL (Hidayetoglu et al., "HiCCL: A Hierarchical Collective Communication
-Library", IPDPS 2025): levels, striping over NICs, and pipelining; and of BlueConnect (Cho et al., SysML 2019).
+Data goes over outer levels as little as it can; the phases of each collective are in docs/methods/hierarchical.md.
+Source: the ideas of HiCCL (Hidayetoglu et al., "HiCCL: A Hierarchical Collective Communication Library", IPDPS 2025):
+levels, striping over NICs, and pipelining; and of BlueConnect (Cho et al., SysML 2019).
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,9 @@
 """Boxes of ranks, their NICs, and the rates at which NCCL counts links.
 
-A box is the text before the last dot of names such as ``box0.gpu3``; ranks without such names are boxes of their own,
-unless all of them are named like ``gpu0``: then they are in one. A NIC is a link that leaves a box.
-
-A rank reaches a NIC of another rank by passing through it, as NCCL does (PXN), so that a channel enters and leaves
-every box over the same NIC and stays on its rail.
-
-Links within a box count with NCCL's part of their nominal rate (``src/graph/topo.h``): 20 of 25 GB/s of an NVLink, 20.6
-of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full. A machine whose rates are whole
-multiples of 20, 20.6 or 40.1 GB/s, and not of 25, has these effective rates already, as imported ones do.
+A box is the text before the last dot of names such as ``box0.gpu3``; a NIC is a link that leaves a box. A rank reaches
+a NIC of another rank by passing through it, as NCCL does (PXN), so that a channel stays on its rail. Links within a box
+count with NCCL's part of their nominal rate (``src/graph/topo.h``), NICs in full (docs/methods/nccl.md; all rates:
+docs/exchange/machines.md).
 """
 
 import re

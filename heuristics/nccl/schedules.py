@@ -1,21 +1,16 @@
-"""NCCL's schedules: in steps for rings, PAT and all-to-all, and as trees.
-
-Rings. All-gather, reduce-scatter and all-reduce in the rings of all channels, each with its share of every part.
+"""NCCL's schedules: in steps for rings, PAT and all-to-all, and as trees (docs/methods/nccl.md).
 
 PAT, parallel aggregated trees: all-gather and reduce-scatter of boxes with one GPU each, in ceil(log2 n) steps. A
 binomial tree from every rank, all at once, the farthest ranks first: with distance d = 2^k from high to low, a rank
 sends to the one d places on all parts that began a multiple of 2d places before it. A reduce-scatter is this backwards.
 Source: NVIDIA, NCCL 2.23 release; NCCL sends these parts through small buffers, one after the other.
 
-All-to-all by sends and receives, in the order of ``ncclP2pSchedule`` (``src/init.cc``). Boxes are cut into groups of at
-most eight ranks. In every round each rank sends to the rank that is so many groups, and so many places in the group,
-after it: nobody receives from two ranks at once. Between boxes, data passes through the GPU that is nearest to the NIC
-of the receiver (PXN), so that it stays on one rail.
+All-to-all, in the order of ``ncclP2pSchedule`` (``src/init.cc``). Boxes are cut into groups of at most eight ranks. In
+every round each rank sends to the rank that is so many groups, and so many places in the group, after it.
 
-Trees: chains along rings, double binary trees over boxes, stars over switches that add. An all-reduce of every channel
-uses two trees over the boxes, in each of which the leaves of the other one are inner nodes, with half of the channel's
-data each; within a box a chain begins at the GPU of the channel's NIC. With NVLS every GPU of a box is the head of a
-channel, and the switch replaces the chain.
+Trees. An all-reduce of every channel uses two trees over the boxes, in each of which the leaves of the other one are
+inner nodes, with half of the channel's data each; within a box a chain begins at the GPU of the channel's NIC. With
+NVLS every GPU of a box is the head of a channel, and the switch replaces the chain.
 """
 
 from collections.abc import Iterable, Sequence

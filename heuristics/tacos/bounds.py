@@ -1,10 +1,8 @@
-"""Proved bounds on data into a rank or a set of ranks, over links busy for whole ticks.
+"""Proved bounds on data into a rank or a set of ranks, over links busy for whole ticks (docs/methods/tacos.md).
 
-Without switches every bound is one in ticks that the verifier recomputes: a rank or a set
-(:class:`~cwb.core.bounds.EpochCut`), or for an all-reduce all ranks (:class:`~cwb.core.bounds.EpochPartition`). The
-n-th chunk over a link starts when n chunks can have come to its tail, which is the slot bound and the bound of every
-distance at once. Where ticks round times, bounds round them down, and so hold without ticks as well. Through switches
-chunks may share links: there bytes over bandwidth count.
+Without switches every bound is one in ticks that the verifier recomputes (:class:`~cwb.core.bounds.EpochCut`,
+:class:`~cwb.core.bounds.EpochPartition`); where ticks round times, bounds round them down, and so hold without ticks as
+well. Through switches chunks may share links: there bytes over bandwidth count.
 """
 
 from collections.abc import Sequence

@@ -1,16 +1,6 @@
 """Exchanges of everybody with everybody, or with partners at distances that double.
 
-The sends of a step of ``direct`` are listed by distance in the group, nearest first: rank i to i + 1, then i + 2, and
-so on. ``rhd`` is an all-gather by recursive doubling; backwards, that is a reduce-scatter by recursive halving. In step
-k of ``bruck``, rank i sends to i - 2^k what that one lacks; in an all-to-all, a part that has to travel d positions
-moves on by 2^k in step k for every bit k of d.
-
-In step s of ``bine``, position r of an even number of positions is joined with ``r + delta(s)`` if it is even and with
-``r - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``. A reduce-scatter goes through these partners
-from the nearest, with which half of the data is exchanged, to the furthest; the other collectives begin with the
-furthest. The distances are odd, so that partners are partners of each other; those that k steps reach are 2^k
-consecutive ones. Of an odd number, the last position gives its data to the one before it first, and gets the result
-from there last. Sources: ``docs/methods/textbook.md``.
+``direct``, ``rhd``, ``bruck`` and ``bine``: steps, partners and sources are in docs/methods/textbook.md.
 """
 
 from dataclasses import replace

@@ -1,14 +1,7 @@
 """Rings: everybody passes on what the neighbour has sent, around a cycle through all ranks.
 
-``ring`` takes one Hamiltonian cycle of the network where a simple search finds one, see :func:`.lattice.find_cycle`.
-``shifted-ring`` takes several rings at once, each with its own stride through the ranks and its own share of the data;
-a ring of stride a passes all n ranks if a and n have no common divisor. ``torus-rings`` runs rings along one dimension
-after the other; on a D-dimensional torus, D equal shares of the data begin in different dimensions.
-
-``swing`` runs short-cut rings on tori whose sizes are powers of two. In step s of a dimension, coordinate a exchanges
-with ``a + delta(s)`` if it is even and with ``a - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``.
-The dimensions take turns; 2 D equal shares of the data begin in each dimension, and are mirrored or not. Sources:
-``docs/methods/textbook.md``.
+``ring``, ``shifted-ring``, ``torus-rings`` and ``swing``: cycles, strides, partners and sources are in
+docs/methods/textbook.md. The Hamiltonian cycle of ``ring`` is found by :func:`.lattice.find_cycle`.
 """
 
 from collections.abc import Sequence

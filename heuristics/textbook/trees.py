@@ -1,17 +1,8 @@
-"""Trees.
+"""Trees: ``dbt``, the double binary tree, and ``knomial``, for broadcast, reduce and all-reduce.
 
-``dbt`` is the double binary tree, the algorithm of NCCL for small messages on large networks: half of the data goes
-down each of two trees. A rank is an inner node of one tree at most, so that it sends and receives each half of the
-data once or twice; in every step it sends to one rank and receives from one. The more chunks, the better the links
-are used. An all-reduce reduces each half to the root of its tree and broadcasts it again; a broadcast and a reduce
-have both trees under the root. Sources: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
-reduction and scan", 2009; Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", section
-8.2. The numbering is that of NCCL: in the first tree ranks with low bits 1 are leaves; the second tree is the first
-one mirrored, or shifted by one where mirroring would keep the leaves.
-
-``knomial`` is a tree in which, each round, everyone who has the data sends it to k - 1 others; ceil(log_k(n)) rounds.
-Position p, counted from the root, has the data in the round of radix r if r divides p; then it sends to p + j r / k.
-k = 2 is the binomial tree of MPI. An all-reduce reduces to the first rank of the group and broadcasts from it.
+Algorithms and sources: docs/methods/textbook.md. The numbering of ``dbt`` is that of NCCL: in the first tree ranks with
+low bits 1 are leaves; the second tree is the first one mirrored, or shifted by one where mirroring would keep the
+leaves.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,7 @@
 """``plink`` and ``psld``: an all-reduce by whole messages.
 
-Contributions go to one site for each part, and its sum comes back.
-
-``plink`` has two levels: sites that are near each other have a leader, and the leaders have one. Of PLink the MTree
-paper says that it groups nodes by latency in two levels; the rest is a guess, and a harsh one: every member sends its
-whole vector to its leader, where PLink itself is known to spread the work over the members of a group.
-
-``psld`` lets every site add up a part of the data, the larger the better its bandwidth. Of PSLD the MTree paper says
-that it has many aggregators, whose load is as the measured performance, and that the bandwidth of a pair of sites is
-the mean along the way of least latency. The rule for the shares is a guess.
+Contributions go to one site for each part, and its sum comes back. Both are interpretations of one or two sentences of
+the MTree paper; docs/methods/wan-baselines.md separates these from guesses.
 """
 
 from collections.abc import Sequence
