@@ -1,9 +1,6 @@
-"""Breadth-first-broadcast schedules (Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications").
+"""Breadth-first-broadcast schedules, with balanced shares of shards on links (docs/methods/bfb.md).
 
-Source: section 6 and appendix E. Every node broadcasts its shard breadth first: in step t, every node u receives
-the shards of all nodes at distance t, over links from in-neighbours that are one step nearer to them. The remaining
-decision is the share of each shard on each of these links; it minimizes the load of the busiest link into u. That
-is a separate problem for every node and step.
+Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", section 6 and appendix E.
 
 ===============  ==========================================================================================  ==========
 symbol           meaning                                                                                     unit

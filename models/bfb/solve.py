@@ -1,23 +1,10 @@
 """``bfb`` by theorem 19 without a linear program, and ``bfb-lp``, ``bfb-chunked``, ``bfb-heterogeneous`` with one.
 
-Only the largest load of a step counts: shards are cut so that these loads are whole numbers of pieces, and every
-other node carries its own load rounded up, which is not more.
+Only the largest load of a step counts: shards are cut so that these loads are whole numbers of pieces, and every other
+node carries its own load rounded up, which is not more.
 
-By theorem 19 every U of LP (1) is a number of shards over a number of links, so that the fraction nearest to the
-solver's number is exact. At a vertex of the program all parts are multiples of 1 over its denominator: whole pieces
-if shards are cut by the least common multiple of all of them.
-
-Program (13) cuts every shard into P pieces, P the demand's number of chunks; or the relaxation is rounded as in
-theorem 20. The program is a transportation problem, so that its optimum has a formula: the relaxation's, rounded
-up, ``W_{u,t} = ceil(P U_{u,t})``, which ``bfb`` attains. Hence T_B is less than ``D d / (P N)`` above that of the
-relaxation, where theorem 20 has ``d (d^D - 1) / ((d - 1) P N)``.
-
-LP (14) counts the latency of every link, used or not. Where the latency of an unused link alone determines a node's
-time, the link is removed there and the program solved again. When no such link is left, U is the smallest time in
-which the used links, each with its latency, can deliver everything: a removed link has a latency of at least U, so
-that it could deliver nothing in time.
-
-Pyomo is imported where a model is built: ``bfb`` needs none.
+The exact fractions, the optimum of program (13) and the loop over LP (14) are explained in docs/methods/bfb.md. Pyomo
+is imported where a model is built: ``bfb`` needs none.
 """
 
 from collections.abc import Callable, Mapping

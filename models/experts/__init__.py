@@ -1,9 +1,6 @@
-"""Expert placement: the replicas of experts on each GPU of an expert-parallel model.
+"""Expert placement: the replicas of experts on each GPU of an expert-parallel model (docs/methods/experts.md).
 
-Experts have loads; there are more slots than experts, and busy experts are replicated, their load shared equally.
-All GPUs have the same number of slots, and groups of experts may have to stay on one node. The largest load of a
-GPU is minimized. This is the problem of DeepSeek's EPLB (deepseek-ai/EPLB on GitHub), whose rule for nodes the
-model follows.
+The problem and its rule for nodes are those of DeepSeek's EPLB (deepseek-ai/EPLB on GitHub).
 
 ==========  ===================================================================
 symbol      meaning

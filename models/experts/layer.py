@@ -1,9 +1,6 @@
 """Placement of one layer: groups of experts divided among nodes, and experts placed on each node's GPUs.
 
-A lower bound for two slots on every GPU is by a linear program, whose dual suggests numbers of replicas. On a GPU with
-a load of less than T, for any v up to T / 2, let a replica of T - v or more count 1, of less than v nothing, and of
-loads between 1/2. The two replicas on a GPU count at most 1, also by any average of such counts. So all replicas
-together count at most the number of GPUs, whatever their numbers are.
+A linear program bounds two slots on every GPU, and its dual suggests numbers of replicas (docs/methods/experts.md).
 """
 
 from dataclasses import dataclass, replace

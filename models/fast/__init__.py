@@ -1,10 +1,7 @@
 """FAST: an all-to-all of unequal messages between servers, balanced inside and sent in one-to-one stages.
 
-Lei et al., "FAST: An Efficient Scheduler for All-to-All GPU Communication", arXiv 2505.09764. A server has m ranks
-at a fast switch; rank g of every server has a slower connection, its rail, to rank g of every other one. Data from
-server i to server j is divided among the m rails so that all rails are equally busy; every rail's matrix of bytes
-between servers is padded to equal sums of rows and columns and decomposed into permutations (Birkhoff, von
-Neumann): in a stage every server sends to one other and receives from one. Only the paper's summary was read.
+Lei et al., "FAST: An Efficient Scheduler for All-to-All GPU Communication", arXiv 2505.09764. Only the paper's summary
+was read (docs/methods/fast.md).
 
 ==========  ===================================================================
 symbol      meaning

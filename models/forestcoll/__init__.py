@@ -1,12 +1,7 @@
 """ForestColl: forests of weighted spanning trees of optimal throughput on any network with switches.
 
 Paper: Zhao et al., "ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics", arXiv
-2402.06787.
-
-In an all-gather every rank broadcasts a shard of M / N bytes. In any schedule the shards of the ranks in a set S
-must leave it: the time is at least ``(M / N) |S & Vc| / B+(S)``, equation (1). The largest of these ratios over all
-sets that lack a rank is 1 / x*, and trees attain it: k from every rank, each with a share 1/k of its data, such
-that no link carries more than U b_e of them.
+2402.06787. Equation (1) and the trees that attain it are on the page docs/methods/forestcoll.md.
 
 ======  =============================================================================  ===========================
 symbol  meaning                                                                        unit

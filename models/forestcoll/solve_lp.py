@@ -1,9 +1,8 @@
 """``forestcoll-lp``: the exact optimal rate of a collective by linear programs; no forest.
 
-A program's value is a float. But its dual values name a set of nodes S, a cut, whose ratio ``|S & V_c| / B+(S)`` of
-ranks to outgoing bandwidth is an exact bound on 1/x*, x* being the optimal rate of a rank (theorem 1). Exact integer
-flows show that it is attained. Newton's method on such cuts replaces the paper's bisection (algorithms 1 and 3): 1/x
-only ever grows, so that a served sink stays served.
+A program's value is a float. But its dual values name a cut, whose ratio is an exact bound on 1/x* (theorem 1), and
+exact integer flows show that it is attained. Newton's method replaces the paper's bisection
+(docs/methods/forestcoll.md).
 """
 
 from collections import Counter

@@ -1,10 +1,6 @@
-"""Lower bounds in closed form from multipliers of a linear relaxation (weak duality).
+"""Lower bounds in closed form from multipliers of a linear relaxation (docs/methods/libra.md).
 
-For any shares ``s_kd >= 0`` with ``sum_d s_kd = 1`` a maximum is at least its average, so that
-``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u
-of the linear constraints the right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each
-dimension. The value is a proved bound whatever the multipliers are; at the optimum of the relaxation it is at least
-the relaxation's own (Cauchy-Schwarz), and it is the bound that cwb reports.
+The value is a proved bound whatever the shares and multipliers are, and it is the bound that cwb reports.
 """
 
 from collections.abc import Sequence

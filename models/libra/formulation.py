@@ -1,11 +1,6 @@
-"""LIBRA as a Pyomo model (dissertation, sections 4.4.2 to 4.4.5).
+"""LIBRA as a Pyomo model, in the paper's bilinear form (dissertation, sections 4.4.2 to 4.4.5).
 
-The bilinear form of the paper: bandwidths and their inverses, coupled by one product per dimension. Solvers for
-nonconvex quadratic programs solve it directly; :mod:`.outer_approximation` replaces the products by tangents for
-solvers of linear programs.
-
-All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`, so that a solver sees values
-around 1.
+All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`, so that a solver sees values around 1.
 """
 
 from typing import Any

@@ -1,10 +1,7 @@
 """Minimum of ``a T(B) + b C(B)`` by Newton's method on the optimality conditions, from a near point.
 
-A linear program with tangents identifies the slowest dimensions of every collective, the stage branches of equal
-time, and the active limits. If these stay the same, bandwidths and multipliers solve a square system of smooth
-equations, which Newton's method solves to the last digits in a few steps without a linear program. Correctness does
-not depend on it: plans and multipliers are compared like those of a linear program, and a changed active set shows
-as a gap.
+The equations are on the page docs/methods/libra.md. Plans and multipliers are compared like those of a linear program,
+so that a changed active set shows as a gap.
 """
 
 from collections.abc import Sequence

@@ -1,18 +1,8 @@
-"""Global minima by linear programs: of ``a T(B) + b C(B)``, and of time times cost.
+"""Global minima by linear programs: of ``a T(B) + b C(B)``, and of time times cost (docs/methods/libra.md).
 
-1/B is convex, so that every tangent ``1/B >= 2/B0 - B/B0^2`` lies below it: the Pyomo model with its products
-replaced by tangents is a relaxation. Each round solves it, takes the solution's bandwidths as a plan (upper bound)
-and its multipliers as a certificate (lower bound, see :mod:`.bounds`), and adds tangents at both. The two meet to
-any gap, since each round's error is quadratic in the distance to the next tangent.
-
-The pairs (T, C) that a network can attain, with everything slower and dearer, form a convex set: T is convex in B
-and C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a supporting line. The smallest product
-over the polygon that the lines bound is a lower bound, the best plan an upper one; the next weights are those of
-the polygon's best corner, where the product's gradient is ``(C, T)``.
-
-Without computation (K = 0, none in DP branches) the product does not change when all bandwidths are scaled: the
-frontier follows a hyperbola and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed
-plans decides, for its minimum is ``2 sqrt(w T C)``.
+The Pyomo model with its products replaced by tangents is a relaxation. Each round solves it, takes the solution's
+bandwidths as a plan (upper bound) and its multipliers as a certificate (lower bound, see :mod:`.bounds`), and adds
+tangents at both.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """LIBRA's view of an instance: iteration time, prices, linear constraints, and the solver's units.
 
-The iteration time is a function of the bandwidths, in the fewest terms (dissertation, section 4.4.2):
-``T(B) = K + sum_k t_k + sum_o w_o max(TP_o, DP_o)`` where a collective takes ``t_k = max_d m_kd / B_d`` and the
-branches of an overlap are sums of such terms (and the computation of the DP branch). Collective times are
-homogeneous in the bytes, so that terms whose traffic has the same direction are one term: GPT-3's eleven
-collectives are two, for T(B) is exactly the same.
+The iteration time is a function of the bandwidths, in the fewest terms (dissertation, section 4.4.2): terms whose bytes
+have the same ratios are one term (docs/methods/libra.md).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,6 @@
 """``libra`` by the way that the solver allows, and ``libra-codesign`` over parallelizations of a transformer.
 
-``libra`` solves the bilinear model with a solver of nonconvex quadratic programs, or by outer approximation on
-linear programs. ``libra-codesign`` finds the best network by ``libra`` for every HP-(m, n), TP of m NPUs and DP of
-n, with ``m n`` the number of NPUs (dissertation, section 4.6.7). All degrees are tried, so that the smallest of the
-bounds is a bound on every pair of strategy and network.
+Both are described on the page docs/methods/libra.md; ``libra-codesign`` is section 4.6.7 of the dissertation.
 """
 
 from collections.abc import Sequence

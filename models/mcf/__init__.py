@@ -1,9 +1,6 @@
-"""Maximum concurrent flow: the largest rate of an all-to-all on a network.
+"""Maximum concurrent flow: the largest rate of an all-to-all on a network (docs/methods/mcf.md).
 
 Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", appendix A.5, LP (3).
-Every rank s sends to every other rank t at the same rate f, over all paths at once, and f is maximized. Flows of
-the same source are added up, since they are interchangeable wherever they meet: that leaves one flow per source and
-link. An all-to-all in which every pair exchanges p bytes takes at least p / f.
 
 ==========  ===========================================================  ======================
 symbol      meaning                                                      unit

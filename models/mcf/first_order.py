@@ -1,9 +1,6 @@
 """Flows and lengths of links near the optimum of LP (3) without a linear program, for networks without symmetry.
 
-Source: Shahrokhi and Matula, "The maximum concurrent flow problem", 1990. Lengths of links grow exponentially with
-their loads, and one source after the other moves a part of its flow to its shortest paths: as far as halving finds
-that ``sum_e exp(load_e / t)`` falls. Flows stay feasible, and lengths prove a bound. The temperature t is the distance
-of the two, so that both come closer together.
+Source: Shahrokhi and Matula, "The maximum concurrent flow problem", 1990; the rounds are on docs/methods/mcf.md.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,6 @@
-"""LP (3) of direct-connect, appendix A.5, as a Pyomo model, and by classes of equal flows.
+"""LP (3) of direct-connect, appendix A.5, as a Pyomo model, and by classes of equal flows (docs/methods/mcf.md).
 
-It includes switches and ranks outside the group, which only forward flow. Weights extend it to any data of single
-ranks for single ranks: several groups at once, or pairs that exchange different amounts.
-
-With one variable for each class of equal flows the optimum is the same, with far fewer columns where the network is
-symmetric: 512 in place of 262,144 on a circulant of 256 nodes and degree 4. Constraints are then written for one member
-of each class.
+Constraints on classes are written for one member of each class.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,14 +1,4 @@
-"""Exchanges in arrays, their classes of equal flows, and reductions of line graphs.
-
-Every flow, balance and link of a class (:mod:`...algorithms.graphs.colour_refinement`) may be equal without loss,
-so that LP (3) needs one variable for each class of flows.
-
-In a line graph, points with the same successors are links of a smaller network, into the same node of it. If all
-links into a point are given the same length, distances depend only on where such links meet, and the program is one
-of the smaller network: the demand from a node q to a node u of it is that of all links into q for links out of u,
-and the capacity of a link of it is that of all links into the point together, less what ends at the point. Its
-lengths prove a bound on the line graph, which need not be the best one, since other lengths may prove more.
-"""
+"""Exchanges in arrays, their classes of equal flows, and reductions of line graphs (docs/methods/mcf.md)."""
 
 from collections import defaultdict
 from dataclasses import dataclass

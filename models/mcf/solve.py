@@ -1,12 +1,7 @@
 """Lower bound on the time of an all-to-all from the linear program, or from a first-order search.
 
-The program is solved on classes of equal flows. If there are too many of them and the network is a line graph, the
-network of which it is the line graph has fewer; its bound may be a little smaller. If there are too many even so, the
-search of ``first_order`` is run.
-
-The dual of LP (3) seeks lengths of links for which the distances between all pairs are large and the network is
-small: for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)``. So the solver's dual values are
-rounded to integers, and the bound is computed from them exactly: it holds whatever the solver has done.
+The solver's dual values are lengths of links. Rounded to integers, they prove the bound exactly, whatever the solver
+has done (docs/methods/mcf.md).
 """
 
 from collections.abc import Callable, Sequence

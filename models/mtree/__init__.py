@@ -1,10 +1,7 @@
 """MTree: all-reduce over a wide-area network along several trees of limited height, solved to optimality.
 
-Paper: Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees".
-
-At most K spanning trees T_i with rates r_i, each with a root of height at most H, maximize the total rate without
-overloading a link: ``max sum_i r_i`` subject to ``sum_{i: e in T_i} r_i <= b_e``. A tree reduces and broadcasts at
-once, and loads both directions of its links.
+Paper: Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees". The problem is on the page
+docs/methods/mtree.md.
 
 ======  ==========================================================  ============================
 symbol  meaning                                                     unit

@@ -1,11 +1,8 @@
 """Trees with exact rates from solved models, proved bounds, and outcomes with data in chunks (section III-C).
 
-A bound holds for any schedule, or for the allowed trees. The verifier recomputes two kinds: cuts and partitions of the
-network of sites (:mod:`cwb.algorithms.trees.bounds`), which bound any schedule, and prices of links
-(:class:`~cwb.core.bounds.TreePrices`), which bound trees. All others are trusted as stated by a solver or the method.
-
-The network of sites has the capacity of the slower direction of every link. So bounds on trees are claimed only if both
-directions of every link are equal; otherwise only the first kind is.
+The verifier recomputes bounds by cuts and partitions, which bound any schedule, and by prices of links, which bound
+trees; all others are trusted. The network of sites has the slower direction of every link, so that bounds on trees are
+claimed only if both directions are equal (docs/methods/mtree.md).
 """
 
 from collections.abc import Sequence

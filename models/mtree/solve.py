@@ -1,15 +1,4 @@
-"""Method ``mtree``: the best trees of limited height and number, with a proved bound.
-
-One tree, and two of any height, are found exactly by combinatorial algorithms. Any number of trees: a pool of many
-starts of algorithm 1, a linear program over it, and column generation until value and dual bound meet; a network
-with few spanning trees has all of them in its pool. K trees: large neighbourhood search, MILP (1) over the pool, a
-bound from the relaxation, and on a small network the exact model of link patterns.
-
-``height=auto`` tries heights: higher trees carry more, but have more links in sequence. All trees of a plan have
-the same flow time x = V / R, whatever their number, so that the time of a height H is about
-``V / R(H) + 2 sqrt((l - 1) A V / R(H)) + S - A`` with the exact rate R(H) (:mod:`~cwb.core.pipelining`), where l, S
-and A grow with H.
-"""
+"""Method ``mtree``: the best trees of limited height and number, with a proved bound (docs/methods/mtree.md)."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,8 +1,8 @@
 """Multi-rail collectives: chunks traverse the dimensions of a fabric, each with the dimension's own algorithm.
 
-Papers: Cho et al., "BlueConnect", SysML 2019; Rashidi et al., "Themis: A Network Bandwidth-Aware Collective
-Scheduling Policy for Distributed Training of DL Models", ISCA 2022; dissertation, sections 3.6.6 and 4.2.2. The
-stage model is described in :mod:`cwb.schedules.multirail`, which verifies the answers.
+Papers: Cho et al., "BlueConnect", SysML 2019; Rashidi et al., "Themis: A Network Bandwidth-Aware Collective Scheduling
+Policy for Distributed Training of DL Models", ISCA 2022; dissertation, sections 3.6.6 and 4.2.2. The methods are on the
+page docs/methods/multirail.md; :mod:`cwb.schedules.multirail` verifies the answers.
 
 ======  ==================================================================  ======
 symbol  meaning                                                             unit
@@ -16,8 +16,4 @@ m_od    bytes that an NPU sends in dimension d if all data takes order o    B
 x_o     share of the data that takes order o                                1
 T       time of the busiest dimension                                       s
 ======  ==================================================================  ======
-
-``blueconnect`` sends every chunk through the dimensions 1, 2, ..., N and back. ``themis`` gives each chunk the
-order that balances the loads so far. ``themis-lp`` finds the shares of all N! orders that minimize T, a lower bound
-for every list of orders, and rounds them to chunks.
 """

@@ -1,12 +1,8 @@
 """SCCL: synchronous steps of rounds, with as few steps, or as few rounds, as possible.
 
-Cai et al., "Synthesizing Optimal Collective Algorithms", PPoPP 2021, as described by TE-CCL, which compares with it
-under the name MSCCL (section 6.1 and appendix G). A schedule has S steps; step s has r_s rounds, R in all, and is
-k-synchronous if ``R <= S + k``. A rank can forward in the next step what it receives in a step. In a step a link
-carries as many chunks as it can in its rounds. A schedule of C chunks costs ``S alpha + R beta``, beta being the
-time of a round. SCCL uses a satisfiability solver; here it is a mixed-integer program. The paper of SCCL itself was
-not available. In the authors' program (microsoft/msccl-tools) a switch is edges between ranks and a bandwidth of sets
-of edges, and sums are copies backwards on the reversed network; details beyond are an interpretation.
+Cai et al., "Synthesizing Optimal Collective Algorithms", PPoPP 2021. The paper was not available: this is an
+interpretation of TE-CCL's description (section 6.1 and appendix G, under the name MSCCL) and of the authors' program
+(docs/methods/sccl.md). A schedule costs ``S alpha + R beta``, beta being the time of a round.
 
 =========  ====================================================================  ====
 symbol     meaning                                                               unit

@@ -1,10 +1,6 @@
 """All-reduce with one late rank: the others reduce-scatter first, then work in rounds with the late one.
 
-Devraj et al., "Efficient AllReduce with Stragglers", arXiv 2505.23523 (StragglAR). While one rank is late, the n -
-1 others reduce-scatter their data, so that each has one part of their sum: its chunk. When the late rank arrives,
-it exchanges chunks with one rank after the other, which completes them, and complete chunks spread from rank to
-rank. A round is the time in which a rank sends at most one chunk and receives at most one; the number of rounds is
-minimized.
+Devraj et al., "Efficient AllReduce with Stragglers", arXiv 2505.23523 (StragglAR); see docs/methods/straggler.md.
 
 ==========  ===================================================================
 symbol      meaning

@@ -1,11 +1,7 @@
 """Choice of the sends of an all-reduce after a late rank has arrived, round by round.
 
-Each other rank then has one part of the others' sum: its chunks. When it exchanges one with the late rank, both have
-the chunk's full sum, which spreads from rank to rank. In the best case all ranks with a chunk send it in each round, so
-that their number doubles until all have it. This takes as many sends as there are ranks, so that every rank has to
-send and to receive. The ranks with *young* chunks, which must double in every round, have to be distinct; all others
-have to have the oldest chunks. Thus a rank with a young chunk receives an old one, and the late rank's next partner is
-kept free of young ones. Senders and receivers of a round are assignments of least cost.
+Senders and receivers of a round are assignments of least cost. The ranks with *young* chunks, which must double in
+every round, have to be distinct; all others have to have the oldest chunks (docs/methods/straggler.md).
 """
 
 from collections.abc import Iterator

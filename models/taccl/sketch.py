@@ -1,14 +1,4 @@
-"""Sketches: allowed edges and their senders, symmetric ranks, use of switches, number of chunks.
-
-Statements of a sketch are separated by semicolons or lines:
-
-* ``avoid A -> B``: no edge from a node whose name matches A to one that matches B (``*`` and ``?`` as in file names);
-* ``only A -> B``: of the edges out of nodes that match A, those to nodes that match B alone;
-* ``shift N``: rank r + N sends its chunks as rank r does its own, modulo the number of ranks, N being a
-  divisor of it; ``shift N of M``: the same within every M consecutive ranks.
-
-A text that begins with ``{`` is a sketch file of TACCL, whose ranks are counted in boxes of equal size.
-"""
+"""Sketches: allowed edges and their senders, symmetric ranks, switches, number of chunks (docs/methods/taccl.md)."""
 
 from __future__ import annotations
 

@@ -1,17 +1,8 @@
 """An integer program over the time-expanded network: the link and tick of every chunk's starts.
 
 Source: William Won's dissertation, "Software-Hardware Optimizations for Efficient Collective Communications in
-Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025, section 5.5.1: "we implemented a
-TACCL-like baseline by integrating its ILP formulation over our TEN representation". The formulation is not printed,
-and TACCL's paper (Shah et al., NSDI 2023) was not available. This family interprets it as TACCL's decisions, the
-links of a chunk and its times at ranks, with the least time of the last arrival as objective, over the
-time-expanded network of section 5.4.1, so that a link has one chunk at a time and no order remains to be found.
-TACCL's sketches and symmetries are left out.
-
-Problem. Given chunks with a source and targets, choose links and start ticks for every chunk, such that a rank
-sends only chunks that it has received, a link has one chunk at a time, every target is reached, and the last
-arrival is early. A chunk holds a link for latency and time on the wire together (section 5.4.7): timing
-``circuit``.
+Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025, sections 5.4.1, 5.4.7 and 5.5.1. The
+formulation is not printed there; the interpretation is on the page docs/methods/ten.md.
 
 =========  ===================================================================  ====
 symbol     meaning                                                              unit

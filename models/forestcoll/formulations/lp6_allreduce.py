@@ -1,22 +1,15 @@
 """Linear program (6) of ForestColl, appendix E, as a Pyomo model: the best all-reduce by trees.
 
-Root v adds up and broadcasts at the rate x_v. Every rank must receive all rates over the capacity kept for broadcasts,
-and every rank must be able to send all rates to the roots over the capacity kept for reductions: one flow each for
-every rank t. The arcs of the source, capacity x_v, are all full, since together they have no more than must arrive; so
-they are constants of the balances, and the balance of t itself is the sum of the others and left out.
+Root v adds up and broadcasts at the rate x_v. Every rank t has one flow for broadcasts and one for reductions. The arcs
+of the source, capacity x_v, are all full, since together they have no more than must arrive; so they are constants of
+the balances, and the balance of t itself is the sum of the others and left out.
 
-Trees join ranks only. The capacity of a pair of ranks is that of their direct link plus what switches pass from one to
-the other (b' in the paper); no such path goes through a third rank, where a tree can branch at no cost.
+Trees join ranks only: the capacity of a pair of ranks is that of their direct link plus what switches pass on (b' in
+the paper). Switches that add and copy ("hubs", docs/methods/forestcoll.md) are in the place of a rank everywhere but in
+the roots.
 
-Switches that add and copy may be nodes of the trees, too ("hubs"): every tree spans them, and none has its root there.
-They receive all rates and send all of them, and are in the place of a rank everywhere but in the roots.
-
-Where every link has one of the same bandwidth back, time can run backwards: broadcasts become reductions on the same
-pairs turned around. The mean of a solution and its mirror image is a solution too, so that the reductions need no
-variables and no flows of their own.
-
-Capacities and balances of flows, a row for each arc and sink, are declared with ``@rows``; the few of links and pairs,
-whose rules ask whether a pair has a direct link or a mirror image, with ``@m.Constraint``.
+Where every link has one of the same bandwidth back, the mean of a solution and its mirror image is a solution too: the
+reductions need no variables and no flows of their own.
 """
 
 from collections import defaultdict

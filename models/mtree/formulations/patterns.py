@@ -1,10 +1,8 @@
 """The best K trees, exactly, with a binary variable for every carrier and set of trees on it.
 
-The paper's MILP (1), with all spanning trees, has a bound that stays at that of unlimited K. A carrier e is a link (a
-pair of directed links, forth and back), or a directed link that several pairs share. Here its capacity is a
-constraint for each pattern S, a set of trees: ``sum_{k in S} r_k <= b_e`` if S are the trees on e, else with so much
-more on the right that it hardly binds. Beside old trees with rates rho_i it is
-``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e`` where S is the pattern of new trees on carrier e.
+A carrier e is a link (a pair of directed links), or a directed link that several pairs share. Its capacity is a
+constraint for each pattern S, a set of trees (docs/methods/mtree.md). Beside old trees with rates rho_i it is
+``sum_{k in S} r_k + sum_{i old: e in T_i} rho_i <= b_e`` where S is the pattern of new trees on e.
 """
 
 from typing import Any

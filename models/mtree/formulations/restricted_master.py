@@ -1,13 +1,7 @@
 """The restricted master problem of column generation, ``mtree-cover``, by its dual: trees are added as rows.
 
-Each link has a price w_e, the sum of the prices of its carriers, and each tree a price p. Every tree T of
-bottleneck c_T must cost enough:
-
-    minimize ``sum_e b_e w_e + K p``  subject to  ``sum_{e in T} w_e + p / c_T >= 1`` for all trees T.
-
-The dual values of the rows are the rates. The row of p is the relaxation ``sum_T r_T / c_T <= K`` of "at most K
-trees"; without K there is no p. For any nonnegative prices, ``(b.w + K p) / min_T (w(T) + p / c_T)`` bounds the
-total rate of any trees.
+Each link has a price w_e, the sum of the prices of its carriers, and each tree a price p; without K there is no p. The
+dual values of the rows are the rates, and any prices prove a bound (docs/methods/mtree.md).
 """
 
 from typing import Any

@@ -1,9 +1,7 @@
 """MILP (1) of MTree: at most K trees of a pool, with their rates; its variants.
 
-Beside trees of an older plan, new ones are counted; the linear program of rates has no choice.
-
-M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest capacity of its links, since no rate can
-be larger. Constraints of one row are declared with ``@m.Constraint``, those of all trees or links with ``@rows``.
+Beside trees of an older plan, new ones are counted; the linear program of rates has no choice. ``M_i = c_i`` is each
+tree's own, and the smallest possible one.
 """
 
 from typing import Any
