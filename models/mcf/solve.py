@@ -35,7 +35,7 @@ _LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover"
 
 MOST_CLASSES = 200_000  #: Classes of flows up to which a line graph is not taken back; so many take some minutes.
 _LEAST_RATE = 1e-6  #: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
-_PAIR_S = 1e-5  #: Seconds for computing and verifying the exact bound, for each pair.
+_PAIR_S = 1e-5  #: Seconds for computing the exact bound, and as many for verifying it, for each pair.
 _LONGEST = 2**30  #: The longest link, as an integer.
 
 _ATTESTED = "{} gives no multipliers: the bound is its own word, and cannot be recomputed"
@@ -117,11 +117,12 @@ def bound(
 
 
 def _search(instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], budget: Budget) -> FlowBound:
-    """Bound the time by a first-order search; time is reserved for the exact bound at its end."""
-    budget.reserve_seconds(_PAIR_S * len(pairs[0]))
+    """Bound the time by a first-order search, which leaves time for the exact bound and its verification."""
+    budget.reserve_seconds(exact_s := _PAIR_S * len(pairs[0]))
+    left = budget.clock.remaining_s() or exact_s
     with budget.clock.phase("search"):
         exchange = exchange_of(instance)
-        near = near_flow(exchange, budget)
+        near = near_flow(exchange, budget.part(max(0.0, 1 - exact_s / left)))
     seconds, certificate = joint_length(instance, pairs, rounded_lengths(near.lengths.tolist()))
     if not near.rounds:
         return FlowBound(seconds, certificate, exact=False, message="the time is over before all ranks have a flow")
