@@ -1,27 +1,10 @@
 """Closed forms of pipelined time, and the split of data among trees that reserve a rate on every link.
 
-Data is cut into chunks that follow each other along paths and trees, each with a rate of its own.
-
-Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that each link stores before it
-forwards them. Its flow time is ``x = v / r``, and a chunk takes ``x / lam`` on each link plus the link's latency
-and overhead. The first chunk arrives after ``S + l x / lam``, and each other one ``A + x / lam`` after the one
-before (MTree, equation 2):
-
-``t(lam) = S + l x / lam + (lam - 1) (A + x / lam)``.
-
-======  ===================================================  ================================  ===============
-symbol  meaning                                              ``occupancy`` (the paper's)       ``propagation``
-======  ===================================================  ================================  ===============
-S       total wait of a chunk on all links beside its bytes  sum of latencies and overheads    the same
-A       occupation of the slowest link beside chunk bytes    largest latency, and overhead     overhead
-======  ===================================================  ================================  ===============
-
-In a tree every leaf has its path, and the last one determines the time. In an overlapped all-reduce, a chunk comes
-from a leaf a to the root and goes on to a leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the
-largest time over all pairs is the larger one of two sums, each of a largest term over a and one over b, so that
-pairs need not be enumerated.
-
-Every time depends on data and rate only through the flow time. It is convex in ``lam``, since every path's is.
+Data of v bytes at a rate r has the flow time ``x = v / r``. Over a path of l links, in ``lam`` equal chunks that each
+link stores before it forwards them, it takes ``S + l x / lam + (lam - 1) (A + x / lam)`` (MTree, equation 2). S is the
+total wait of a chunk beside its bytes, A the occupation of the slowest link beside them, by latency model. Every time
+depends on data and rate only through x, and is convex in ``lam``. Forms for trees and overlapped all-reduces, and their
+derivation: docs/methods/mtree.md, "Chunk size".
 """
 
 from collections.abc import Callable

@@ -1,12 +1,9 @@
-"""Constraints whose rule is called once for all rows.
+"""Constraints whose rule is called once for all rows (docs/constraints.md).
 
 ``@rows(m, m.V)`` declares the same as ``@m.Constraint(m.V)``: a Pyomo constraint with one rule. If the rule can be
-read by arrays (:mod:`.array_rules`), no expression is created for any row; a row that is accessed, for example by
-the writer of LP files, is created then from the same arrays. The compiler of the solvers uses the arrays. Any other
-rule is called row by row at once, as in Pyomo; :func:`row_by_row_reasons` returns the reason.
-
-A rule that is read by arrays is called for a few rows as well: the first, one between, the last, and one for each
-length of its loops. The arrays are used only if they agree.
+read by arrays (:mod:`.array_rules`), the compiler of the solvers uses these, and a row becomes an expression when it is
+accessed, for example by the writer of LP files. Any other rule is called row by row at once, as in Pyomo;
+:func:`row_by_row_reasons` returns the reason.
 """
 
 from collections import Counter

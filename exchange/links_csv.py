@@ -1,11 +1,7 @@
 """Links as a table: comma-separated values, or a DataFrame of pandas.
 
-The columns are, in any order: ``source`` and ``target``; ``bandwidth``, such as ``25 GB/s``, and ``latency``, by any
-name that says the unit (:mod:`.quantities`), which one value for all can replace; ``count`` of parallel links;
-``bidirectional``, ``true``, ``yes``, ``false`` or ``no``. In a file the first line names them, and there are no others;
-in a DataFrame there may be, as in those of :func:`cwb.links`. A link of a file that does not say otherwise has both
-directions, unless some of these links have their reverse in the file; one of a DataFrame has one. Nodes are ranks in
-the order in which they are named first, except those whose names match a pattern of switches.
+Columns, their units (:mod:`.quantities`) and directions: docs/exchange/graphs.md, "Tables". In a file the first line
+names the columns, and there are no others; in a DataFrame there may be, as in those of :func:`cwb.links`.
 """
 
 import csv

@@ -1,11 +1,7 @@
 """Networks of boxes of GPUs, as instances: which links of a box stay, and how NICs join the boxes.
 
-Where NVLink or xGMI joins all GPUs, the PCIe tree is left out but for the ways from the GPUs to the NICs. Each GPU uses
-the NICs with the widest way, of these the nearest; other NICs are left out. All switches only pass on: they cannot
-store. NVSwitches of Hopper and later copy and add, too (NVLink SHARP).
-
-Latencies are those of TE-CCL (section 6.1) unless said otherwise: 0.7 us between GPUs, half of it for each link of
-an NVSwitch, a PCIe switch or a CPU; 1.3 us from NIC to NIC, half for each link of the network between them.
+The choice of links and NICs, and the latencies of TE-CCL (section 6.1): docs/exchange/machines.md. All switches only
+pass on: they cannot store. NVSwitches of Hopper and later copy and add, too (NVLink SHARP).
 """
 
 from collections import Counter, deque

@@ -2,11 +2,8 @@
 
 A ``system`` has CPUs (NUMA nodes), each with a tree of PCIe devices; GPUs among them list their NVLinks, xGMI links
 (RCCL's version 2) and links to the CPU (``c2c``), NICs their network ports. What each link carries follows NCCL's
-``src/graph/topo.cc`` at version 2.30: all NVSwitches are one node, links to GPUs that are not in the file are left out,
-a port without speed counts as 10 Gb/s, and ports of one device share its PCIe link.
-
-Files of clouds have the PCIe tree alone, with GPUs and NICs known by their ``class``: what NVLinks they have must then
-be said.
+``src/graph/topo.cc`` at version 2.30 (docs/exchange/machines.md); a port without speed counts as 10 Gb/s, and ports of
+one device share its PCIe link.
 """
 
 import re

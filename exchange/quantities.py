@@ -1,10 +1,7 @@
 """Rates and times of links in graphs and tables: under several names, with units in value or name.
 
-Names of a rate are ``bandwidth``, ``bw``, ``capacity`` and ``rate``, and ``LinkSpeedRaw`` in bits per second; of a time
-``latency`` and ``delay``; of either ``weight``, where its text has a unit. A value is a text with its unit, such as
-``"25 GB/s"``, or a number whose unit is in the name: ``bandwidth_GBps``, ``bandwidth (Gb/s)``, ``latency_us``. 0.7 is
-read as exactly 7/10. Ambiguous input is rejected: a number without a unit, ``bandwidth_gbps`` (bytes or bits), two
-values that differ.
+Names and units: docs/exchange/graphs.md. 0.7 is read as exactly 7/10. Ambiguous input is rejected: a number without a
+unit, ``bandwidth_gbps`` (bytes or bits), two values that differ.
 """
 
 import re

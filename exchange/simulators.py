@@ -1,13 +1,7 @@
 """Schedules as inputs of network simulators: GOAL text (LogGOPSim, ATLAHS) and connection matrices (htsim 40ccb05).
 
-The operations of a rank are those of Chakra traces (:mod:`.chakra.trace`), in the order of their dependences.
-
-LogGOPSim begins no send on a ``cpu`` that receives, and starts what requires a receive when its first byte has come
-and the ``cpu`` is free. So all operations on a chunk have one ``cpu``, and other chunks others. ``irequires`` gives
-sends the order that they have on their first link in the simulation.
-
-In a matrix a message begins at time 0, or when its trigger fires: when the last acknowledgements of the messages have
-come that its data is made of. A message has one trigger; ``recv_done_trigger`` is read by htsim, but never fired.
+The operations of a rank are those of Chakra traces (:mod:`.chakra.trace`), in the order of their dependences. Why each
+chunk has a ``cpu``, and what triggers can say: docs/exchange/goal.md and docs/exchange/htsim.md.
 """
 
 from collections.abc import Iterator

@@ -1,13 +1,7 @@
 """Boxes from the texts of ``nvidia-smi topo -m`` and ``rocm-smi --showtopo``, as instances.
 
-``NV12`` in the matrix of ``nvidia-smi`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all
-links of a GPU, for every peer. So the matrix is read with the number of links of a GPU: where the sum over its peers
-exceeds it, and all pairs are alike, the GPUs are on a switch; where it does not, the links are between the pairs. That
-number and the rate come from ``nvlink -s``, the product name, or the user. Matrices of ``topo -p2p`` behind the first
-are not read.
-
-In ``rocm-smi``, a pair has an xGMI link if its type is ``XGMI`` and its weight 15, one hop. The matrix of hops is not
-read, since it has a 1 for every xGMI pair. It does not say how many links join a pair. Neither text has other rates.
+How numbers of links in the matrices are read: docs/exchange/machines.md. Matrices of ``topo -p2p`` behind the first are
+not read.
 """
 
 import re

@@ -1,11 +1,7 @@
 """``blueconnect`` and ``themis``: in which order each chunk passes the dimensions of a fabric.
 
-``blueconnect`` takes every chunk through the dimensions from the inside out, and back (dissertation, section 4.2.2).
-
-``themis`` gives chunk after chunk the order that evens out the loads of the dimensions so far. Source: Rashidi et
-al., "Themis", ISCA 2022, algorithm 1. The least loaded dimension comes first, where the chunk is largest. While the
-loads differ by less than the time of a sixteenth of a chunk in the least loaded dimension, the order 1, 2, ..., N of
-the baseline is kept.
+Sources: dissertation, section 4.2.2; Rashidi et al., "Themis", ISCA 2022, algorithm 1. Orders and the threshold of
+``themis``: docs/methods/multirail.md.
 """
 
 from fractions import Fraction

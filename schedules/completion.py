@@ -1,10 +1,8 @@
-"""The common time model: the arrival of the last byte of an answer.
+"""The common time model: the arrival of the last byte of an answer (docs/schedules/simulators.md).
 
-Store and forward, link by link. A piece occupies a link for its bytes over the link's rate; the link's latency delays
-the piece without occupying the link. The links of a schedule serve one piece at a time (:mod:`.simulate`,
-congestion-aware); the trees of a forest have shares of every link, and their pieces are pipelined
-(:mod:`.simulate.pipeline`). A network that sprays carries packets, so that nodes on a path forward a piece while it
-arrives. Every completion time is computed here.
+The links of a schedule serve one piece at a time (:mod:`.simulate`, congestion-aware); the trees of a forest have
+shares of every link, and their pieces are pipelined (:mod:`.simulate.pipeline`). A network that sprays carries packets.
+Every completion time is computed here.
 """
 
 from dataclasses import dataclass, replace

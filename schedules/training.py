@@ -1,12 +1,9 @@
 """Verification of bandwidth plans: time of a training iteration, cost, constraints, and LIBRA's lower bounds.
 
-The time: layers are walked in loop order, and collectives by stage. This is the analytical model of the dissertation,
-sections 4.2.2 and 4.4.2, implemented a second time on purpose: the verifier walks the stages of the multi-rail
-algorithms with the shard that remains after each, and shares no code with the optimizer's closed forms.
-
-The bounds are recomputed from instance and multipliers alone: floats are converted to fractions, all arithmetic is
-exact, and roots are rounded down. So a bound never exceeds the proof of the multipliers, at any magnitude, and lines
-that are multiples of one another prove the same.
+The analytical model of the dissertation, sections 4.2.2 and 4.4.2, is implemented a second time on purpose: the
+verifier walks the stages with the shard that remains after each, and shares no code with the optimizer's closed forms
+(docs/methods/libra.md). Bounds are recomputed from instance and multipliers alone: in exact fractions, with roots
+rounded down, so that a bound never exceeds the proof of the multipliers, at any magnitude.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,7 @@
 """One linear program in PDLP, whose status is never relied on.
 
-* Its final multipliers prove a bound, computed here by weak duality (``dual_bounds``).
-* The point is moved into its bounds and onto the rows that it violates; if it then still violates one by more than
-  the tolerance, it is no solution.
-* A result is optimal if its proved gap is within ``rel_gap``. Until then PDLP is run again with a tighter tolerance
-  of its own; if that does not help, the termination is ``numerical``, with the present point and bound.
-* A program is infeasible if that is proved: by multipliers for which some row is violated at every point. Unbounded
-  programs are never detected.
+Point, bound and termination are computed here (docs/solvers.md, "First-order methods"); the bound by weak duality
+(``dual_bounds``). PDLP is run again with a tighter tolerance of its own until the proved gap is within ``rel_gap``.
 """
 
 from dataclasses import dataclass, field, replace

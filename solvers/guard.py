@@ -1,11 +1,8 @@
-"""Enforcement of time limits and Ctrl-C, whatever a native solver does.
+"""Enforcement of time limits and Ctrl-C, whatever a native solver does (docs/solvers.md).
 
-A native call runs in a daemon thread while the caller waits. When the time is up or the user asks to stop, the
-solver is asked to stop and has ``GRACE_S`` more seconds; after that the call is *abandoned*: the caller goes on
-with the results of the callbacks, and the thread, its memory and its processor stay busy until the solver returns
-or the process ends. An abandoned thread is a daemon, so it does not keep the process alive.
-
-The clock here serves only these limits: reported seconds come from the budget's clock.
+A call that has not returned ``GRACE_S`` seconds after it was asked to stop is *abandoned*: its thread, memory and
+processor stay busy until the solver returns or the process ends. The thread is a daemon, so it does not keep the
+process alive. The clock here serves only these limits: reported seconds come from the budget's clock.
 """
 
 import threading

@@ -1,11 +1,9 @@
 """Rejection of models that a solver cannot solve, before the transfer; convexity of quadratic forms.
 
-HiGHS does not check convexity: for an indefinite form it returns a wrong optimum and calls it optimal (min x*y on
-[-1, 1]^2 is -1, HiGHS says 0). So it is checked here first.
-
-A form counts as convex when no eigenvalue of Q is below -``tolerance`` times the largest entry of its block. Only
-the columns in Q are checked, block by block of columns that are connected through Q: many small blocks at once by
-their eigenvalues, larger ones by trying to factor the shifted block.
+HiGHS does not check convexity (docs/solvers.md). A form counts as convex when no eigenvalue of Q is below
+-``tolerance`` times the largest entry of its block. Only the columns in Q are checked, block by block of columns that
+are connected through Q: many small blocks at once by their eigenvalues, larger ones by trying to factor the shifted
+block.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,7 @@
 """Traces as schedules in steps, so that they are verified, timed, drawn and compared like any other.
 
-Traces written by cwb name the chunk of each message and its use. Others only have the sizes of messages and their
-dependences. With the declared collective the data follows: a rank forwards after a receive what it has received, so
-that dependent messages are of one chunk, and sends that wait for no receive are of the rank's own data. In a sum, a
-rank adds data that it has no part of yet, and replaces its own by data that include all of it. The verifier decides
-whether the result is the collective.
+Traces written by cwb name the chunk of each message and its use; of others the data follows from the declared
+collective (docs/exchange/chakra.md, "In"). The verifier decides whether the result is the collective.
 """
 
 from collections import defaultdict

@@ -64,15 +64,11 @@ class Trace:
 
 
 def trace_of(flow: Flow) -> Trace:
-    """Convert a schedule to a trace.
+    """Convert a schedule to a trace (docs/exchange/chakra.md, "Out").
 
-    Every chunk that goes from rank to rank is a send, a receive, and a tag unique between the two. A node waits for the
-    preceding operations of its rank on the same memory. Sizes are whole bytes, rounded up. Copies within a rank come
-    last, take no time and are left out; a rank without operations has one node that does nothing.
-
-    Nodes are in the order of the simulated starts of their messages, since what runs traces takes ready sends in the
-    order of their numbers. Of messages that start together, a rank begins with that to the next rank, so that not all
-    send to rank 0 first.
+    Every chunk that goes from rank to rank is a send, a receive, and a tag unique between the two. Copies within a rank
+    come last, take no time and are left out. Nodes are in the order of the simulated starts of their messages, since
+    what runs traces takes ready sends in the order of their numbers.
     """
     tags: Counter[tuple[int, int]] = Counter()
     sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)

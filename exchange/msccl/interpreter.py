@@ -1,12 +1,8 @@
 """Interpreter of programs with symbolic data: final memory of every GPU, and all faults.
 
-Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait
-is over when the other block's flag is as high or higher. Where no two accesses to the same memory are unordered, every
-run gives the same, so that one run is enough; unordered ones are reported as races. The work is proportional to the
-instructions and the chunks that they move.
-
-For the order of accesses, an event of a thread block is one chunk of an instruction. Chunks are apart from one another,
-since a message may be cut between any two: one that has come says nothing of the next one.
+Connections, waits and races: docs/exchange/msccl.md, "Checks". Where no two accesses to the same memory are unordered,
+every run gives the same, so that one run is enough. For the order of accesses, an event of a thread block is one chunk
+of an instruction; chunks are apart from one another, since a message may be cut between any two.
 """
 
 from __future__ import annotations

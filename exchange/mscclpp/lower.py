@@ -1,11 +1,6 @@
-"""Schedules as MSCCL++ plans.
+"""Schedules as MSCCL++ plans (docs/exchange/mscclpp.md, "Out").
 
-Operations, channels, thread blocks and waits are those of MSCCL files. Data is written into the memory of the receiver:
-to its destination if nothing there is in use, otherwise into a place of its own in scratch memory, from where the
-receiver adds or copies it.
-
-Thread blocks of a GPU that wait for one another have a semaphore for each such pair. A ``nop`` synchronizes threads of
-a block wherever an operation relies on other threads' work since the last one.
+Operations, channels, thread blocks and waits are those of MSCCL files.
 """
 
 from collections import defaultdict

@@ -1,14 +1,8 @@
 """Interpreter of plans with symbolic data: final memory of every GPU, and all faults.
 
-A plan is run several times, one call after the other, as in the life of a process: a GPU begins a call when it has
-ended the one before, and its input and output are then its user's again. This finds accesses of other GPUs that still
-go on, and state left in scratch memory, channels and semaphores.
-
-Threads of a block run independently until a ``nop`` or a barrier synchronizes them: a signal covers the work before the
-last ``nop`` before it, and operations after a wait can rely on it after the next ``nop``. Puts over a port channel are
-executed by a queue, in order, some time later. Where no two accesses to the same memory are unordered every run gives
-the same, so that one run is enough; unordered ones are races. The work is proportional to the operations and the chunks
-that they move.
+Calls, the order of accesses, and races: docs/exchange/mscclpp.md, "Checks". Puts over a port channel are executed by a
+queue, in order, some time later. Where no two accesses to the same memory are unordered every run gives the same, so
+that one run is enough. The work is proportional to the operations and the chunks that they move.
 """
 
 from collections import defaultdict, deque

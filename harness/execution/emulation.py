@@ -1,12 +1,7 @@
 """Execution on an emulated network: a namespace for each node, a pair of shaped interfaces for each directed link.
 
-A link is a pair of virtual Ethernet interfaces between two namespaces. Its data is shaped where it leaves, by a token
-bucket; acknowledgements come back over the same pair and are not. So they never wait behind data of the other
-direction. Processes talk TCP over these interfaces, and the namespaces have no others. Latency is kept by the
+How links are shaped, and namespaces named and deleted: docs/run.md, "An emulated network". Latency is kept by the
 receiver (:class:`.sockets.DelayedTransport`).
-
-Names of namespaces contain the number of the process that made them. It deletes them however it ends, unless it is
-killed; the next one deletes those of processes that are no more.
 """
 
 import os

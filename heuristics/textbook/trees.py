@@ -79,9 +79,8 @@ def two_trees_from_root(n: int) -> tuple[list[int], list[int]]:
 def start_steps(trees: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the step of the first chunk to every node of both trees; others follow every second step.
 
-    Every node receives from at most two parents, and sends to at most two children: the edges have a colouring in two
-    colours, such that no node sends, or receives, twice in one colour. Even steps belong to the one colour, odd
-    steps to the other one.
+    Steps follow a colouring of the edges in two colours (docs/methods/textbook.md): even steps of the one, odd of the
+    other.
     """
     edges = [(tree, child) for tree, parent in enumerate(trees) for child, up in enumerate(parent) if up >= 0]
     colour = two_colours([(trees[tree][child], child) for tree, child in edges])

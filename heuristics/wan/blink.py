@@ -48,11 +48,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOpt
 
 
 def weighted_packing(wan: Wan, accuracy: float, steps: int, budget: Budget) -> tuple[Ints, Floats]:
-    """Pack trees by multiplicative weights (Garg and Könemann).
+    """Pack trees by multiplicative weights (Garg and Könemann; docs/methods/wan-baselines.md).
 
-    The cheapest tree under prices ``y_e`` gets ``c = min b_e`` more, and its links' prices rise by ``1 + eps c / b_e``,
-    until the cheapest tree costs 1; then all rates are divided by the largest load of a link over its capacity. Return
-    different trees, the heaviest first, and their rates in units.
+    Return different trees, the heaviest first, and their rates in units.
     """
     room = wan.room.astype(np.float64)
     price = 1e-6 / room

@@ -1,17 +1,12 @@
 """Links as columns, rules for chunks on them, and times of all hops, for the simulators.
 
-Times as whole numbers of ticks make simultaneous requests for a link exactly equal.
-All latencies and transmission times are multiples of one fraction of a second, the tick. If all times stay below
-2^53 ticks, which floats hold exactly, the simulators use floats, as for seconds. For longer times, and for varying
-bandwidths, the event-driven simulators use integers and fractions of any size. For schedules too large for that,
-times are floats in units of the longest duration. They do not depend on the unit of time either, but equal times may
-differ by rounding.
+Times are whole numbers of ticks, so that simultaneous requests for a link are exactly equal; as floats below 2^53
+ticks, else as integers and fractions, or rounded for schedules too large for those (docs/schedules/simulators.md,
+"Congestion-aware").
 
-Costs of ranks are links too, so that the simulators count them. A message passes a link of its rank before its first
-real one: it holds this *sender* for the overhead, without bytes. What is added passes a link of its target after the
-last real one: the *adder*, with the rate of adding. It begins when the first byte has arrived, or the last one.
-Sends of one step between the same two nodes over the same first link are one message, whose first send pays. Times of
-these links do not appear in a trace.
+Costs of ranks are links too, so that the simulators count them: the *sender* before the first link of a message,
+without bytes, and the *adder* after the last one, with the rate of adding (same page, "Costs of ranks"). Times of these
+links do not appear in a trace.
 """
 
 from bisect import bisect_right
@@ -99,12 +94,7 @@ def _speeds(timing: Timing) -> dict[int, Speeds]:
 
 
 class Rules(NamedTuple):
-    """Timing of a chunk on the links of its path.
-
-    A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is
-    free, and its last byte leaves at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte
-    has arrived. The link is free again at e.
-    """
+    """Timing of a chunk on the links of its path (docs/schedules/simulators.md, "How a chunk passes a path")."""
 
     #: A node asks for the next link when the first byte has arrived, ``b + latency``, instead of the last one, ``e +
     #: latency``.

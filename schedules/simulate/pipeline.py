@@ -1,22 +1,11 @@
 """Time of a forest whose trees have constant shares of links: closed form, and simulation piece by piece.
 
-The data of every tree is cut into pieces that are pipelined. Every tree has its share of every link that it uses,
-data of the tree over F bytes a second for each use, where F is the flow time, that of the most loaded link: so the
-most loaded link is fully used, and no tree waits for another one. With C pieces a tree, a piece takes ``F / C`` on a
-link and the link's latency, which delays it and does not hold the link; it is stored before it is forwarded. A leaf
-behind k links of latencies l_1, ..., l_k has the last piece after
-
-``T(C) = max over trees and leaves (sum l + (k - 1 + C) F / C)``,
-
-which equals the simulation at these rates piece by piece (:func:`simulate_shares`). In an in-out tree the reduction
-and the broadcast are one pipeline: latencies and links of both add up.
+The closed form T(C) of C pieces a tree, its derivation and the choice of C: docs/schedules/simulators.md, "Forests". It
+equals the simulation at these rates piece by piece (:func:`simulate_shares`).
 
 Costs of ranks (:class:`~cwb.core.timing.RankCosts`) are shared like links: the fullest adder may set F, an adder
 that begins when data has arrived is one more link, and a piece lasts at least as long as the messages of it that any
 rank sends; each message delays its piece by the overhead.
-
-Without costs pieces are free, so more of them are never worse. The number chosen is the smallest power of two up to
-1,024 whose time is within a hundredth of the least.
 """
 
 from collections.abc import Sequence

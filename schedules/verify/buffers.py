@@ -153,12 +153,8 @@ def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = No
     """Find when the switches with a limited buffer hold the chunks of a block; a column for each interval.
 
     The rows are the switch, the chunk's size in units, the send that brings it, and the orders of its arrival and of
-    the first instant after the interval.
-
-    A chunk is held from its arrival until its last forwarding before it arrives again, and a sum until its next
-    part arrives; data that passes through a switch within a path is not held. Without multicast, every arrival of
-    copied data is a separate copy, held until it is sent on. At the order of a send in ``gone`` it makes room for
-    arrivals, by default after it.
+    the first instant after the interval. At the order of a send in ``gone`` it makes room for arrivals, by default
+    after it. How long a chunk, a sum or a copy stays: docs/schedules/verifier.md, "Switches".
     """
     limited = np.zeros(network.nodes, dtype=np.bool_)
     limited[list(network.buffer_bytes)] = True

@@ -3,15 +3,9 @@
 A send that starts at index k over a link of delay d arrives at index k + d, and can be forwarded from there at once;
 over a longer path it starts over every link at the index of its arrival there. Starts and ends in seconds must be
 those of the grid, so that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows,
-parts of chunks by the epoch. Data that reaches a switch without storage leaves at the same index or is lost; without
-multicast it leaves as often as it arrived. Where chunks may be split, nothing is copied, see :mod:`.split_flows`, and
-data leaving a switch at an index makes room for arrivals at it. Ranks with a limit are checked in :mod:`.buffers`.
-
-Circuits: a chunk holds all links between two ranks for its whole duration. That is TACOS's time model (dissertation,
-section 5.4.7): a link is busy for its latency and the chunk's transmission time, and the next chunk waits for both.
-Starts and ends are whole ticks of the instance's grid. Between ranks that are not neighbours there are switches
-alone; through these a chunk may be x times slower, and then uses 1/x of every link of its path, like a switch that is
-unwound into x links to each rank (section 5.4.8).
+parts of chunks by the epoch. Where chunks may be split, nothing is copied, see :mod:`.split_flows`, and data leaving a
+switch at an index makes room for arrivals at it. Ranks with a limit are checked in :mod:`.buffers`. Circuits (TACOS,
+dissertation, sections 5.4.7 and 5.4.8): docs/schedules/verifier.md.
 """
 
 from collections import Counter

@@ -1,13 +1,8 @@
 """Checks of all-gathers in steps of equal length: one tree translated to all ranks, and steps that are generated.
 
-See :class:`~cwb.core.equal_steps.TranslatedTrees` for why this suffices. The verifier checks only the edges of
-rank 0, n - 1 for every chunk of a rank, and, link by link, that the network has a link for every generator from every
-rank.
-
-Of a generated schedule every send is checked, and none is kept. Every rank has a set of bits for its chunks: a chunk
-that crosses a link must be at its tail when the step begins, and not yet at its head; at the end every rank has every
-chunk. So each rank receives each chunk once: reversed in time, over reversed links, such a gather adds up every part
-once.
+See :class:`~cwb.core.equal_steps.TranslatedTrees` for why the edges of rank 0, n - 1 for every chunk of a rank,
+suffice. Of a generated schedule every send is checked with a set of bits for each rank, and none is kept
+(docs/schedules/verifier.md, "Streamed steps").
 """
 
 from typing import Any

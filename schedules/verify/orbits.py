@@ -1,10 +1,8 @@
 """Check that trees or sends of a few ranks' data, with their translations, are those of all ranks' data.
 
-See :class:`~cwb.core.trees.TreeOrbits` for why this suffices. All conditions are checked node by node and link by
-link: a translation maps every node to one of its kind and every link to one of the same bandwidth and latency,
-translations commute and are the identity after their order, and no motion but the identity leaves a rank in place.
-The given trees are checked like any trees; so are those of one more root of every orbit, drawn by the digest of the
-instance, after translation. Given sends are checked like any sends of their chunks.
+See :class:`~cwb.core.trees.TreeOrbits` for why this suffices, and docs/schedules/verifier.md for the conditions, all of
+which are checked node by node and link by link. The one more root of every orbit, whose trees are checked after
+translation, is drawn by the digest of the instance.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,7 @@
 """Symbolic replay of a schedule: contributions held of each chunk, compared with the demand.
 
-A send brings the content of its source when it starts. A copy replaces the content of the target; a reduction adds to
-it, or fills an empty target. Data that is not summed is held or not, and cannot be reduced.
-
-Steps and times become one integer order. A send reads its chunk at its source and writes to its target. It sees
-exactly the writes of a smaller order than its read.
+Steps and times become one integer order. A send reads its chunk at its source and writes to its target; it sees exactly
+the writes of a smaller order than its read. Rules of copies and reductions: docs/schedules/verifier.md.
 """
 
 from functools import partial

@@ -1,12 +1,9 @@
 """Verification of schedules of sends, in steps or in time, and of link bandwidths in time.
 
-A send states when its first byte leaves and when its last byte arrives, not when each link of its path is used. In
-any case its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than ``end
-- latency of l and the links after``; within this window the link must carry all of them. Many windows fit on a link
-exactly if, for every interval of time, the bytes of the windows inside it are at most bandwidth times its length,
-however the link divides its time; sending by earliest deadline then meets every window. For sends over single links
-the check is exact; for longer paths it is necessary on any network, store and forward or cut through. A link that
-carries one chunk at a time is the special case of windows that are as short as the chunk allows.
+Every send gives each link of its path a window in which all its bytes must enter. Windows fit on a link exactly if, for
+every interval of time, the bytes of the windows inside it are at most bandwidth times its length; earliest deadline
+first then meets all. The check is exact for sends over single links, and necessary for longer paths
+(docs/schedules/verifier.md, "Capacity in time").
 """
 
 import heapq

@@ -1,12 +1,8 @@
 """Circulants of few steps and little bandwidth time, found by search over sets of offsets.
 
-A circulant looks the same from every node. A breadth-first search from node 0 gives its diameter, and balancing what
-node 0 receives its T_B, by theorem 19 of the direct-connect paper in exact fractions. Bandwidth optimality is
-computed because not all circulants are optimal (conjecture 1 is false). Multiplying all offsets by a unit modulo N
-gives the same network, so every set with a unit is represented by one with offset 1.
-
-If there are few sets, all are tried. Otherwise a climb from random sets replaces one offset at a time if that
-shortens distances. The number of sets is bounded, and the result depends on the seed alone.
+T_L and T_B of a set are exact, by theorem 19 of the direct-connect paper; how sets are chosen and what is optimal:
+docs/methods/topology-finder.md, "Circulants by search". Multiplying all offsets by a unit modulo N gives the same
+network, so every set with a unit is represented by one with offset 1. The result depends on the seed alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator

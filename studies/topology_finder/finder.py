@@ -180,11 +180,9 @@ class Choice:
 def find(job: Job, generate: Generate) -> list[Choice]:
     """Return the Pareto frontier over T_L and T_B of the networks that the expansions make from the bases.
 
-    It is sorted by ascending T_L, and includes searched circulants if the job requests them. Other kinds of networks
-    may be better. The search compares values by formula; networks on their frontier are built, and count with the
-    better of their expanded all-gather and their own breadth-first one, or with both.
-
-    Of networks with equal values, the one with the faster all-reduce comes first, then the one with shorter distances.
+    It is sorted by ascending T_L, and includes searched circulants if the job requests them. Of networks with equal
+    values, the one with the faster all-reduce comes first, then the one with shorter distances
+    (docs/methods/topology-finder.md).
     """
     degrees = range(1, job.degree + 1) if job.spare_ports else (job.degree,)
     closure = Closure([job.nodes], list(degrees), circulants=job.circulants)

@@ -1,17 +1,8 @@
 """All-gathers as arrays, and their expansions to larger networks, or to more ports.
 
 A shard consists of equal pieces, and is cut into chunks between pieces. Chunks are sorted by owner and place in the
-shard; links and nodes are numbered. There are no units: sizes are in shards, times in steps.
-
-=================  =====  ======  ===============  ============================================  ==================
-expansion          nodes  degree  T_L              T_B                                           source
-=================  =====  ======  ===============  ============================================  ==================
-line_graph         d N    d       T_L + 1          at most T_B + 1/N                             definition 1
-degree_expansion   n N    n d     T_L + 1          T_B + (n - 1)/(n N)                           definition 2
-cartesian_power    N^n    n d     n T_L            T_B N/(N - 1) (N^n - 1)/N^n                   definition 14
-both_directions    N      2 d     the larger one   the larger one of every step                  appendix A.6
-parallel_links     N      k d     T_L              T_B                                           appendix F.4
-=================  =====  ======  ===============  ============================================  ==================
+shard; links and nodes are numbered. There are no units: sizes are in shards, times in steps. Nodes, degree, T_L and T_B
+of every expansion, with their sources: docs/methods/topology-finder.md, "Expansions".
 """
 
 from dataclasses import dataclass, replace
