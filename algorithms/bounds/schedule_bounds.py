@@ -1,10 +1,6 @@
 """Exact lower bounds on the time of one or several collectives on a network, with checkable certificates.
 
-Bandwidth: data that must leave a set of nodes crosses the links out of it. A single node bounds its egress, its
-complement the ingress. An all-reduce must connect the parts of any partition twice, once to reduce and once to
-broadcast. An all-to-all uses bandwidth on every link between any two ranks. Latency: data that must travel from s
-to t takes at least the latency of the fastest path. Bounds on several concurrent collectives add up the bytes that
-must cross a cut, and bytes times distances; the verifier recomputes both from the certificate alone.
+Their proofs are on the page docs/schedules/bounds.md; the verifier recomputes them from the certificate alone.
 """
 
 from collections import defaultdict

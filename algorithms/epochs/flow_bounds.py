@@ -1,21 +1,14 @@
 """Lower bounds on the makespan by maximum flows to one node, static or over time.
 
-Every bound is a test: if it fails for K, no schedule has a makespan of K or less. In a schedule of makespan K,
-trace every chunk that a node g lacks back from g to its source. Traces of different chunks use different starts, so
-together they are a flow of one unit per chunk. The tests relax this flow in two ways.
+Every bound is a test: if it fails for K, no schedule has a makespan of K or less. The traces of all chunks that a node
+g lacks, back to their sources, use different starts: together they are a flow of one unit per chunk
+(docs/methods/teccl-search.md). The tests relax this flow in two ways.
 
-Static, on the network itself: count the useful starts of every link. Let S be chunks that g lacks. On link e = (i,
-j), sorted by time, the n-th start that traces of S use is not before the n-th smallest distance from a source of S
-to i, nor before the (n - C)-th start plus w, where any w epochs take C starts; and it is not after K - delay -
-dist(j, g). So the traces load e with at most U_e(K) starts, and if a maximum flow from the sources to g within U(K)
-is less than the number of chunks in S, no schedule has makespan K. The minimum cut of that flow is the certificate:
-a set of nodes that holds too few of S's sources and whose incoming links have too few useful starts.
+Static, on the network itself: the traces load link e with at most U_e(K) starts.
 
-Over time, on the time-expanded network: the traces of all chunks that g lacks are a flow over pairs (node, epoch).
-Where any w > 1 epochs take at most C starts, the starts on a link are grouped in blocks of w epochs from the
-earliest useful one; a block has at most C starts, all relaxed to arrive as early as one at the block's beginning.
-Chunks wait at nodes that store, and, as a relaxation, at the ends of links with blocks. So a maximum flow of less
-than one unit per chunk proves that no schedule has this makespan.
+Over time, on pairs (node, epoch): where any w > 1 epochs take at most C starts, the starts on a link are grouped in
+blocks of w epochs from the earliest useful one, all relaxed to arrive as early as one at the block's beginning. Chunks
+wait at nodes that store, and, as a relaxation, at the ends of links with blocks.
 """
 
 from collections.abc import Callable, Iterator

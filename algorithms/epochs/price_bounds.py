@@ -1,15 +1,8 @@
 """Lower bounds on the makespan by prices on windows, from flows over time to one or several nodes.
 
-Let every window of a link (any ``w`` epochs in a row, which take C starts) have a price of at least 0. A start pays
-for all windows that it lies in. In a schedule of makespan K, trace a chunk back from those of a few nodes, the
-sinks, that lack it: its traces are a tree over time from its source, at 0, to these sinks, by K, and the chunk pays
-at least the toll of the cheapest such tree. All chunks together pay at most C for every window, times its price. So
-prices for which the cheapest trees sum to more than the windows admit prove that no schedule has makespan K.
-
-Good prices are dual values of a linear program. With one sink it is the flow over time. With several, it has one
-commodity for every set of sinks still to be reached, which divides where the paths part; so its size does not
-depend on the number of chunks. Prices are rounded to integers, and the two sums are compared in integers: the proof
-does not rest on the solver.
+Every window of a link (any ``w`` epochs in a row, which take C starts) has a price of at least 0, and a start pays for
+all windows that it lies in. With several sinks, the linear program has one commodity for every set of sinks still to be
+reached, which divides where the paths part. The proof is on the page docs/methods/teccl-search.md.
 """
 
 from dataclasses import dataclass

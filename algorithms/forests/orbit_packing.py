@@ -1,12 +1,8 @@
 """Forests of symmetric networks: trees of one root in every orbit, packed by their links per orbit.
 
-If no translation but the identity fixes a rank (:class:`~...core.trees.TreeOrbits`), a tree and all its images load
-every link of an orbit equally. So the room of a forest is one number per orbit of links, however large the network is,
-and weights of trees are columns of a small linear program: the trees of every root weigh 1, and no orbit of links is
-used beyond its room. Some symmetric forest is as fast as the optimum: the average of any optimal one over all
-translations. Columns come from dual prices: a tree that is cheap at these prices, with more or less weight on its
-height (:func:`.kernels.priced_tree`). Once the rooms suffice, the sum of the cubes of all heights is reduced. Finally
-the weights are solved for exactly.
+A tree and all its images load every link of an orbit equally (:class:`~...core.trees.TreeOrbits`), so that the room of
+a forest is one number per orbit. Columns of a linear program are trees that are cheap at its dual prices
+(:func:`.kernels.priced_tree`); see docs/methods/forestcoll.md.
 """
 
 from collections.abc import Callable, Iterator

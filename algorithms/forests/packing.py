@@ -1,10 +1,7 @@
-"""Packing of all demanded trees: built first, proved afterwards.
+"""Packing of all demanded trees: built first, proved afterwards (docs/methods/forestcoll.md).
 
-Trees are grown without any test inside known cuts (:func:`.kernels.grow`), which are kept in a pool with their
-slack. Now and then one test shows whether the trees still demanded exist in the remaining capacities; if not, the
-violated cut joins the pool, and the trees since the last point at which they did are taken back. A root for which
-no tree can be grown gets one that is certain to leave room for all others, by the algorithm of Berczi and Frank
-(ForestColl, theorem 12, algorithm 5). When the last tree is built, the forest is its own proof.
+Trees are grown without any test inside known cuts (:func:`.kernels.grow`). A root for which no tree can be grown gets
+one by the algorithm of Berczi and Frank (ForestColl, theorem 12, algorithm 5).
 """
 
 from collections import deque

@@ -1,10 +1,7 @@
 """Removal of switches by edge splitting, without loss for trees among the remaining nodes.
 
-Splitting off (u, w) and (w, t) replaces capacity through a switch w by capacity from u to t, such that every sink
-can still receive all demand. Whole switches are tried first, several at a time, with the patterns of
-:mod:`.symmetry`; each trial costs one test. A switch that no pattern fits is split pair by pair, each by the
-largest possible amount (ForestColl, section 4.3, appendix C.2, theorem 8 and algorithm 4). Every step is logged,
-and paths on the real links are rebuilt from the log (:mod:`.expansion`).
+Whole switches are tried first, with the patterns of :mod:`.symmetry`, then pair by pair (ForestColl, section 4.3,
+appendix C.2, theorem 8 and algorithm 4; docs/methods/forestcoll.md). Every step is logged for :mod:`.expansion`.
 """
 
 from collections.abc import Callable

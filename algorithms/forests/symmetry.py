@@ -1,15 +1,11 @@
 """Symmetry of a network: groups of nodes with corresponding positions, and patterns that pair a switch's ports.
 
-Boxes, leafs and pods are found in the network itself, never from names of nodes. Once the switches of a tier are
-removed, the nodes that they joined have edges among them: the connected components are the hierarchy, bottom up.
-Equal groups are aligned by colour refinement: two nodes get the same position only if the groups' capacities agree,
-node by node.
+Groups are found in the network itself, never from names of nodes: bottom up, as connected components once the switches
+of a tier are removed. Two nodes of equal groups get the same position only if the groups' capacities agree, node by
+node.
 
-A pattern replaces a switch by edges: it assigns all capacity to pairs of ports at once. It keeps boxes connected and
-trees low. It is only a proposal, accepted if these edges still serve every sink (:mod:`.splitting`).
-Ports lie on a circle, group by group; incoming capacity is paired with outgoing capacity a rotation further on.
-With a rotation of at least the largest group and at most the rest, no pair is within a group; with several
-rotations, every port reaches the port at its own position in all other groups.
+A pattern replaces a switch by edges (docs/methods/forestcoll.md). With a rotation of at least the largest group and at
+most the rest, no pair of ports is within a group.
 """
 
 from dataclasses import dataclass

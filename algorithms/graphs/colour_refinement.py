@@ -1,13 +1,8 @@
 """Colour refinement: classes of flows that may be equal in an optimum, kinds of nodes, and symmetries of networks.
 
-A linear program whose variables and rows fall into classes such that all rows of a class meet the variables of each
-class with the same coefficients (an equitable partition) has an optimal solution that is constant on every class:
-the average of any optimum over the classes. So one variable per class is enough, without loss, and no symmetry
-group is ever computed (Grohe, Kersting, Mladenov, Selman, Dimension reduction via colour refinement, ESA 2014).
-
-Here the variables are flows of a source on an arc, and the rows are balances of a source at a point and capacities
-of a link, which several arcs may share. Colours start from the given ones and are split until each determines the
-colours around it:
+One variable per class of an equitable partition is enough, without loss (docs/methods/mcf.md; Grohe, Kersting,
+Mladenov, Selman, Dimension reduction via colour refinement, ESA 2014). Colours start from the given ones and are split
+until each determines the colours around it:
 
 * a flow (s, a) by the colours of its two balances (s, tail) and (s, head) and of the link of a;
 * a balance (s, v) by the flows of s that enter v and that leave v, each as a multiset;

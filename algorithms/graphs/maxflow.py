@@ -1,10 +1,7 @@
 """Exact maximum flows from weighted roots to every sink, minimum cuts, and worst cut ratios.
 
-A demand d(v) at every node is feasible if every sink can receive ``D = sum d`` when node v sends d(v): by the
-theorem of Edmonds there are then d(v) spanning trees from every v that together load no edge beyond its capacity
-(ForestColl, theorems 1, 5 and 10). It is infeasible exactly if the capacity into some set of nodes T that contains
-a sink is less than the demand outside of it. Newton's method on such violated cuts gives the worst ratio of demand
-outside of a set to capacity into it, exactly and with the set that proves it.
+A demand d(v) at every node is feasible if every sink can receive ``D = sum d`` when node v sends d(v) (ForestColl,
+theorems 1, 5 and 10; docs/methods/forestcoll.md).
 
 The inner loops are compiled; with object arrays they run uncompiled, on Python's unbounded integers. Flow starts at
 nodes that are ``grown`` (without limit) and at all others up to ``supply``, and ends at one sink. The search runs

@@ -1,14 +1,8 @@
 """Symmetries of networks: orbits of links, and translations, commuting permutations that fix no rank.
 
-A symmetry is a permutation of the nodes that keeps the colours of nodes and of links. The search for it refines the
-colours of two copies of the network, one with marks at the first link and one with marks at the second, until every
-node has a colour of its own; the result, which may rest on guesses, is checked link by link. A missed symmetry only
-splits one class of links into two, which is still correct.
-
-A translation is proposed as a permutation of the ranks alone: contiguous stretches of the list of ranks, such as
-pods, boxes or rows of a grid, are rotated as wholes, or the ranks within all stretches of a length simultaneously.
-If no rotation within stretches is a symmetry, the symmetries of one small stretch are listed. The images of
-switches follow from the ranks next to them. A proposal counts only if it maps every link to an equal one.
+A symmetry is a permutation of the nodes that keeps the colours of nodes and of links. Its search may rest on guesses,
+and the result is checked link by link; a missed symmetry only splits one class of links into two, which is still
+correct. Translations are proposed from the order of the ranks (docs/methods/forestcoll.md).
 """
 
 from collections import Counter

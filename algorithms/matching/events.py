@@ -1,18 +1,13 @@
 """Greedy all-gathers on unequal links and switches: after every arrival, destinations choose chunks for free links.
 
-Time is counted in whole ticks. A transfer needs all its *ports* simultaneously, for its whole duration: a link
-between ranks is one port; on a path over switches every link is one. Two rules limit the harm of slow links:
+Time is counted in whole ticks. A transfer needs all its *ports* simultaneously, for its whole duration: a link between
+ranks is one port; on a path over switches every link is one. The deadline rule and islands are described on the page
+docs/methods/tacos.md: a slow link into an island prefers chunks that no rank there has (``PREFER``), or carries no
+others (``INSIST``).
 
-* The *deadline rule*: an arc may start only if it ends by the proved bound, or by the time at which all arcs into
-  the destination together could deliver its missing chunks. Otherwise a slow link would carry one of the last chunks.
-* *Islands*: parts of the network that are connected by faster links. A slow link into an island prefers chunks that
-  no rank there has or is about to receive (``PREFER``), or carries no others (``INSIST``), so that no two slow links
-  carry the same chunk.
-
-:func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants
-of arrivals; if all links are equal these are the time spans of the time-expanded network. A chunk in transit counts
-as received, so that it is not sent twice, but is forwarded only after its arrival; the published code differs in
-both if links are unequal, see the method's page.
+:func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants of
+arrivals. A chunk in transit counts as received, so that it is not sent twice, but is forwarded only after its arrival;
+the published code differs in both if links are unequal, see the method's page.
 """
 
 import heapq

@@ -1,13 +1,7 @@
 """Matching on equal links, in steps: a maximum matching at every destination, or as a stream without a schedule.
 
-Destinations are independent within a step, since a link leads to only one; so a matching that is maximum at each is
-maximum overall. Links prefer chunks that no other neighbour of the destination has, if there are any; and the
-rarest if so chosen.
-
-The stream stores only the state and no schedule. In every step each rank goes through its links and lets each take a
-chunk that its tail has and it lacks, preferably one that no other neighbour has. The search begins at the word where
-the link last found something and is decided by the first words with something to take, so that a send costs a few
-words, however many chunks there are. A link that found nothing looks only at what its tail has received since.
+Destinations are independent within a step (docs/methods/tacos.md). The stream stores only the state and no schedule. A
+link that found nothing looks only at what its tail has received since.
 """
 
 from collections.abc import Iterator

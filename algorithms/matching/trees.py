@@ -1,14 +1,9 @@
 """Trees for whole collectives: one tree translated to all ranks, and an all-reduce with overlapping halves.
 
-*Translated trees* (:class:`~cwb.core.equal_steps.TranslatedTrees`), on vertex-transitive networks.
-In a step every generator is used once, by an edge to a rank that the tree lacks; so a tree of n - 1 edges for each
-of c chunks takes at least ``ceil((n - 1) c / generators)`` steps, which is the slot bound. Ranks with the fewest
-possible parents come first.
-
-*Overlapped all-reduce*: every chunk is reduced along a tree to its root and then broadcast along it, each as soon
-as possible. With the halves back to back, the links into a corner of a mesh are idle while sums leave it, and the
-links out of it while they return. Trees are Prim's, shallow and with little load on every link in both directions;
-then the links serve ready operations by priority: chunks early in the order, then the longest remaining path.
+Both are described on the page docs/methods/tacos.md. Translated trees are
+:class:`~cwb.core.equal_steps.TranslatedTrees`. Trees of an overlapped all-reduce are Prim's, shallow and with little
+load on every link; links serve ready operations by priority: chunks early in the order, then the longest remaining
+path.
 """
 
 import heapq

@@ -1,9 +1,7 @@
 """Path search: earliest arrival of a chunk over partly reserved links, condition after condition.
 
-Algorithms 4 and 5 of the dissertation. Waiting at a node is free, and an earlier arrival never leaves later. So the
-search is Dijkstra's over arrivals, with the distance to a single target as A*'s estimate; among equal arrivals
-fewer edges win. A chunk for several targets grows a tree: either one search until all are reached, of which the
-paths to targets are kept (the paper's), or one search after another from the whole tree to the nearest target.
+Algorithms 4 and 5 of the dissertation (docs/methods/pccl.md): Dijkstra's search over arrivals, with the distance to a
+single target as A*'s estimate; among equal arrivals fewer edges win.
 """
 
 from typing import Any, NamedTuple

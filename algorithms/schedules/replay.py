@@ -1,12 +1,7 @@
 """Store-and-forward simulation of links, of given schedules and of pieces with fixed paths.
 
-A link serves one chunk at a time; latency does not occupy it. All times are whole multiples of one tick, hence
-exact. Schedules of several kinds are compared by serving their sends first come, first served, or in their order.
-
-Pieces are served in turn (:func:`serve_pieces`): if chosen so, first one whose next link is about to be idle; then the
-one with the most links to go; of these one for the next link with the shortest queue, in the order of arrival. So
-pieces with far to go start early, and at the end only pieces with one link to go are left: where many pieces wait
-everywhere, the busiest link is hardly ever idle.
+A link serves one chunk at a time; latency does not occupy it. All times are whole multiples of one tick, hence exact.
+Schedules of several kinds are compared by serving their sends first come, first served, or in their order.
 """
 
 from collections import defaultdict

@@ -1,20 +1,12 @@
 """Upper bounds on the rate: the strength of the network for trees, the ceiling for any schedule.
 
-By Tutte and Nash-Williams the strength is ``min_P b(delta P) / (|P| - 1)`` over all partitions P of the sites,
-where ``b(delta P)`` is the capacity of the links between different parts: the largest sum of rates of any spanning
-trees, and, if both directions of every link are equal, of any schedule.
+Both are explained on the page docs/methods/mtree.md. Newton's method on partitions: for ``L = p / q`` a partition with
+the least ``q b(delta P) - p (|P| - 1)`` gives the next L. Since ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts
+S_i, that is the least sum of ``f(S) = -p - q b(E[S])``, submodular on intersecting sets; the greedy algorithm of
+Dilworth truncation finds it with one minimum cut per site.
 
-Newton's method on partitions: for ``L = p / q`` a partition with the least ``q b(delta P) - p (|P| - 1)`` gives the
-next L. Since ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts S_i, that is the least sum of ``f(S) = -p - q
-b(E[S])``, submodular on intersecting sets; the greedy algorithm of Dilworth truncation finds it with one minimum
-cut per site.
-
-If links are faster one way than the other, trees that use both directions equally see only the slower one, and
-their strength bounds only them. Any schedule is bounded by all directed links. Every byte enters the parts of a
-partition P ``2 (|P| - 1)`` times (:class:`~cwb.core.bounds.PartitionCertificate`), so the rate is at most half the
-strength of the network in which every directed link is a link of its own; and it leaves every set of sites at least
-once (:class:`~cwb.core.bounds.CutCertificate`), so the rate is at most the least bandwidth out of a set. If both
-directions are equal, the first of the two is the strength of the trees' network, and the second is never less.
+The ceiling holds with links that are faster one way than the other: it is proved by a
+:class:`~cwb.core.bounds.PartitionCertificate` or a :class:`~cwb.core.bounds.CutCertificate` of directed links.
 """
 
 from collections.abc import Sequence

@@ -1,22 +1,17 @@
 """Largest rates of at most K link-disjoint trees of any height: exactly, and with a proof; the two best trees.
 
-Link-disjoint trees can each have the least capacity of their links, so that rates are capacities, of which there are
-few. Trees of rates ``c_1, ..., c_K`` over links of at least that capacity exist if and only if no set S of links is too
-small for them: a tree of rate c has at least as many links of S as the other links of capacity at least c leave
-components, minus one (the union of graphic matroids, Edmonds, 1968). The largest forests either are the trees, or show
-such a set, which excludes all rates that need too much of it. So the best rates are found after some ten forests, and
-the sets prove it.
+The largest forests of links either are the trees, or show a set of links that excludes all rates that need too much of
+it (the union of graphic matroids, Edmonds, 1968; docs/methods/mtree.md).
 
 Links enter forests one after the other. If every forest that a link may be in has a path between its ends, it takes the
 place of a link of that path, which enters another forest, and so on: a shortest such chain is found breadth first
 (Knuth, 1973). Once no chain is left, the links Q that chains from unused links can reach prove that there are no larger
 forests: every link outside of Q is in one, and those in Q span Q in each.
 
-Two trees that may share links, of rates r1 >= r2: a link may be in both if ``b_e >= r1 + r2``, in either if ``b_e >=
-r1``, and only in the second if ``b_e >= r2``. Two such spanning trees are two disjoint bases of the union of two
-graphic matroids in which links of the first kind occur twice. At an optimum two of ``r1``, ``r2`` and ``r1 + r2`` are
-capacities (or r2 is the smallest allowed rate). Larger rates never help two trees to exist, so that for each rate that
-is a capacity the other one is found by bisection over its candidates.
+Two trees that may share links, of rates r1 >= r2, are two disjoint bases of the union of two graphic matroids: a link
+may be in both if ``b_e >= r1 + r2``, in either if ``b_e >= r1``, and only in the second if ``b_e >= r2``. At an optimum
+two of ``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the smallest allowed rate). Larger rates never help two
+trees to exist, so that for each rate that is a capacity the other one is found by bisection over its candidates.
 """
 
 from bisect import bisect_right

@@ -1,13 +1,9 @@
 """Low link-disjoint trees, each over links of its own rate: a compiled search by labels and matchings.
 
-Every site of a tree has a label, its root 0 and the others at most the height H. Its parent may be any neighbour
-whose label is smaller by at least the length of the link: every such choice is a low enough tree. So given labels
-only require a matching, a link for every site of every tree but the roots, which is found by shortest alternating
-paths.
-
-Labels are distances from the roots at first. While the matching leaves sites out, a label is changed: of a site
-that the paths reach, such that another link can be used; of any site, within the limits of its own link and those
-below it; or a root changes places with a site below it.
+Given labels only require a matching, a link for every site of every tree but the roots (docs/methods/mtree.md). Labels
+are distances from the roots at first. While the matching leaves sites out, a label is changed: of a site that the paths
+reach, such that another link can be used; of any site, within the limits of its own link and those below it; or a root
+changes places with a site below it.
 """
 
 from collections.abc import Sequence

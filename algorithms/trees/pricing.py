@@ -1,10 +1,7 @@
 """Pricing problem of column generation: cheapest trees, lower bounds on their cost, and bounds from prices.
 
-Trees of any height are priced exactly by Kruskal's algorithm, low ones by a compiled heuristic. Lower bound for low
-trees: in a tree whose root r is at most H away from every site, an arc (u, v) ends at most H away: ``d_r(u) + L_uv
-<= H``, where d_r is the shortest distance over all links. So no such tree is cheaper than the cheapest arborescence
-from r over these arcs (Chu and Liu, 1965; Edmonds, 1967), which is found exactly. The arborescence may be too high;
-if it is not cheaper than the known trees, these are proved the cheapest.
+Trees of any height are priced exactly by Kruskal's algorithm, low ones by a compiled heuristic; a cheapest arborescence
+(Chu and Liu, 1965; Edmonds, 1967) bounds the cost of low trees (docs/methods/mtree.md).
 """
 
 from collections.abc import Iterator
