@@ -1,14 +1,11 @@
-"""Symbolic indices for evaluating a constraint rule once for all rows.
+"""Symbolic indices for evaluating a constraint rule once for all rows (docs/constraints.md).
 
-A rule is ordinary Python: ``sum(m.flow[s, e] for e in leaving[u]) <= room[s]``. Here ``s`` and ``u`` are arrays
-with an entry for every row (:class:`Number`). The loop over ``leaving[u]`` runs once, in a *scope* of its own
-(:class:`Scope`), and yields an array with an entry for every element in every row; ``m.flow[s, e]`` is a
-:class:`Linear` expression with an entry for each of these, which after the loop is summed by row.
-
-Anything that such arrays cannot express raises :class:`NotVectorizable` or another exception: conditions on an index,
-ranges, lengths, strings, plain dictionaries, numbers out of range. The rule is then called row by row. Code that
-counts the elements of a loop goes unnoticed, so rows of every length are compared with the rule
-(:meth:`RuleEvaluation.sample_rows`).
+In ``sum(m.flow[s, e] for e in leaving[u]) <= room[s]``, ``s`` and ``u`` are arrays with an entry for every row
+(:class:`Number`). The loop over ``leaving[u]`` runs once, in a *scope* of its own (:class:`Scope`), and yields an array
+with an entry for every element in every row; ``m.flow[s, e]`` is a :class:`Linear` expression with an entry for each of
+these, which after the loop is summed by row. Anything that such arrays cannot express raises :class:`NotVectorizable`
+or another exception; the rule is then called row by row. Code that counts the elements of a loop goes unnoticed, so
+rows of every length are compared with the rule (:meth:`RuleEvaluation.sample_rows`).
 """
 
 from __future__ import annotations

@@ -12,13 +12,9 @@ from .units import TIMES, amount, show
 class Semantics(Enum):
     """Cost in epochs of a chunk's path over a link; values under different semantics are never compared.
 
-    ``te-ccl`` is the cost in the published code of TE-CCL: latency of at most a tenth of an epoch is free, and a
-    chunk that a switch forwards to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last
-    link paid in full (the code's ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid
-    in full, latency rounded up, so that the schedule holds in seconds as well. ``circuit`` is the cost in TACOS,
-    and physical too: a chunk occupies all links from one rank to the next one, with only switches in between, for
-    their latencies and its time on the slowest of them, together rounded up. Through a switch a chunk may be sent
-    at 1/x of the rate, for an integer x, and then takes 1/x of each link.
+    ``te-ccl``, ``te-ccl-paid-switch`` (the published code's ``switch_to_gpu_link_on``) and ``store-and-forward`` are in
+    the table of docs/methods/teccl.md; ``circuit`` is the cost in TACOS (docs/schedules/verifier.md, "Circuits"). The
+    last two are physical: a schedule holds in seconds as well.
     """
 
     TE_CCL = "te-ccl"

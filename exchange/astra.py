@@ -1,9 +1,8 @@
 """Networks of ASTRA-sim's analytical backend (astra-sim 518bd51): YAML or JSON with a block for each dimension.
 
-A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``). The bandwidth is that of a link, and here that of an NPU in a
-dimension: twice that of a link of a ring of three and more, n - 1 times that of a fully connected block. A switch is
-two links away, each with the latency, and here it is that of both. ``logical-dims``, as in the files for ns-3, are
-sizes alone. Exports beside a trace are the network, system and memory files, and a workload of one collective.
+A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``); whose bandwidth and latency: docs/exchange/machines.md. A ring
+of three and more has two links at an NPU, a fully connected block n - 1. ``logical-dims``, as in the files for ns-3,
+are sizes alone. Exports beside a trace: docs/exchange/chakra.md.
 """
 
 import json

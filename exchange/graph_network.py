@@ -1,8 +1,6 @@
-"""Networks from graphs: of networkx, in files of foreign formats, or of TopoHub.
+"""Networks from graphs: of networkx, in files of foreign formats, or of TopoHub (docs/exchange/graphs.md).
 
-A latency that is not said is that of the link's length over 200,000 km/s, light in fibre; the length is the graph's, or
-the great circle between its two sites. It is a lower limit: real fibres make detours. Links from a site to itself are
-left out.
+A latency that is not said is that of the link's length in fibre, a lower limit: real fibres make detours.
 """
 
 from collections import Counter

@@ -2,11 +2,8 @@
 
 GraphML and GML of the Internet Topology Zoo have ``label``, ``Latitude``, ``Longitude`` and ``LinkSpeedRaw`` in bits/s;
 SNDlib's own XML coordinates (x east, y north) and the capacity of the installed module; node-link JSON of networkx and
-TopoHub ``pos`` (east, north) or latitude and longitude, and ``dist`` in km.
-
-Rates and times of links are attributes by many names (:mod:`.quantities`). Nodes are ranks unless their ``kind`` or
-``type`` is ``switch``. If every link has a number ``link``, as written by :func:`cwb.to_networkx`, links are in this
-order. Sizes are limited before and after parsing, and neither XML nor GML may be nested deeply.
+TopoHub ``pos`` (east, north) or latitude and longitude, and ``dist`` in km. Names of rates and times, switches and the
+order of links: docs/exchange/graphs.md. Sizes are limited before and after parsing, as is the depth of XML and GML.
 """
 
 import re

@@ -1,8 +1,6 @@
-"""Nominal and effective rates of NVLink, xGMI, PCIe and links between CPUs.
+"""Nominal and effective rates of NVLink, xGMI, PCIe and links between CPUs (docs/exchange/machines.md, "Rates").
 
-*Nominal* rates are lanes times signalling rate, without the line code. *Effective* rates are those that NCCL
-(``src/graph/topo.h``, ``topo.cc``) and RCCL (``src/graph/topo.h``) use: measured, about 80 % of the nominal ones. All
-are of one link in one direction, in GB/s. CPUs have effective rates only, and NICs nominal ones only.
+*Nominal* rates are lanes times signalling rate, without the line code. All are of one link in one direction, in GB/s.
 """
 
 import json

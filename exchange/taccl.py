@@ -1,11 +1,9 @@
 """Topologies and sketches of the original TACCL (the public repository microsoft/taccl) as instances.
 
-A *topology* has costs for data of one size, which its name says (``DGX2_1MB``): alpha of a link and betas, in
-microseconds over a factor that is in no file, and those between boxes, whose NICs the connections share. Its links are
-matrices (row: target), or known by the number of betas. ``invbws`` are alpha + beta and are not read.
-
-A *sketch* says how many boxes there are, and which GPUs send to which GPUs of all other boxes. Two boxes are joined
-directly, more by a switch for every sender. Fields that guide TACCL's search are not read.
+A *topology* has costs for data of one size: alpha of a link and betas, and those between boxes (units and factors:
+docs/exchange/machines.md). Its links are matrices (row: target), or known by the number of betas. ``invbws`` are alpha
++ beta and are not read. A *sketch* says how many boxes there are, and which GPUs send to which GPUs of all other boxes.
+Two boxes are joined directly, more by a switch for every sender. Fields that guide TACCL's search are not read.
 """
 
 import re

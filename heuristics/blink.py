@@ -1,9 +1,7 @@
 """``blink`` and ``blink-switch``: data is added up at one root and broadcast, along the most trees that fit.
 
 Sources: Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, as Zhao et al.,
-"ForestColl", describe and compare it (sections 2, 4.6 and 5.2): an optimal packing of spanning trees with a single
-root, and as "Blink+Switch" the same after the removal of switches. By the theorem of Edmonds the rate of the packing is
-the least maximum flow from the root to any rank.
+"ForestColl", describe and compare it (sections 2, 4.6 and 5.2). Rates and roots: docs/methods/blink.md.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
 """Discrete-event simulation of a training iteration: computations and collectives as tasks on streams.
 
-The tasks of a workload: forward and backward passes, gradient buckets, micro-batches, pipeline stages. One NPU of every
-stage is simulated, since all others of the stage do the same at the same time. A stream executes one task at a time. A
-stage computes in program order, like a GPU's stream of kernels; a communication stream executes first the task that
-became ready first. All times are exact.
+Tasks, streams and their order: docs/training.md. One NPU of every stage is simulated, since all others of the stage do
+the same at the same time. All times are exact.
 """
 
 import heapq

@@ -1,11 +1,6 @@
 """Multi-rail collectives: an analytical model of chunks pipelined through the dimensions of a fabric, and their sends.
 
-A reduce-scatter moves a chunk through the dimensions in some order; the stage in dimension d takes ``A_d + m (n_d -
-1) / n_d / B_d`` for a chunk of m bytes and leaves m / n_d of it, where ``A_d`` is the latency of the dimension's own
-algorithm: n - 1 links on a ring, 1 in a fully connected block, log2(n) through a switch (dissertation, table 3.1). An
-all-gather is the mirror image, an all-reduce is both. A dimension processes one chunk at a time, the first or the
-smallest of its queue; ties are broken by arrival, then by the chunk's number. All NPUs behave alike, so one is
-simulated. Sources: dissertation, sections 3.6.6 and 4.2.2; Rashidi et al., "Themis", ISCA 2022.
+Stages and latencies: dissertation, sections 3.6.6 and 4.2.2, table 3.1; queues: Rashidi et al., "Themis", ISCA 2022.
 
 Orders of chunks are lowered to sends on links for everything that reads schedules. A fabric is expanded into links.
 In a stage, the blocks of a chunk are gathered among the NPUs that differ in one coordinate, or scattered by the same

@@ -1,9 +1,8 @@
 """Common part of the adapters, from a Pyomo model to a result.
 
 An adapter is an :class:`Adapter` (light: it imports no solver library before it solves) that opens a
-:class:`~cwb.solvers.session.Session` (one model inside one native solver). The session applies the options,
-receives the compiled model, runs in the guard's thread and reads the solver's answer; everything else is done here,
-once for all solvers.
+:class:`~cwb.solvers.session.Session` (one model inside one native solver), which runs in the guard's thread; everything
+else is done here, once for all solvers (docs/solvers.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Small sets of rows and bounds of a model that exclude one another, and these in terms of the declaration.
 
 The solver's own irreducible infeasible subset, if any, or else all rows and bounds, are reduced by the deletion
-filter (Chinneck and Dravnieks, 1991): a condition without which the rest is still infeasible is removed for good.
-Many are removed at a time as long as that works, then fewer. In the end the subset is solved again, alone, and
-without each of its conditions.
+filter (Chinneck and Dravnieks, 1991), then checked: docs/explaining.md.
 """
 
 import inspect

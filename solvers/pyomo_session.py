@@ -1,8 +1,7 @@
-"""One run of a solver that Pyomo drives.
+"""One run of a solver that Pyomo drives (docs/solvers.md).
 
 The compiled arrays are written as a Pyomo model again, minimized and with scaled costs as in every session, so that
-all solvers have the same input. Pyomo's interfaces keep files and options in one place for the whole process, so
-one solve runs at a time. A solver that is a program is stopped by ending its process.
+all solvers have the same input.
 """
 
 import os

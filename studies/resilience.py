@@ -1,8 +1,7 @@
 """Cost of single failures: the optimum after the loss of each pair's links, each rank and each switch.
 
-The optimum is that of trees in the flow model (ForestColl): no schedule of the collective on the changed network is
-faster, and trees attain it for all collectives except all-reduce. That of an all-to-all is its maximum concurrent flow.
-Its certificate is recomputed for every failure.
+The optimum is that of trees in the flow model, or of an all-to-all's flow (docs/failures.md). Its certificate is
+recomputed for every failure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Candidate schedules for a selection by size: methods to run, and costs of their schedules.
-
-A schedule is made for one size and serves all: its chunks are fractions of the data. Its cost at another size is its
-completion time there (:mod:`~cwb.schedules.completion`), the common time model of all methods; trees have the number
-of pieces that is best at the size.
-"""
+"""Candidates of a selection by size: methods to run, and costs of their schedules (docs/exchange/select.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Thread blocks of a GPU: assignment of operations, fusion, and waits.
+"""Thread blocks of a GPU: assignment of operations, fusion, and waits (docs/exchange/msccl.md, "Out").
 
-A thread block has one connection in and one out, of one channel. Connections whose data is forwarded are put together,
-and a receive followed by a send of the same data becomes one step. Every thread block keeps the order of the schedule.
-Waits implied by earlier waits are left out; several waits are ``nop`` steps before a step.
+Connections whose data is forwarded are put together. Every thread block keeps the order of the schedule.
 """
 
 from collections import Counter

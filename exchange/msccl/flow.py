@@ -1,8 +1,6 @@
-"""Schedules of any kind as transfers between GPUs, in grains of one size.
+"""Schedules of any kind as transfers between GPUs, in grains of one size (docs/exchange/msccl.md, "Out").
 
-A grain is what all chunks and all parts of buffers are multiples of; sizes are exact fractions, so that there always is
-one. Sends go from GPU to GPU: what switches pass on is one transfer, and what other GPUs pass on is one for each of
-them. Chunks that are sent alike are joined.
+Sizes are exact fractions, so that there always is a grain of which all chunks and parts of buffers are multiples.
 """
 
 from collections import defaultdict

@@ -1,8 +1,7 @@
 """MSCCL programs as schedules in steps, so that they are verified, timed, drawn and compared like any other.
 
-A program is run once, and every chunk that arrives becomes a send of the chunk of the collective that it is part of: a
-reduction where it is added to what the GPU has, at once or later, and a copy otherwise. Steps are the fewest that keep
-the order of reading and writing of each chunk at each GPU.
+A program is run once, and every chunk that arrives becomes a send of the chunk of the collective that it is part of
+(docs/exchange/msccl.md, "In").
 """
 
 from collections import defaultdict

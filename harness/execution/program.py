@@ -1,10 +1,7 @@
 """Lowering of schedules to the programs of processes: which bytes each sends, receives, copies and adds.
 
-Every rank is a process, and so is every switch at which sends begin or end, since it stores data, and may copy it or
-add to it. A node inside a path that is a rank forwards; a switch there is a wire, which the sender's message passes
-unnoticed. Each process has a memory of cells, one for every chunk that it has, gets or needs, and one for every message
-that it only forwards. What an operation waits for is counted: the writes, and for a write also the reads, of its cell
-that come earlier in the schedule.
+Which nodes are processes, and what a send waits for: docs/run.md, "What is executed". Each process has a memory of
+cells, one for every chunk that it has, gets or needs, and one for every message that it only forwards.
 """
 
 from collections.abc import Iterator

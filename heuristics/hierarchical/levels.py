@@ -1,8 +1,6 @@
-"""Levels of a machine: boxes in pods, groups of a dragonfly, dimensions of a fabric.
+"""Levels of a machine: boxes in pods, groups of a dragonfly, dimensions of a fabric (docs/methods/hierarchical.md).
 
-A hierarchy numbers the ranks by a coordinate for every level, the innermost first. The *groups* of a level are the
-ranks that differ in its coordinate alone, so that every rank of a box has partners of its own in other boxes: data that
-leaves a box is striped over all NICs.
+A hierarchy numbers the ranks by a coordinate for every level, the innermost first.
 """
 
 from collections import defaultdict

@@ -1,9 +1,4 @@
-"""Search over levels, algorithms, pieces and orders by simulation.
-
-Every algorithm is asked for the groups of a level, and simulated alone on the links of all of them, at once if they
-share links, with pipelined pieces. Of the fastest ones of each phase, the search picks those that make the whole
-fastest when all phases are simulated together, phase after phase.
-"""
+"""Search over levels, algorithms, pieces and orders by simulation (docs/methods/hierarchical.md, "Algorithm")."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

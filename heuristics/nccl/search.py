@@ -1,9 +1,7 @@
 """Channels of a machine: number, speeds, and order in which a ring visits the GPUs of a box.
 
-After ``ncclTopoCompute`` of ``src/graph/search.cc``. At a speed, one channel after the other subtracts its speed from
-every link that it uses, within a box and at a NIC; at the next lower speed there may be more of them. The most
-bandwidth wins, and with equal ones the higher speed; then fast channels are halved. Other parts of NCCL's search, for
-GPUs that are not alike and to end in time, are left out.
+After ``ncclTopoCompute`` of ``src/graph/search.cc`` (docs/methods/nccl.md, "Channels"). Other parts of NCCL's search,
+for GPUs that are not alike and to end in time, are left out.
 """
 
 from collections.abc import Sequence

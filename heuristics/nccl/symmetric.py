@@ -1,14 +1,10 @@
-"""NCCL's symmetric kernels: predicted times, and which of them is taken at a size.
+"""NCCL's symmetric kernels: predicted times, and which of them is taken at a size (docs/methods/nccl.md).
 
-If buffers lie in windows that all ranks have registered as symmetric (NCCL 2.27 and later), a GPU reads and writes the
-others' memory itself, and a kernel of its own takes the place of rings and trees. Kernels are told apart by how data
-moves within a box: with flags (``LL``), by loads and stores (``LD``, ``ST``), or through switches that add and copy
-(``LDMC``, ``STMC``). Between boxes, those with ``Rail`` send over the NICs of each rail.
-
-Written after ``src/sym_kernels.cc`` at the tag ``v2.30.7-1``; in one box, 2.27.3 has the same numbers. Kernels with
-``Tma`` are off in NCCL unless an environment variable asks for them, and left out here.
-
-Copies by copy engines, which take no SM, are those of ``src/tuning/ce_model.cc`` in 2.31.2.
+Kernels are told apart by how data moves within a box: with flags (``LL``), by loads and stores (``LD``, ``ST``), or
+through switches that add and copy (``LDMC``, ``STMC``). Between boxes, those with ``Rail`` send over the NICs of each
+rail. Written after ``src/sym_kernels.cc`` at the tag ``v2.30.7-1``; in one box, 2.27.3 has the same numbers. Kernels
+with ``Tma`` are off in NCCL unless an environment variable asks for them, and left out here. Copies by copy engines are
+those of ``src/tuning/ce_model.cc`` in 2.31.2.
 """
 
 from math import ceil, exp, log1p

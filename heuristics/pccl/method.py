@@ -1,8 +1,7 @@
 """``pccl``: the method, its options, and which instances it is for.
 
-The option ``conditions`` states what a user needs beside the collectives (section 6.4.1): ``0->1,2: 1 MiB; 3->0: 512
-KiB`` is a multicast and a message. Each condition becomes a broadcast or a message among the instance's collectives, so
-that the verifier sees the same problem.
+Each condition of the option ``conditions`` (section 6.4.1) becomes a broadcast or a message among the instance's
+collectives, so that the verifier sees the same problem.
 """
 
 from fractions import Fraction

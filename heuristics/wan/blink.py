@@ -1,9 +1,7 @@
 """``blink-wan``: Blink's packing of spanning trees by multiplicative weights, and its cut to few trees.
 
-Sources: what Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, is generally known
-for: a fractional packing by multiplicative weights, then an integer program that keeps few trees (``blink-units``:
-whole units of data along trees); and N. Garg and J. Könemann's packing of columns. How Blink would run on a wide-area
-network is a guess.
+Sources: Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, and N. Garg and J.
+Könemann's packing of columns. How Blink would run on a wide-area network is a guess (docs/methods/wan-baselines.md).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
-"""``topoadopt``: K trees by simulated annealing.
+"""``topoadopt``: K trees by simulated annealing (docs/methods/wan-baselines.md: the paper's words, and guesses).
 
-Of TopoAdopt the MTree paper says that it anneals over trees of several aggregators with rates of a mixed-integer
-program, without pipelining. Moves and temperatures are ours. The energy of K trees is the largest sum of their rates:
-the linear program ``wan-rates`` of MTree's formulations.
+The energy of K trees is the largest sum of their rates: the linear program ``wan-rates`` of MTree's formulations.
 """
 
 from collections.abc import Sequence

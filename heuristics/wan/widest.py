@@ -1,9 +1,6 @@
 """``single-tree`` and ``wan-ring``: the tree, and the ring through all sites, whose slowest link is fastest.
 
-A ring all-reduce is a packing of trees: of n parts for each of the two directions, part i is added up around the
-ring, ends at site i and goes around once more. Every link carries ``(n - 1) / n`` of the data each way, so the rate
-is ``b n / (n - 1)`` where b is the slowest link's. Hamiltonian cycles are found exactly by a dynamic program over
-sets of sites, or by random rotations of paths.
+The packing of trees that a ring is, and the search for it: docs/methods/wan-baselines.md.
 """
 
 from dataclasses import replace

@@ -1,8 +1,7 @@
 """Choice of the simulator for transfers, its times in the order of the answer, and link utilization over time.
 
-Simultaneous sends that share links do so max-min fairly: a send flows over all links of its path at once, at one rate,
-and its last byte arrives the path's latency after it has left. Rates change only when a send begins or ends; the
-simulation jumps from one such event to the next.
+Simultaneous sends that share links do so max-min fairly (docs/schedules/simulators.md, "Fair-share"); the simulation
+jumps from one begin or end of a send to the next.
 """
 
 from heapq import heappop, heappush

@@ -1,8 +1,7 @@
 """Candidates: networks with the values of their all-gathers, known without building them.
 
-Base networks, tables 8 and 9 of the direct-connect paper, have values by formula, except generalized Kautz graphs:
-those of degree 2, 4, 8 and 16 up to 2,000 nodes are read from a file that ``benchmarks/find_topology.py`` wrote, and
-others are computed. Theorems 7 and 10 to 13 give the values of expansions.
+Values of bases (tables 8 and 9 of the direct-connect paper) and of expansions (theorems 7 and 10 to 13) are formulas;
+those of generalized Kautz graphs are stored or computed (docs/methods/topology-finder.md, "Base networks").
 """
 
 import json
