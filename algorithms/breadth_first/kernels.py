@@ -92,11 +92,7 @@ def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, o
 
 @kernel
 def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
-    """Raise a load, ``above / below`` shards on a link, until it suffices for all classes.
-
-    A minimum cut of an insufficient load names links with a larger quotient. This is Newton's method on the value
-    of the minimum cut; it needs no more rounds than there are links.
-    """
+    """Raise a load, ``above / below`` shards on a link, until it suffices for all classes (docs/methods/bfb.md)."""
     classes, width = over.shape
     sent = np.empty((classes, width), np.int64)
     links = over.sum(axis=0) > 0

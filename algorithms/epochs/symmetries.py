@@ -48,11 +48,7 @@ def node_representatives(network: EpochNetwork) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class SymmetryGroup:
-    """Commuting symmetries of a network, the identity first; no other fixes a link or a source.
-
-    So, if the chunks of one source per orbit have a schedule in which the links of an orbit together start as much
-    as one of them may, its images under all elements are a schedule of all chunks.
-    """
+    """Commuting symmetries of a network, the identity first; no other fixes a link or a source."""
 
     nodes: Ints  #: (elements, nodes) image of every node under every element
     links: Ints  #: (elements, links) image of every link under every element

@@ -30,11 +30,7 @@ _IDLE = 10  #: rounds without gain after which exchanging ends
 
 
 def lower_trees(forest: SpanningTrees) -> SpanningTrees:
-    """Replace trees by lower ones; no test is needed, since all trees exist already.
-
-    First every tree, the tallest first, is removed and regrown as low as the remaining capacity allows. Then trees
-    that are low enough give up scarce edges for the tall ones to use; while that works, the target height falls.
-    """
+    """Replace trees by lower ones; no test is needed, since all trees exist already (docs/methods/forestcoll.md)."""
     trees, height, net = forest.into.copy(), forest.height(), _remaining_capacities(forest)
     kernel = kernel_for(lower_each, net.residual.dtype)
 

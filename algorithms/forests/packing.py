@@ -298,11 +298,7 @@ class Packer:
         return tree
 
     def _take_back_trees(self) -> list[int] | None:
-        """Remove trees until all others exist; return their roots, None if all trees may stay.
-
-        The last point at which the trees still demanded exist is found by bisection, since before it they exist as
-        well. Every failed test adds its cut to the pool.
-        """
+        """Remove trees until all others exist; return their roots, None if all trees may stay."""
         self.proved_now = False
         if self._exists():
             self.proved_now = len(self.trees) > self.proved

@@ -139,10 +139,8 @@ class WorstCut:
 def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
     """Maximize ``demand outside of T / capacity into T`` over sets T with a sink.
 
-    This is (1) and theorem 1 of ForestColl. Start from a single sink's ratio p/q. With capacities ``p b_e`` and demands
-    ``q d(v)`` a set with a larger ratio is a violated cut of a maximum flow; its ratio is the next p/q. Since p/q only
-    grows, sinks that have passed need not be tested again. Raise Unreachable if no capacity enters a set that must
-    receive something.
+    This is (1) and theorem 1 of ForestColl, by Newton steps on cuts (docs/methods/forestcoll.md). Raise Unreachable if
+    no capacity enters a set that must receive something.
     """
     entering, total = graph.entering(), int(demand.sum())
     start = max((int(s) for s in sinks), key=lambda s: _ratio(total - int(demand[s]), int(entering[s]), graph, s))
@@ -359,10 +357,9 @@ def rooted_pass(
 ) -> tuple[int, Any]:
     """Test, from ``sinks[at]`` on, that every sink can receive ``wanted``.
 
-    A sink that can becomes a source for those after it: in any set of nodes without some sink, consider the first
-    sink left out; all earlier ones are inside, so they may send without limit when it is tested. ``capacity`` and
-    ``demand`` are the values of ``cap`` and ``supply`` before any flow. Return the at of the first sink that
-    cannot, or the number of sinks; and its shortfall. ``side`` is then its side of a minimum cut.
+    A sink that can becomes a source for those after it (docs/methods/forestcoll.md). ``capacity`` and ``demand`` are
+    the values of ``cap`` and ``supply`` before any flow. Return the at of the first sink that cannot, or the number of
+    sinks; and its shortfall. ``side`` is then its side of a minimum cut.
     """
     head, mate = arcs.head, arcs.mate
     cap, supply, grown = state

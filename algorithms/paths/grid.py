@@ -1,9 +1,4 @@
-"""Recognition of grids, and paths along one dimension after the other.
-
-On a grid half of the paths of an all-to-all take the dimensions in order and half in reverse. Then no link carries
-more than the bisection forces on some link, and it is enough that links serve the chunk first that has farthest to
-go: the links of the bisection are then never idle until the last chunk has crossed it.
-"""
+"""Recognition of grids, and paths along one dimension after the other (docs/methods/pccl.md)."""
 
 from itertools import pairwise
 from math import prod

@@ -30,12 +30,10 @@ def common_link(wan: Wan, widest: Fraction | int) -> tuple[Fraction, Fraction]:
 
 
 def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Sequence[int] | None = None) -> Fraction:
-    """Tighten a bound on K trees by cases with and without a common link (:class:`~cwb.core.bounds.TreePrices`).
+    """Tighten a bound on K trees by cases with and without a common link (docs/schedules/bounds.md).
 
-    Two trees that share a link carry together at most its capacity, and the others at most as much as that many trees
-    carry, with a common link or without. Without one each can have the least capacity of its links, so that all
-    together carry a multiple of the unit of capacity. ``widest`` is the largest rate of one tree;
-    ``disjoint`` are those of k trees or fewer without a common link, k from 1 to K, by default k times ``widest``.
+    ``widest`` is the largest rate of one tree; ``disjoint`` are those of k trees or fewer without a common link, k from
+    1 to K, by default k times ``widest``.
     """
     pair, alone = common_link(wan, widest)
     two_fewer, one_fewer = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)

@@ -149,11 +149,7 @@ class DisjointRates:
 def low_trees_apart(
     apart: DisjointRates, limit: HeightLimit, above: Fraction, changes: int, state: np.ndarray, budget: Budget
 ) -> Iterator[RatedTrees]:
-    """Yield better and better low link-disjoint trees, until the changes of labels are used up.
-
-    Rates of trees of any height are tried by decreasing total, above ``above``, each for some changes; those still
-    better than the best trees are then tried again, for twice as many.
-    """
+    """Yield better and better low link-disjoint trees, above ``above``, until the changes of labels are used up."""
     search, each = LowForests(apart.wan, limit, state), _CHANGES
     while True:
         tried = False

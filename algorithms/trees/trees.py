@@ -267,11 +267,7 @@ def shortest_paths(wan: Wan, length: Ints, usable: Bools | None = None) -> Short
 
 
 def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
-    """Return the largest bottleneck of a tree within the height H, and such a tree.
-
-    None if no tree is low enough. Shortest paths from a root form the lowest tree, so a threshold is feasible if
-    some site is near enough to all others; thresholds are tried by bisection.
-    """
+    """Return the largest bottleneck of a tree within the height H, and such a tree; None if there is none."""
     values = np.unique(wan.capacity)
     best: Ints | None = None
     low, high = 0, len(values) - 1

@@ -1,8 +1,4 @@
-"""Whole pieces from solutions, and outcomes from shares.
-
-An all_gather uses the network itself, a reduce_scatter an all_gather on the transposed one run backwards, an
-all_reduce both.
-"""
+"""Whole pieces from solutions, and outcomes from shares (docs/methods/bfb.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -125,9 +121,7 @@ def outcome(
 def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
     """Check whether a schedule is known to take only as long as all data needs to enter a node.
 
-    This holds for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then all links are
-    busy equally long in every step. Sends of step t request their link while step t - 1 is under way, before any send
-    of step t + 1 can, so that links serve one step after the other without idle time.
+    This holds for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N (docs/methods/bfb.md).
     """
     topology, demand = instance.topology, instance.demands[0]
     one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1

@@ -1,9 +1,4 @@
-"""LP (1), integer program (13) and LP (14), each as one Pyomo model for all nodes and steps.
-
-The paper solves a program for every node and step. They are independent, so that the sum of their objectives has
-the same optimum in one model, which is built and solved once. The sum is not T_B, which is the sum over the steps
-of the largest value.
-"""
+"""LP (1), integer program (13) and LP (14), each as one model for all nodes and steps (docs/methods/bfb.md)."""
 
 from typing import Any
 

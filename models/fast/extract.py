@@ -1,7 +1,4 @@
-"""Schedule of pieces, stage by stage: to the rail, over it, and to the receiver.
-
-The stages are permutations, into which a padded matrix of loads is decomposed (Birkhoff, von Neumann).
-"""
+"""Schedule of pieces, stage by stage: to the rail, over it, and to the receiver (docs/methods/fast.md)."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator

@@ -96,8 +96,7 @@ def find_unbalanced(problem: ForestProblem, graph: Network) -> tuple[int, int, i
 def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
     """Find the smallest U for k trees per root with ``floor(U b_e)`` on every link (algorithm 3).
 
-    Newton's method on violated cuts: for each, the U that satisfies it is computed exactly from its links. Return U,
-    and the last cut that was violated below it, or the optimum's.
+    Return U, and the last cut that was violated below it, or the optimum's (docs/methods/forestcoll.md).
     """
 
     def graph(copies: Fraction) -> Network:

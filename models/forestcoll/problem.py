@@ -195,11 +195,7 @@ def _rate(rate: Fraction) -> str:
 
 
 def hubs_of(topology: Topology) -> tuple[int, ...]:
-    """Return switches that add and copy and that all trees of an all-reduce may pass without a bottleneck.
-
-    Every rank sends and receives at least the size of the all-reduce, so that this is no faster than the least
-    bandwidth of a rank; a switch on every tree has to be as fast.
-    """
+    """Return switches that add and copy and that all trees of an all-reduce may pass without a bottleneck."""
     entering, leaving, _ = bandwidth_of_nodes(topology)
     rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
     fastest = min(rates[node] for node in topology.rank_nodes)

@@ -56,9 +56,8 @@ class Line:
 def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_free: bool = False) -> Line:
     """Evaluate the Lagrangian bound; ``-inf`` where the multipliers leave a dimension or the scale unbounded.
 
-    A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. The multipliers of a
-    relaxation solved in floating point may violate these conditions by a rounding error: they are repaired first, which
-    keeps the bound valid.
+    A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. Multipliers that violate a
+    condition by a rounding error are repaired first (docs/methods/libra.md).
     """
     cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
     u = _repair_multipliers(problem, cost, multipliers.constraints, scale_free=scale_free)

@@ -99,12 +99,7 @@ class DesignProblem:
 
     @cached_property
     def bandwidth_units_Bps(self) -> tuple[float, ...]:
-        """Unit of every dimension's bandwidth: the typical one, or less with very little traffic.
-
-        A collective that takes as long as the typical iteration gives a dimension its least useful bandwidth. Where
-        that is far below the typical one, the unit is the geometric mean of the two: a solver sees moderate numbers at
-        both ends.
-        """
+        """Unit of every dimension's bandwidth: the typical one, or less with little traffic (docs/methods/libra.md)."""
         units: list[float] = []
         for d, typical in enumerate(self._typical_Bps):
             most = max((float(term.traffic[d]) for term in self.time.terms), default=0.0)

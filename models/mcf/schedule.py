@@ -1,9 +1,4 @@
-"""``all-to-all-schedule``: pieces routed along the maximum concurrent flow, served in turn by each link.
-
-Every pair's data is cut into equal pieces. A piece is traced back from its target: at every node over the link with
-the largest remaining flow of its source. Deviations of a link's load from its flow are offset against the flows of
-later sources, so that over all sources a link is off by a few pieces.
-"""
+"""``all-to-all-schedule``: pieces along the maximum concurrent flow, link by link (docs/methods/mcf.md)."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,8 +1,4 @@
-"""Column generation: the linear program over trees, and the dual bound that its prices prove.
-
-The restricted master problem has the trees of a pool. Its dual values price links (w_e) and trees (p); trees that
-cost less than 1 at these prices are added, until value and dual bound meet.
-"""
+"""Column generation: the linear program over trees, and the bound that its prices prove (docs/methods/mtree.md)."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,9 +1,4 @@
-"""``mtree-repair``: the rate of surviving trees, and the best plan that keeps most of them.
-
-Surviving trees get the best rates (a linear program). New ones are chosen by a MILP over the old trees and a pool:
-many starts of algorithm 1, the trees of a plan made anew, and those that column generation with at most m new trees
-adds, whose prices prove a bound; then trees grafted where their links are gone or full.
-"""
+"""``mtree-repair``: the best plan that keeps most of the surviving trees (docs/methods/mtree-repair.md)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -148,11 +143,7 @@ class _Repair(Search):
         self.new += list(rows[bottlenecks(wan, rows) >= self.min_capacity][: _NEW // 2])
 
     def generate_trees(self) -> None:
-        """Add new trees to the linear relaxation until none prices out; its prices prove a bound.
-
-        For prices ``w_e, p >= 0`` old trees, which pay no p, and at most m new ones carry together at most
-        ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the new ones have ``sum r_T / c_T <= m``.
-        """
+        """Add new trees to the relaxation until none prices out, and prove a bound (docs/methods/mtree-repair.md)."""
         wan, most, every = self.wan, self.options.new_trees, self.every
         if not len(self.old) and not self.new:
             return

@@ -252,11 +252,7 @@ class _TreeSearch(Search):
                 self.take(found if found.rates[0] >= self.floor else None)
 
     def relaxation(self, trees: Ints) -> ColumnGeneration:
-        """Solve the linear program over trees for a bound and candidate trees.
-
-        Unless all trees are known, few low trees are bounded twice: by trees of any height, which is exact, and by low
-        ones, a bound that may be much smaller.
-        """
+        """Solve the linear program over trees for a bound and candidate trees (docs/methods/mtree.md)."""
         few = self.most if self.most is not None and self.most <= _SEARCHED else None
         gap = CLOSED
         if few is not None and self.limit is not None and not self.complete:
@@ -351,11 +347,7 @@ class _TreeSearch(Search):
 
 
 def run_heights(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
-    """Try heights in hops from the least feasible one.
-
-    It stops when the rate is the strength or two heights in a row are not faster. The objective remains the flow
-    time, and its bound is that for trees of any height.
-    """
+    """Try heights in hops from the least feasible one (docs/methods/mtree.md)."""
     problem = tree_problem(instance, None, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem

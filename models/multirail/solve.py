@@ -1,8 +1,4 @@
-"""Method ``themis-lp``: optimal shares of all chunk orders, a bound on every list of orders, rounded to chunks.
-
-All times of its linear program are in multiples of the time of an even spread over all bandwidths, so that a solver
-sees values around 1.
-"""
+"""Method ``themis-lp``: best shares of all chunk orders, a bound, and chunks (docs/methods/multirail.md)."""
 
 from collections.abc import Sequence
 from fractions import Fraction

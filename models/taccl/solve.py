@@ -1,8 +1,4 @@
-"""Method ``taccl``: routing, ordering and joining of sends.
-
-Ordering puts the sends of a route in turns on their links: the earliest first; of two at once, the one with the
-longer remaining route.
-"""
+"""Method ``taccl``: routing, ordering and joining of sends (docs/methods/taccl.md)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

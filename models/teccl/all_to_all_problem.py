@@ -138,9 +138,7 @@ class BlockGrid:
     def usable(self, block: int, after: int) -> int:
         """Return the first block in which data sent in ``block`` can be forwarded ``after`` epochs later.
 
-        ``blocks`` stands for the end of the grid; a larger number means too late. Data arrives as evenly as it was
-        sent. In a restriction the result is the first block that begins no sooner than the first arrival and ends no
-        sooner than the last: in each of its epochs at least as much has arrived as leaves if all of it leaves evenly.
+        ``blocks`` stands for the end of the grid; a larger number means too late (docs/methods/teccl.md).
         """
         if self.side == "relax":
             at = self.starts[block] + after

@@ -179,12 +179,7 @@ def by_epoch(grid: BlockGrid, prices: Ints) -> Ints:
 
 
 def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockGrid | None:
-    """Return the longest grid, one block lengthened, that prices still refute; None if not even this one.
-
-    Where links are full for most of the time, one more epoch lets them carry as much as any epoch in between. Each
-    added epoch costs the surplus as much as the links of the block in one epoch; the block grows until no surplus
-    is left.
-    """
+    """Return the longest grid, one block lengthened, that prices still refute; None if not even this one."""
     left = surplus(exchange, by_epoch(grid, prices))
     if left <= 0:
         return None

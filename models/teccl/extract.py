@@ -172,13 +172,10 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
 
 
 def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
-    """Cut every chunk into parts that take one path to each destination.
+    """Cut every chunk into parts that take one path to each destination (docs/methods/teccl.md).
 
-    ``flow``, ``kept`` and ``read`` are the values of F, B and R. What each destination reads is traced back to the
-    source, along the largest rate first, until it is used up. The paths to one destination are laid end to end over the
-    chunks that it needs of a source; a chunk with several destinations is cut wherever the path to one of them changes.
-    A part travels once for each destination, even where two of its paths share a link and an epoch, since nothing is
-    copied on the way. The amounts of each commodity sum to 1 exactly.
+    ``flow``, ``kept`` and ``read`` are the values of F, B and R. The paths to one destination are laid end to end over
+    the chunks that it needs of a source. The amounts of each commodity sum to 1 exactly.
     """
     flow, kept = dict(flow), dict(kept)
     ways = defaultdict[tuple[int, int], list[tuple[float, Way]]](list)
