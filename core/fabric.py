@@ -208,9 +208,7 @@ class CostModel:
     def price_per_Bps(self, fabric: Fabric) -> tuple[Fraction, ...]:
         """Return the price of one byte per second of bandwidth per NPU in each dimension.
 
-        A ring block has 2n half-bandwidth links, a fully connected one n(n-1) links of B/(n-1), a switch n links, n
-        NICs and n ports: each is n times the bandwidth per NPU, so that the whole network costs the number of NPUs
-        times this price times B.
+        The whole network costs the number of NPUs times this price times B (docs/methods/libra.md, "Cost").
         """
         total: list[Fraction] = []
         for index, dimension in enumerate(fabric.dimensions):

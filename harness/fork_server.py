@@ -1,13 +1,8 @@
 """The process that runs are forked from: it imports their libraries once, and runs nothing itself.
 
 A fork has these imports within milliseconds, where an interpreter needs seconds for them. It starts in the same
-state regardless of earlier runs, so that its peak memory and all its leftovers are its own, and end with it.
-
-The standard library's ``forkserver`` with preloaded modules is unsuitable: a Dask worker is a daemon, which may
-start no process of it; it imports the caller's main program again, which runs a script without a guard twice; it
-has one environment, where threads and libraries differ from run to run; with several waiting threads, it reports
-status 255 for processes that ended well (387 of 1,200 with eight threads, Python 3.11); and a run in native code
-outlives a caller that is killed.
+state regardless of earlier runs, so that its peak memory and all its leftovers are its own, and end with it. Why the
+standard library's ``forkserver`` is unsuitable: docs/architecture.md, "Libraries and own code".
 
 Each request is one packet on a socket, with the descriptors of the run: stdin, stdout and stderr. Stdout is a
 socket for events, of which two are written here: the process number at the start, and the exit status at the end.

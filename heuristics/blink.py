@@ -199,11 +199,9 @@ def _metrics(found: RootPacking) -> dict[str, Any]:
 
 
 def candidates(instance: Instance, problem: ForestProblem, options: BlinkOptions) -> tuple[int, ...]:
-    """Return the ranks that may be a best root.
+    """Return the ranks that may be a best root: the first one in balanced networks (docs/methods/blink.md).
 
-    Where every node has the same bandwidth in and out, as much enters every set of nodes as leaves it. Then the cut
-    that limits one root limits, from one of its sides or the other, every root: all have the same rate, and the first
-    will do. A requested root must be in the group, or that of the collective.
+    A requested root must be in the group, or that of the collective.
     """
     demand = instance.demands[0]
     ranks, spread = demand.group(instance.npus), demand.collective is not Collective.ALL_REDUCE

@@ -36,13 +36,9 @@ _OF_ALL = (
 
 
 class Bounds:
-    """Proved bounds of a ledger.
+    """Proved bounds of a ledger; which runs a bound holds for is in docs/reporting.md.
 
-    A bound holds for all runs of its own problem and objective type (on a grid: with the same epochs), restricted ones
-    included. A recomputed bound that rests on the network alone (a cut, a partition, link lengths, a distance) holds in
-    every time model that charges for bytes on the wire, or for latency. Any other bound, such as an attested one, holds
-    for runs of the same method with the same options of its own. A record whose answer or certificate failed
-    verification proves nothing, nor does an unfinished run.
+    A record whose answer or certificate failed verification proves nothing, nor does an unfinished run.
     """
 
     def __init__(self, runs: Sequence[LedgerRun]) -> None:

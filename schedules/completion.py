@@ -179,10 +179,8 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
 def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: bool = False) -> Completion | None:
     """Return the completion of all sends; None if images of a send may meet at a link.
 
-    Where no motion but the identity leaves a link in place, every link of an orbit serves an image of each passage of
-    a given send over any of these links. So the given sends, all on one link of the orbit, wait and arrive like all
-    their images. Of passages that ask for a link at once, that of the earlier given send comes first, as among all
-    sends; two passages of one send are never at once.
+    It plays the given sends, all on one link of an orbit (docs/methods/textbook.md, "Large schedules"). Of passages
+    that ask for a link at once, that of the earlier given send comes first; two passages of one send are never at once.
     """
     varies = instance.timing is not None and instance.timing.changes
     motions = checked_motions(network_of(instance), answer, Findings())

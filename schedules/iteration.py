@@ -263,12 +263,7 @@ FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = "forward", "input gradient", "weight 
 
 
 class Loop(Enum):
-    """Overlap of computation and communication.
-
-    ``NO_OVERLAP`` and ``TP_DP_OVERLAP`` are those of the dissertation, figure 4.4. In ``DDP`` the collectives of
-    weight gradients overlap with the rest of the backward pass, in buckets (Li et al., PyTorch Distributed, VLDB
-    2020); all others block.
-    """
+    """Overlap of computation and communication (docs/training.md, "Overlap")."""
 
     NO_OVERLAP = "no-overlap"
     TP_DP_OVERLAP = "tp-dp-overlap"

@@ -290,9 +290,7 @@ def candidates(
 ) -> Candidates:
     """Run every method for all numbers of chunks and the sizes of the choice, until the time limit.
 
-    Methods that do not support the collective or the machine are left out before the first run. Packings of trees
-    depend neither on the size nor on the chunks, so a method that answers with one is run once. The limit is that of
-    ``clock``, if it is given, and includes the costs of schedules at the sizes ``compared``.
+    The limit is that of ``clock``, if it is given, and includes the costs of schedules at the sizes ``compared``.
     """
     clock, stop, result = clock or choice.clock(), stop or threading.Event(), Candidates()
     able = [item for item in choice.items if _supports(choice, item, result)]

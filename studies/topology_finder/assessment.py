@@ -54,8 +54,7 @@ def all_to_all_rate(candidate: Candidate, seconds: float | None = None) -> float
 def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int) -> tuple[float, bool] | None:
     """Return the rate of every pair or a limit on it, and True for a rate.
 
-    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions
-    do: the rate is the smallest of the factors' rates times the factor's share of all nodes.
+    That of a Cartesian product follows from its factors (docs/methods/topology-finder.md, "Options").
     """
     if candidate.made in (Construction.POWER, Construction.PRODUCT):
         rates = [_rate(part, seconds, flows, classes) for part in candidate.of]

@@ -1,8 +1,7 @@
 """The topology finder: Pareto frontier of a size and degree, and the best network for a job.
 
-Networks that the expansions make from the bases are known by their values alone. Every expansion multiplies the
-number of nodes or the degree, so sizes are processed in ascending order and every network is made once. A network
-dominated in both values and in its traits is dropped on the way.
+Every expansion multiplies the number of nodes or the degree, so sizes are processed in ascending order and every
+network is made once. A network dominated in both values and in its traits is dropped on the way.
 """
 
 from collections import defaultdict
@@ -288,8 +287,7 @@ def value_candidate(one: candidates.Candidate, job: Job, generate: Generate) -> 
 def _all_gathers(one: candidates.Candidate, graph: IncomingLinks) -> list[candidates.Candidate]:
     """Return a network's non-dominated all-gathers, expanded and breadth-first, by ascending steps.
 
-    Formulas are of the expanded all-gather. On a line graph it returns a node's own shard to it, and after a degree
-    expansion the other copies' shards come last; the breadth-first one of the network itself does neither.
+    Formulas are of the expanded one; the other may be better (docs/methods/topology-finder.md, "Expansions").
     """
     own = Broadcast(graph)
     if one.steps == graph.steps and one.bandwidth == Fraction(one.nodes - 1, one.nodes):
