@@ -8,10 +8,11 @@ place of a link of that path, which enters another forest, and so on: a shortest
 (Knuth, 1973). Once no chain is left, the links Q that chains from unused links can reach prove that there are no larger
 forests: every link outside of Q is in one, and those in Q span Q in each.
 
-Two trees that may share links, of rates r1 >= r2, are two disjoint bases of the union of two graphic matroids: a link
-may be in both if ``b_e >= r1 + r2``, in either if ``b_e >= r1``, and only in the second if ``b_e >= r2``. At an optimum
-two of ``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the smallest allowed rate). Larger rates never help two
-trees to exist, so that for each rate that is a capacity the other one is found by bisection over its candidates.
+Two trees that may share links, of rates r1 >= r2, are two disjoint bases of the union of two graphic matroids in which
+links that may be in both occur twice: a link may be in both if ``b_e >= r1 + r2``, in either if ``b_e >= r1``, and only
+in the second if ``b_e >= r2``. At an optimum two of ``r1``, ``r2`` and ``r1 + r2`` are capacities (or r2 is the
+smallest allowed rate). Larger rates never help two trees to exist, so that for each rate that is a capacity the other
+one is found by bisection over its candidates.
 """
 
 from bisect import bisect_right
