@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb, factorial
 
 from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
@@ -64,7 +64,7 @@ def canonical(graph: Code) -> tuple[Code, int]:
             times = times + 1 if rows == best else 1
             best = rows
             return
-        for chosen in permuted([v for v in graph[order[at]] if v not in number]):
+        for chosen in permutations([v for v in graph[order[at]] if v not in number]):
             numbers = number | {v: len(order) + i for i, v in enumerate(chosen)}
             prefix = [*rows, tuple(sorted(numbers[v] for v in graph[order[at]]))]
             if not best or prefix <= best[: at + 1]:
@@ -75,16 +75,7 @@ def canonical(graph: Code) -> tuple[Code, int]:
     return tuple(best), times
 
 
-def permuted(values: list[int]) -> Iterator[list[int]]:
-    """Yield all orders of some values."""
-    if not values:
-        yield []
-    for i, value in enumerate(values):
-        for rest in permuted(values[:i] + values[i + 1 :]):
-            yield [value, *rest]
-
-
-def switched(graph: Code) -> Iterator[Code]:
+def exchange_ends(graph: Code) -> Iterator[Code]:
     """Yield connected digraphs in which two links have exchanged their ends."""
     links = [(a, b) for a, ends in enumerate(graph) for b in ends]
     for (a, b), (c, d) in combinations(links, 2):
@@ -112,7 +103,7 @@ def classes(nodes: int, degree: int) -> dict[Code, int]:
     found, waiting = {start: times}, [start]
     tried = set[Code]()
     while waiting:
-        for other in switched(waiting.pop()):
+        for other in exchange_ends(waiting.pop()):
             if other not in tried:
                 tried.add(other)
                 code, times = canonical(other)
