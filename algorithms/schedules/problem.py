@@ -93,7 +93,7 @@ def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
 def check_size(sends: int, hops: int | None = None) -> None:
     """Reject a schedule with too many sends, or whose ``hops`` exceed the remaining time or memory (OutOfTime)."""
     if sends > MAX_SENDS:
-        raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}")
+        raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}; forestcoll has trees for gathers and sums")
     require_schedulable(sends, hops)
 
 

@@ -127,14 +127,14 @@ def main() -> None:
     most = 6 if given.smoke else given.ranks
     sizes = [(a * b, a, b) for a in range(2, most) for b in range(a, most) if a * b <= most]
     table = Table(title="all-gathers on meshes, in steps", title_justify="left")
-    for heading in ("mesh", "chunks", "slot bound", "any choice", "decided by", "tacos, 1 attempt", "tacos"):
+    for heading in ("mesh", "chunks", "slot bound", "worst choice", "choices tried", "tacos, 1 attempt", "tacos"):
         table.add_column(heading)
     for _, rows, columns in sorted(sizes):
         for chunks in (1, 2, 3):
             into = links_into(rows, columns)
             decided = most_steps(into, chunks, 500 if given.smoke else STATES)
             worst = decided or max(random_steps(into, chunks, seed) for seed in range(given.seeds))
-            how = "all choices" if decided else f"{given.seeds} at random"
+            how = "all" if decided else f"{given.seeds} at random"
             once, best = (engine_steps(rows, columns, chunks, attempts) for attempts in (1, 64))
             cells = (chunks, slot_bound(into, chunks), worst, how, once, best)
             table.add_row(f"{rows} × {columns}", *map(str, cells))
