@@ -191,7 +191,8 @@ def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | Non
         if tour and len(path) > len(tour):
             ends = problem.nodes[path]
             links = route(problem.topology, ends[:-1], ends[1:]).links
-            slowness = sum(1 / problem.topology.links[link].bandwidth_Bps for link in links.tolist()) / len(tour)
+            rates = (problem.topology.links[link].bandwidth_Bps for link in links.tolist())
+            slowness = sum((1 / rate for rate in rates), Fraction(0)) / len(tour)
             most = min(most, 4 * len(tour))
             if best is None or slowness < best[0]:
                 power = power_of(image, int(times[path[-1]]))
