@@ -13,7 +13,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.instances import load
-from cwb.models.mcf.first_order import near_flow
+from cwb.models.mcf.first_order import find_approximate_flow
 from cwb.models.mcf.problem import Exchange, exchange_of
 
 NETWORKS = (
@@ -43,7 +43,7 @@ def seconds_of(exchanged: Exchange) -> list[str]:
         gap = float(message.partition("takes ")[2].partition("%")[0]) / 100
         reached.extend(f"{process_time() - begin:.1f}" for limit in GAPS[len(reached) :] if gap <= limit)
 
-    near = near_flow(exchanged, Budget(gap=GAPS[-1], progress=note))
+    near = find_approximate_flow(exchanged, Budget(gap=GAPS[-1], progress=note))
     return [*reached, *[""] * (len(GAPS) - len(reached)), str(near.rounds)]
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="this network alone; may be repeated")
     networks = parser.parse_args().only or NETWORKS
-    near_flow(exchange("ring(3)"), Budget())  # compiles
+    find_approximate_flow(exchange("ring(3)"), Budget())  # compiles
     print("| network | " + " | ".join(f"{gap:.1%}" for gap in GAPS) + " | rounds |")
     print("|---" * (len(GAPS) + 2) + "|")
     for network in networks:

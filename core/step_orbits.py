@@ -24,7 +24,7 @@ class StepOrbits(AnswerMixin, name="step-orbits"):
     step are in the order of the given ones, and images of one send in that of the motions.
     """
 
-    given: StepSchedule  #: All sends of the chunks of one rank in every orbit, or of one chunk in every orbit of sums.
+    base: StepSchedule  #: All sends of the chunks of one rank in every orbit, or of one chunk in every orbit of sums.
     translations: tuple[Translation, ...]
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class StepOrbits(AnswerMixin, name="step-orbits"):
     @property
     def instance_sha256(self) -> str:
         """Digest of the instance that the schedule is for."""
-        return self.given.instance_sha256
+        return self.base.instance_sha256
 
     @property
     def motions(self) -> int:
@@ -43,34 +43,33 @@ class StepOrbits(AnswerMixin, name="step-orbits"):
     @property
     def sends(self) -> int:
         """Number of sends of all chunks."""
-        return self.motions * len(self.given.sends)
+        return self.motions * len(self.base.sends)
 
     def _size(self) -> dict[str, Any]:
-        orders = [translation.order for translation in self.translations]
-        given = {"given": len(self.given.sends), "orders": orders}
         return {
             "sends": self.sends,
-            **given,
-            "chunks": self.motions * len(self.given.chunks),
-            "steps": self.given.steps,
+            "given": len(self.base.sends),
+            "orders": [translation.order for translation in self.translations],
+            "chunks": self.motions * len(self.base.chunks),
+            "steps": self.base.steps,
         }
 
 
 def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
     """Return all sends; raise InputError for too many, or a translation that is no symmetry."""
-    given, sends, motions = answer.given, answer.given.sends, answer.motions
+    base, sends, motions = answer.base, answer.base.sends, answer.motions
     if (size := motions * len(sends.path_links)) > MOST_WRITTEN:
         text = f"{answer.sends:,} sends over {size:,} links are not written out; expected at most {MOST_WRITTEN:,}"
         raise InputError(text, place="answer")
     orders = [translation.order for translation in answer.translations]
     nodes, links = zip(*translation_images(answer.translations, topology), strict=True)
     source, target = (orbit_of(column, orders, nodes).ravel() for column in (sends.source, sends.target))
-    chunk, reduce = np.arange(motions)[:, None] * len(given.chunks) + sends.chunk, np.tile(sends.reduce, motions)
+    chunk, reduce = np.arange(motions)[:, None] * len(base.chunks) + sends.chunk, np.tile(sends.reduce, motions)
     offset, path_links = offsets(np.tile(sends.hops, motions)), orbit_of(sends.path_links, orders, links).ravel()
     moved = Sends(chunk.ravel(), source, target, reduce, offset, path_links)  # motion by motion
     order = np.arange(len(moved)).reshape(motions, -1).T.ravel()
-    chunks = _move_chunks(given.chunks, topology, orders, nodes)
-    return StepSchedule(given.instance_sha256, chunks, moved.take(order), np.repeat(given.step, motions))
+    chunks = _move_chunks(base.chunks, topology, orders, nodes)
+    return StepSchedule(base.instance_sha256, chunks, moved.take(order), np.repeat(base.step, motions))
 
 
 def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: tuple[Ints, ...]) -> Chunks:

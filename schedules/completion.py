@@ -186,14 +186,14 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     motions = checked_motions(network_of(instance), answer, Findings())
     if motions is None or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None
-    orbit, given = motions.orbits_of_links(), answer.given
-    used = orbit[given.sends.path_links]
+    orbit, base = motions.orbits_of_links(), answer.base
+    used = orbit[base.sends.path_links]
     if (np.bincount(orbit)[used] != motions.count).any():
         return None
     kept, path_links = np.unique(used, return_inverse=True)
     topology = instance.topology
     few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in kept.tolist())))
-    merged = replace(given, instance_sha256=few.sha256, sends=replace(given.sends, path_links=path_links))
+    merged = replace(base, instance_sha256=few.sha256, sends=replace(base.sends, path_links=path_links))
     total, busy_s = totals(few, merged, unaware=unaware), np.zeros(len(orbit))
     busy_s[kept] = total.busy_s
     return Completion(total.completion_s, busy_s[orbit], answer.sends, unaware_s=total.unaware_s)

@@ -189,9 +189,9 @@ def _read_orbits(file: Fields, instance: Instance, topology: Topology) -> TreeOr
 def _read_step_orbits(file: Fields, instance: Instance, topology: Topology) -> StepOrbits:
     """Read the sends of some chunks, and the translations that generate those of the others."""
     chunks, sends, columns = _read_sends(file, instance, topology)
-    given = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
+    base = StepSchedule(instance.sha256, chunks, sends, columns.integers("step", 0, _MAX_STEP, len(sends)))
     columns.reject_unread()
-    return StepOrbits(given, _read_translations(file, topology))
+    return StepOrbits(base, _read_translations(file, topology))
 
 
 def _read_translations(file: Fields, topology: Topology) -> tuple[Translation, ...]:

@@ -194,8 +194,8 @@ def _content(answer: Written) -> dict[str, Any]:
             return {"answer": "tree-packing", **_tree_data(answer)}
         case TreeOrbits():
             return {"answer": "tree-orbits", **_tree_data(answer.trees), **_translation_data(answer.translations)}
-        case StepOrbits(given=given):
-            sends = _send_data(given.chunks, given.sends, step=given.step)
+        case StepOrbits(base=base):
+            sends = _send_data(base.chunks, base.sends, step=base.step)
             return {"answer": "step-orbits", **sends, **_translation_data(answer.translations)}
         case TranslatedTrees():
             columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}

@@ -192,8 +192,8 @@ def _(answer: TreeOrbits, sha256: str, scale: Fraction) -> TreeOrbits:
 
 @scale_answer.register
 def _(answer: StepOrbits, sha256: str, scale: Fraction) -> StepOrbits:
-    chunks = replace(answer.given.chunks, unit_bytes=answer.given.chunks.unit_bytes * scale)
-    return replace(answer, given=replace(answer.given, instance_sha256=sha256, chunks=chunks))
+    chunks = replace(answer.base.chunks, unit_bytes=answer.base.chunks.unit_bytes * scale)
+    return replace(answer, base=replace(answer.base, instance_sha256=sha256, chunks=chunks))
 
 
 @scale_answer.register

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.schedule import Bools, Ints, ranges
 from ..graphs.network import Exact, Network, components, mask_of
-from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, scramble
+from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, mix_bits
 
 _LARGEST = 128  #: larger groups keep the order of their nodes
 _TRIES = 4  #: how often other choices are tried where the first ones did not lead to equal groups
@@ -92,9 +92,9 @@ def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Int
 def _order_by_colours(weight: Ints, outside: Ints, attempt: int) -> Ints:
     """Order the nodes of every group by colours refined until all differ; shape (groups, size)."""
     groups, size, _ = weight.shape
-    colour = scramble(outside[:, :, 0].astype(np.uint64) * MIX_OUT + outside[:, :, 1].astype(np.uint64) * MIX_IN)
+    colour = mix_bits(outside[:, :, 0].astype(np.uint64) * MIX_OUT + outside[:, :, 1].astype(np.uint64) * MIX_IN)
     out, into = weight.astype(np.uint64) * MIX_OUT, weight.transpose(0, 2, 1).astype(np.uint64) * MIX_IN
-    edges = scramble(out + into)
+    edges = mix_bits(out + into)
     rows = np.arange(groups)
     colour = _refine_colours(colour, edges)
     for chosen in range(size):
@@ -108,7 +108,7 @@ def _order_by_colours(weight: Ints, outside: Ints, attempt: int) -> Ints:
         candidates = (colour == shared[:, None]) & ties[:, None]
         skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if chosen == 0 else np.zeros(groups, dtype=np.int64)
         nth = (candidates.cumsum(axis=1) == (skip + 1)[:, None]) & candidates
-        colour = np.where(nth, scramble(colour + np.uint64(chosen + 1)), colour)
+        colour = np.where(nth, mix_bits(colour + np.uint64(chosen + 1)), colour)
         colour = _refine_colours(colour, edges)
     return np.argsort(colour, axis=1, kind="stable")
 
@@ -117,7 +117,7 @@ def _refine_colours(colour: Hashes, edges: Hashes) -> Hashes:
     """Refine colours by those of the neighbours until no class is divided any more."""
     classes = _classes(colour)
     while True:
-        finer = scramble(colour * MIX + scramble(edges ^ scramble(colour)[:, None, :]).sum(axis=2))
+        finer = mix_bits(colour * MIX + mix_bits(edges ^ mix_bits(colour)[:, None, :]).sum(axis=2))
         more = _classes(finer)
         if (more <= classes).all():
             return finer

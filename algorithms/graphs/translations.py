@@ -150,17 +150,17 @@ class ColouredNetwork:
 
     def surroundings(self, image: Ints, known: Bools) -> Hashes:
         """Hash the links between each node and the known ones, each identified by its image."""
-        told = scramble(self.colour.astype(np.uint64) * MIX + np.uint64(1))
-        name = scramble(image.astype(np.uint64) * MIX_IN + np.uint64(7))
+        own = mix_bits(self.colour.astype(np.uint64) * MIX + np.uint64(1))
+        name = mix_bits(image.astype(np.uint64) * MIX_IN + np.uint64(7))
         label = self.label.astype(np.uint64)
         total = np.zeros(self.nodes, dtype=np.uint64)
         for here, there, factor in ((self.head, self.tail, MIX_IN), (self.tail, self.head, MIX_OUT)):
             use = known[there]
-            np.add.at(total, here[use], scramble(name[there[use]] * factor + label[use]))
-        return scramble(told + total)
+            np.add.at(total, here[use], mix_bits(name[there[use]] * factor + label[use]))
+        return mix_bits(own + total)
 
 
-def scramble(value: Hashes) -> Hashes:
+def mix_bits(value: Hashes) -> Hashes:
     """Mix the bits of every hash."""
     mixed = (value ^ (value >> _SHIFT)) * MIX_IN
     return np.asarray(mixed ^ (mixed >> _SHIFT), dtype=np.uint64)
@@ -185,7 +185,7 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
                 break
         else:
             if stretch <= _SMALL:
-                found += _of_stretches(network, stretch)
+                found += _translate_stretches(network, stretch)
             break
     return tuple(found)
 
@@ -210,7 +210,7 @@ def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
     return image if network.link_image(image) is not None else None
 
 
-def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
+def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
     """Find translations within all stretches of a length, from the symmetries of the first one."""
     usable = [(period, order) for order in _symmetries(network, stretch) if (period := _period(order)) > 1]
     usable.sort(key=lambda one: -one[0])
@@ -305,10 +305,10 @@ def _symmetry_by(network: ColouredNetwork, translations: tuple[Translation, ...]
     return Symmetry(translations, prod(orders), network.ranks[first], orbit, np.bincount(orbit))
 
 
-def find_symmetry_of_schedule(network: ColouredNetwork, is_kept_by: Callable[[Ints], bool]) -> Symmetry | None:
+def find_symmetry_of_schedule(network: ColouredNetwork, is_invariant_under: Callable[[Ints], bool]) -> Symmetry | None:
     """Return the symmetry by :func:`products_of` translations that keep a schedule, if none of them fixes a link.
 
-    ``is_kept_by`` returns whether an image of the ranks keeps it. None if no product does.
+    ``is_invariant_under`` returns whether an image of the ranks keeps it. None if no product does.
     """
     number = np.empty(network.nodes, dtype=np.int64)
     number[network.ranks] = np.arange(len(network.ranks))
@@ -316,7 +316,7 @@ def find_symmetry_of_schedule(network: ColouredNetwork, is_kept_by: Callable[[In
     for motion in products_of(find_translations(network)):
         if best is not None and best.motions == len(network.ranks):
             break
-        if is_kept_by(number[motion.image[network.ranks]]):
+        if is_invariant_under(number[motion.image[network.ranks]]):
             found = _symmetry_by(network, (*(best.translations if best else ()), motion))
             best = found if (found.size == found.motions).all() else best
     return best

@@ -186,7 +186,7 @@ class Algorithm:
     shares: int = 1  #: Blocks that every part of the all-gather is cut into, which multiply its sends.
     by_parts: tuple[Collective, ...] = ()
     #: True if an image of the positions maps the sends of these collectives to one another, as sets.
-    is_kept_by: Callable[[Ints], bool] = lambda image: True
+    is_invariant_under: Callable[[Ints], bool] = lambda image: True
 
 
 def define(
@@ -210,7 +210,7 @@ def define(
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         problems = [(problem, algorithm(problem, given)) for problem in group_problems(instance)]
         sends = sum(count_sends(*each) for each in problems)
-        symmetry = find_kept_symmetry(instance, *problems[0]) if sends > MOST_LISTED else None
+        symmetry = find_common_symmetry(instance, *problems[0]) if sends > MOST_LISTED else None
         check_size(sends // (symmetry.motions if symmetry else 1))  # before a bound is computed and moves are made
         starts = None if symmetry is None else positions_of(problems[0][0], symmetry)
         try:
@@ -236,14 +236,14 @@ def is_large(problem: GroupProblem) -> bool:
     return fewest_sends(problem) > MOST_LISTED
 
 
-def find_kept_symmetry(instance: Instance, problem: GroupProblem, algorithm: Algorithm) -> Symmetry | None:
+def find_common_symmetry(instance: Instance, problem: GroupProblem, algorithm: Algorithm) -> Symmetry | None:
     """Return a symmetry of the network that maps the only collective's sends to one another; None if none is known."""
     varies = instance.timing is not None and instance.timing.changes
     if instance.also or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None
     if problem.collective not in algorithm.by_parts or problem.ranks != tuple(range(instance.npus)):
         return None
-    return find_symmetry_of_schedule(ColouredNetwork.of(problem.topology), algorithm.is_kept_by)
+    return find_symmetry_of_schedule(ColouredNetwork.of(problem.topology), algorithm.is_invariant_under)
 
 
 def count_sends(problem: GroupProblem, algorithm: Algorithm) -> int:

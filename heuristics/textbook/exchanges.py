@@ -157,7 +157,7 @@ def bine(problem: GroupProblem, options: NoOptions) -> Algorithm:
         all_to_all=lambda parts: bine_all_to_all(far_first, odd),
         gather=lambda: bine_gather(far_first, odd),
         by_parts=() if odd else GATHERS,
-        is_kept_by=lambda image: is_shift(image, 2),
+        is_invariant_under=lambda image: is_shift(image, 2),
     )
 
 

@@ -87,7 +87,7 @@ def _edges(n: int, lattice: Lattice) -> Ints:
     return np.concatenate(edges)
 
 
-def snake(lattice: Lattice) -> list[int] | None:
+def find_grid_cycle(lattice: Lattice) -> list[int] | None:
     """Return a Hamiltonian cycle of a grid, or None if this simple construction has none.
 
     Back and forth through the dimensions (a reflected Gray code) ends above its start, so that it closes if the
@@ -159,8 +159,8 @@ def is_cycle(order: list[int], near: Neighbours) -> bool:
     return all(map(near.joins, order, [*order[1:], order[0]]))
 
 
-def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | None:
-    """Find a cycle that a motion of the network keeps: a path through its orbits, and images.
+def find_invariant_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | None:
+    """Find a cycle that a motion of the network maps to itself: a path through its orbits, and images.
 
     The images are by a power of the motion that generates all its powers, and leads from the end of a path to the next.
     The first of those is returned over which a byte takes the least time, link after link, with at most four times the
@@ -202,21 +202,22 @@ def find_moved_cycle(problem: GroupProblem, near: Neighbours) -> list[int] | Non
     return None if best is None else best[1]
 
 
-def find_cycle(problem: GroupProblem, near: Neighbours, *, moved: bool = False) -> list[int]:
+def find_cycle(problem: GroupProblem, near: Neighbours, *, invariant: bool = False) -> list[int]:
     """Find a cycle through all positions, from position 0.
 
-    The order of the group if that is one; if ``moved``, of all ranks, a cycle that a motion keeps; on grids, back and
-    forth through the dimensions; otherwise a depth-first search that goes to the neighbour with the fewest neighbours
-    left, and gives up after a while. Without success, the order of the group: then some partners are no neighbours.
+    The order of the group if that is one; if ``invariant``, of all ranks, a cycle that a motion maps to itself; on
+    grids, back and forth through the dimensions; otherwise a depth-first search that goes to the neighbour with the
+    fewest neighbours left, and gives up after a while. Without success, the order of the group, whose partners may be
+    apart.
     """
     order = list(range(problem.n))
     if is_cycle(order, near):
         return order
     everyone = problem.ranks == tuple(range(len(problem.topology.ranks)))
-    if moved and everyone and (cycle := find_moved_cycle(problem, near)):
+    if invariant and everyone and (cycle := find_invariant_cycle(problem, near)):
         return cycle
     if everyone and (lattice := find_lattice(problem.topology)):
-        walk = snake(lattice)
+        walk = find_grid_cycle(lattice)
         if walk is not None:
             start = walk.index(0)
             return walk[start:] + walk[:start]

@@ -113,7 +113,7 @@ def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
     """Return the collectives on one ring; reductions run backwards around the reversed ring, and so the same way."""
     near = Neighbours(problem)
     given = options.order
-    order = find_cycle(problem, near, moved=is_large(problem)) if given is None else given_order(problem, given)
+    order = find_cycle(problem, near, invariant=is_large(problem)) if given is None else given_order(problem, given)
     both = options.ways == "two-way"
     if options.ways == "auto":  # if a cycle over neighbours can be reversed over neighbours
         both = is_cycle(order[::-1], near) or not is_cycle(order, near)
@@ -127,7 +127,7 @@ def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
     """Return the collectives on a cycle that begins with position 0."""
     n, place, gather = len(cycle), np.argsort(cycle), two_way if both else one_way
 
-    def is_kept_by(image: Ints) -> bool:
+    def is_invariant_under(image: Ints) -> bool:
         return is_shift(place[image[cycle]])
 
     return Algorithm(
@@ -136,7 +136,7 @@ def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
         all_to_all=lambda parts: all_to_all(n, both=both).rename_pairs(cycle),
         shares=2 if both else 1,
         by_parts=GATHERS,
-        is_kept_by=is_kept_by,
+        is_invariant_under=is_invariant_under,
     )
 
 
@@ -251,7 +251,7 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
             return run_side_by_side([gather_along(*each, everywhere) for each in several])
         return run_side_by_side([gather_parts(*each, parts) for each in several])
 
-    def is_kept_by(image: Ints) -> bool:
+    def is_invariant_under(image: Ints) -> bool:
         return np.array_equal(image, translate_ranks(torus.sizes, everywhere, image[:1]))
 
     return Algorithm(
@@ -259,7 +259,7 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
         mirror=Algorithm(all_gather=partial(gather, direction=-1)),
         shares=shares,
         by_parts=GATHERS,
-        is_kept_by=is_kept_by,
+        is_invariant_under=is_invariant_under,
     )
 
 

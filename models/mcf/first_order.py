@@ -17,14 +17,14 @@ from ...core.schedule import Floats
 from .problem import Exchange
 
 GAP = 0.01  #: Relative gap at which the search stops unless another one is asked for.
-_COOLER, _WARMER = 0.7, 1.1  #: Factors of the temperature after a round.
+_DECREASE, _INCREASE = 0.7, 1.1  #: Factors of the temperature after a round.
 _MOST_ROUNDS = 1000  #: Some minutes for 1,000 nodes of degree 4; small gaps may be out of reach.
-_LINKS = 2**18  #: Links times sources of one call of a kernel: some hundredths of a second.
-_SHORTEST = 1e-12  #: Shorter steps are rounding errors.
+_BLOCK = 2**18  #: Links times sources of one call of a kernel: some hundredths of a second.
+_LEAST_STEP = 1e-12  #: Shorter steps are rounding errors.
 
 
 @dataclass(frozen=True, eq=False)
-class NearFlow:
+class ApproximateFlow:
     """Flow of every source when it sends its weights, and lengths of links that bound what any flow attains."""
 
     flow: Floats  #: Shape (sources, links).
@@ -40,7 +40,7 @@ class NearFlow:
         return share / float((self.flow.sum(axis=0) / exchange.room).max())
 
 
-def near_flow(exchange: Exchange, budget: Budget) -> NearFlow:
+def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow:
     """Search until the flow takes longer than the lengths prove by no more than the budget's gap."""
     sources, links = len(exchange.sources), len(exchange.tails)
     require_buildable(sources * links, f"flows of {sources:,} ranks", 2e-7, 2**40, column_bytes=20)
@@ -50,36 +50,36 @@ def near_flow(exchange: Exchange, budget: Budget) -> NearFlow:
     flow, load = np.zeros((sources, links)), np.zeros(links)
     best, rounds = np.asarray(1 / room), 0
 
-    def for_all(run: Callable[..., float], *rest: Any) -> float | None:
+    def sum_blocks(run: Callable[..., float], *rest: Any) -> float | None:
         """Add up what a kernel returns for blocks of sources; None if the time is over."""
-        found, some = 0.0, max(1, _LINKS // links)
+        found, some = 0.0, max(1, _BLOCK // links)
         for begin in range(0, sources, some):
             if budget.is_exhausted:
                 return None
             found += run(begin, min(begin + some, sources), network, *rest)
         return found
 
-    low = (for_all(_total_distance, best) or 0.0) / float(best @ room)
+    low = (sum_blocks(_total_distance, best) or 0.0) / float(best @ room)
     high, temperature = np.inf, low
     while 0 < low < min(np.inf, high / (1 + goal)) and rounds < _MOST_ROUNDS:
-        if for_all(_move_flow, flow, load, temperature) is None:
+        if sum_blocks(_move_flow, flow, load, temperature) is None:
             break
         rounds, load = rounds + 1, flow.sum(axis=0) / room
         high, prices = float(load.max()), np.exp((load - load.max()) / temperature)
-        if (total := for_all(_total_distance, prices / room)) is None:
+        if (total := sum_blocks(_total_distance, prices / room)) is None:
             break
         mean, proved = float(prices @ load) / float(prices.sum()), total / float(prices.sum())
         if proved > low:
             low, best = proved, prices / room
         # Of the gap one part is due to the temperature, the other one to flow that is not on shortest paths yet.
-        temperature *= _COOLER if high - mean > mean - proved else _WARMER
+        temperature *= _DECREASE if high - mean > mean - proved else _INCREASE
         budget.progress(f"round {rounds}: the flow takes {high / low - 1:.2%} longer than the bound")
     back = np.argsort(order)
-    return NearFlow(flow[:, back], best[back], rounds)
+    return ApproximateFlow(flow[:, back], best[back], rounds)
 
 
 @kernel
-def _nearest(source: int, first: Any, heads: Any, lengths: Any, far: Any, link: Any, order: Any, heap: Heap) -> int:
+def _dijkstra(source: int, first: Any, heads: Any, lengths: Any, far: Any, link: Any, order: Any, heap: Heap) -> int:
     """Find shortest paths from a source: distances, last links, and the reached points from near to far."""
     far[:] = np.inf
     far[source], link[source], reached = 0.0, -1, 0
@@ -106,7 +106,7 @@ def _total_distance(begin: int, end: int, network: Any, lengths: Any) -> float:
     far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
     heap = Heap(np.empty(len(heads) + 1), np.empty(len(heads) + 1, np.int64), np.empty(len(heads) + 1, np.int32))
     for i in range(begin, end):
-        _nearest(sources[i], first, heads, lengths, far, link, order, heap)
+        _dijkstra(sources[i], first, heads, lengths, far, link, order, heap)
         for point in range(points):
             if weights[i, point] > 0.0:
                 total += weights[i, point] * far[point]
@@ -125,17 +125,17 @@ def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, tempera
     for i in range(begin, end):
         change, need = -flow[i], weights[i].copy()
         some = change.any()
-        for at in range(_nearest(sources[i], first, heads, lengths, far, link, order, heap) - 1, 0, -1):
+        for at in range(_dijkstra(sources[i], first, heads, lengths, far, link, order, heap) - 1, 0, -1):
             e = link[order[at]]
             change[e] += need[order[at]]
             need[tails[e]] += need[order[at]]
         moved = np.flatnonzero(change)
         step, slope = 2.0 if some else 1.0, 1.0
-        while some and slope > 0.0 and step > _SHORTEST:
+        while some and slope > 0.0 and step > _LEAST_STEP:
             step, slope = step / 2.0, 0.0
             for e in moved:
                 slope += price[e] * np.exp(step * change[e] / room[e] / temperature) * change[e] / room[e]
-        if step > _SHORTEST:
+        if step > _LEAST_STEP:
             for e in moved:
                 flow[i, e] += step * change[e]
                 load[e] += step * change[e] / room[e]

@@ -20,7 +20,7 @@ from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from .first_order import near_flow
+from .first_order import find_approximate_flow
 from .formulation import build_classes
 from .method import Algorithm, McfOptions
 from .problem import Exchange, FlowClasses, bandwidth_unit, classes_of, exchange_of, line_graph_base, weights_of
@@ -122,7 +122,7 @@ def _search(instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], budget
     left = budget.clock.remaining_s() or exact_s
     with budget.clock.phase("search"):
         exchange = exchange_of(instance)
-        near = near_flow(exchange, budget.part(max(0.0, 1 - exact_s / left)))
+        near = find_approximate_flow(exchange, budget.part(max(0.0, 1 - exact_s / left)))
     seconds, certificate = joint_length(instance, pairs, rounded_lengths(near.lengths.tolist()))
     if not near.rounds:
         return FlowBound(seconds, certificate, exact=False, message="the time is over before all ranks have a flow")

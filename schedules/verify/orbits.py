@@ -86,25 +86,25 @@ _OWNED_BY = {Collective.ALL_GATHER: "held_by", Collective.ALL_TO_ALL: "held_by",
 @check_answer.register
 def verify_step_orbits(answer: StepOrbits, instance: Instance, network: Network, findings: Findings) -> None:
     """Check the translations, that the given chunks and their images are the demand, and the given sends."""
-    demand, given = instance.demand, answer.given
+    demand, base = instance.demand, answer.base
     if demand is None or instance.also or not demand.is_of_all(instance.npus):
         findings.add(Violation("demand", "chunks and their images are those of one collective of all ranks"))
         return
-    at = check_shape(instance, network, given, findings, sized=False)
+    at = check_shape(instance, network, base, findings, sized=False)
     motions = None if at is None else checked_motions(network, answer, findings)
     if at is None or motions is None:
         return
-    storing = (network.node_rank[given.sends.source] < 0) | (network.node_rank[given.sends.target] < 0)
+    storing = (network.node_rank[base.sends.source] < 0) | (network.node_rank[base.sends.target] < 0)
     if at.add_each("buffer", storing, "begins or ends in a switch, whose room the images of other sends take too"):
         return
-    asked = _conditions_of_given(demand, given.chunks, network, motions, findings)
+    asked = _base_conditions(demand, base.chunks, network, motions, findings)
     if asked is not None:
-        if not are_as_asked(asked, given.chunks):
+        if not are_as_asked(asked, base.chunks):
             findings.add(Violation("size", "the given chunks are not the data of one rank of every orbit"))
-        check_sends(at, given.step)
+        check_sends(at, base.step)
 
 
-def _conditions_of_given(
+def _base_conditions(
     demand: Demand, chunks: Chunks, network: Network, motions: Motions, findings: Findings
 ) -> Conditions | None:
     """Return the data of one rank of every orbit, or a part of sums; None for other ranks."""

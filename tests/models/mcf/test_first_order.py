@@ -14,7 +14,7 @@ from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.harness import Request, run_one
 from cwb.instances import load
-from cwb.models.mcf.first_order import near_flow
+from cwb.models.mcf.first_order import find_approximate_flow
 from cwb.models.mcf.problem import exchange_of
 from cwb.models.mcf.solve import bound
 from cwb.schedules.network_bounds import recomputed_length_bound
@@ -53,7 +53,7 @@ def test_any_search_proves_a_bound_that_its_flow_respects(nodes, degree, seed, g
     """On random networks the verifier recomputes the bound, flows are balanced and never faster than it."""
     instance = exchange(f"random_regular({nodes + nodes * degree % 2},{degree},seed={seed})")
     exchanged = exchange_of(instance)
-    near = near_flow(exchanged, Budget(gap=gap))
+    near = find_approximate_flow(exchanged, Budget(gap=gap))
     assert (near.flow >= -1e-9).all()
     found = bound(instance, solvers.get("highs"), Budget(gap=gap), algorithm="first-order")
     assert recomputed_length_bound(instance, found.certificate) == found.seconds

@@ -97,8 +97,8 @@ def test_verdict_and_times_are_those_of_all_sends(case):
 
 def leave_out(answer: StepOrbits, send: int) -> StepOrbits:
     """Leave a send out."""
-    kept, given = np.arange(len(answer.given.sends)) != send, answer.given
-    return replace(answer, given=replace(given, sends=given.sends.take(kept), step=given.step[kept]))
+    kept, given = np.arange(len(answer.base.sends)) != send, answer.base
+    return replace(answer, base=replace(given, sends=given.sends.take(kept), step=given.step[kept]))
 
 
 def exchange_images(answer: StepOrbits, one: int, other: int) -> StepOrbits:
@@ -110,21 +110,21 @@ def exchange_images(answer: StepOrbits, one: int, other: int) -> StepOrbits:
 
 def double_size(answer: StepOrbits) -> StepOrbits:
     """Double the size of the chunks."""
-    given = answer.given
-    return replace(answer, given=replace(given, chunks=replace(given.chunks, unit_bytes=given.chunks.unit_bytes * 2)))
+    given = answer.base
+    return replace(answer, base=replace(given, chunks=replace(given.chunks, unit_bytes=given.chunks.unit_bytes * 2)))
 
 
 FORGED: dict[str, Callable[[StepOrbits], StepOrbits]] = {
     "missing": lambda answer: leave_out(answer, 3),
     "symmetry": lambda answer: exchange_images(answer, 1, 2),
     "size": double_size,
-    "not-held": lambda answer: replace(answer, given=replace(answer.given, step=answer.given.step * 0)),
+    "not-held": lambda answer: replace(answer, base=replace(answer.base, step=answer.base.step * 0)),
     "path": lambda answer: replace(
-        answer, given=replace(answer.given, sends=replace(answer.given.sends, target=answer.given.sends.source))
+        answer, base=replace(answer.base, sends=replace(answer.base.sends, target=answer.base.sends.source))
     ),
-    "instance": lambda answer: replace(answer, given=replace(answer.given, instance_sha256="0" * 64)),
+    "instance": lambda answer: replace(answer, base=replace(answer.base, instance_sha256="0" * 64)),
     "range": lambda answer: replace(
-        answer, given=replace(answer.given, sends=replace(answer.given.sends, chunk=answer.given.sends.chunk + 9))
+        answer, base=replace(answer.base, sends=replace(answer.base.sends, chunk=answer.base.sends.chunk + 9))
     ),
 }
 
