@@ -39,7 +39,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "libra": ("gpt-3-4d", None, ()),
     "libra-equal": ("gpt-3-4d", None, ()),
     "libra-codesign": ("msft-1t-hp-4d", None, ()),
-    "ring": ("mesh(50,115)", GATHER, ()),
+    "ring": ("mesh(50,90)", GATHER, ()),
     "direct": ("torus(32,32)", REDUCE, ()),
     "rhd": ("torus(32,32)", REDUCE, ()),
     "bruck": ("torus(32,32)", GATHER, ()),

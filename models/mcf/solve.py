@@ -15,7 +15,7 @@ from ...algorithms.bounds.schedule_bounds import group_of, joint_length, pairs_o
 from ...core.answers import BoundOnly
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget
-from ...core.errors import InputError
+from ...core.errors import InputError, OutOfTime
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Floats, Ints
@@ -117,12 +117,18 @@ def bound(
 
 
 def _search(instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], budget: Budget) -> FlowBound:
-    """Bound the time by a first-order search, which leaves time for the exact bound and its verification."""
+    """Bound the time by a first-order search, which leaves time for the exact bound and its verification.
+
+    Raise OutOfTime if they take longer than is left.
+    """
     budget.reserve_seconds(exact_s := _PAIR_S * len(pairs[0]))
-    left = budget.clock.remaining_s() or exact_s
+    left = budget.clock.remaining_s()
+    if left is not None and left < exact_s:
+        work = f"the exact bound of {len(pairs[0]):,} pairs takes some {exact_s:.2g} s, and its verification as many"
+        raise OutOfTime(f"{work}; expected a longer time limit")
     with budget.clock.phase("search"):
         exchange = exchange_of(instance)
-        near = find_approximate_flow(exchange, budget.part(max(0.0, 1 - exact_s / left)))
+        near = find_approximate_flow(exchange, budget.part(1 - exact_s / left if left else 1.0))
     seconds, certificate = joint_length(instance, pairs, rounded_lengths(near.lengths.tolist()))
     if not near.rounds:
         return FlowBound(seconds, certificate, exact=False, message="the time is over before all ranks have a flow")

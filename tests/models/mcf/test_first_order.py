@@ -112,3 +112,11 @@ def test_runs_are_verified(model):
     )
     assert record.metrics["rate_reached"] <= record.metrics["rate"] <= record.metrics["rate_reached"] * 1.0101
     assert "longer than the bound" in record.message
+
+
+def test_a_limit_too_short_for_the_exact_bound_is_said_at_once():
+    """The run ends with the status limit before any search, and names the seconds that the bound takes."""
+    instance = exchange("random_regular(300,4,seed=1)")
+    record = run_one(instance, Request("all-to-all-mcf", options={"algorithm": "first-order"}, time_limit_s=1.0))
+    assert (record.status, record.exit_status) == ("limit", 4)
+    assert record.message.startswith("the exact bound of 89,700 pairs takes some 0.9 s, and its verification as many")
