@@ -76,7 +76,7 @@ class PublishedNetwork(Strict):
     bandwidth: Annotated[str, Field(description="Of all links out of a node together.")] = "100 Gb/s"
     bidirectional: bool = False
     circulants: bool = True
-    rate: Annotated[bool, Field(description="Whether the rate of an all-to-all is computed, too.")] = False
+    rate: Annotated[bool, Field(description="True if the rate of an all-to-all is computed, too.")] = False
 
     @property
     def sizes(self) -> list[int]:

@@ -96,8 +96,8 @@ class NodeFile(Strict):
 
     name: Name
     kind: NodeKind = NodeKind.COMPUTE
-    multicast: StrictBool = Field(False, description="Whether a switch may copy one chunk to several links.")
-    reduces: StrictBool = Field(False, description="Whether a switch adds up the contributions to a sum that pass it.")
+    multicast: StrictBool = Field(False, description="True if a switch may copy one chunk to several links.")
+    reduces: StrictBool = Field(False, description="True if a switch adds up the contributions to a sum that pass it.")
     buffer: Size | None = Field(None, description="What a switch can hold; no limit by default.")
 
 
@@ -109,7 +109,7 @@ class LinkFile(Strict):
     bandwidth: Rate
     latency: Duration = Field(default=Fraction(0), json_schema_extra={"default": "0 s"})
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(1, description="Number of parallel links.")
-    bidirectional: StrictBool = Field(False, description="Whether there is the same link back.")
+    bidirectional: StrictBool = Field(False, description="True if there is the same link back.")
 
 
 class TopologyFile(Strict):

@@ -77,8 +77,8 @@ def library_submit(schedule: str | Path) -> Check:
     time, known = checked.data["completion_time_s"] or inf, best["time_s"]
     wrong = [*checked.data["violations"], *contradictions(time, best["bound_s"])]
     new = not wrong and time < known * (1 - SIMULATED)
-    told = wrong[-1] if wrong else f"{'NEW BEST, ' if new else ''}{time / known:.6g} times the best known time"
-    line = f"{best['name']}: {told}; best known {known:.9g} s, bound {best['bound_s']:.9g} s"
+    verdict = wrong[-1] if wrong else f"{'NEW BEST, ' if new else ''}{time / known:.6g} times the best known time"
+    line = f"{best['name']}: {verdict}; best known {known:.9g} s, bound {best['bound_s']:.9g} s"
     data = {**checked.data, "verified": not wrong, "violations": wrong, "new_best": new, "best_known": best}
     return Check(data, (*checked.lines, line), not wrong)
 

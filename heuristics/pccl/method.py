@@ -29,7 +29,7 @@ class PcclOptions(Strict):
 
     orders: Literal["portfolio", "paper"] = "portfolio"
     """portfolio tries orders and kinds of paths, then ruin and recreate; paper the longest path first."""
-    others: bool = Field(True, description="Whether a portfolio begins with the answers of other methods.")
+    others: bool = Field(True, description="True if a portfolio begins with the answers of other methods.")
     restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
     steps: Annotated[int, Field(ge=0, le=10**9)] = 400_000
     """Rough limit on the searched paths of chunks; the first attempt is always made."""

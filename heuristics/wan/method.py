@@ -84,13 +84,13 @@ class GostOptions(ChunkOptions):
     """Links of equal capacity and height: last, the later one in the network; shuffle, in random order."""
     retries: int = Field(0, ge=0, le=1000)
     """Further random starts of a tree that fails; the text gives up at the first."""
-    improve: bool = Field(True, description="Whether ITH (algorithm 3) lowers H by bisection; else one GBST.")
+    improve: bool = Field(True, description="True if ITH (algorithm 3) lowers H by bisection; else one GBST.")
     rho: float = Field(0.95, gt=0, le=1, description="Share of the rate at H that ITH must keep; no value in the text.")
     ith_seed: Literal["fresh", "same"] = "fresh"
     """Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."""
     nodes: int = Field(10_000, ge=1, le=10**7)
     """Nodes of the search of MILP (1), which need not end on dense networks."""
-    select: bool = Field(True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken.")
+    select: bool = Field(True, description="True if MILP (1) chooses trees and rates; else those of GBST are taken.")
 
 
 _READING = (

@@ -129,7 +129,7 @@ class RepairOptions(ChunkOptions):
     nodes: int = Field(50, ge=1, le=10**7, description="Nodes of the search of the MILP, which need not end.")
     exact: bool = True
     """True if a small network is solved exactly, by link patterns of the new trees."""
-    resolve: bool = Field(True, description="Whether mtree also plans from scratch, for comparison and for its trees.")
+    resolve: bool = Field(True, description="True if mtree also plans from scratch, for comparison and for its trees.")
 
 
 def pose(instance: Instance, options: RepairOptions) -> Instance:

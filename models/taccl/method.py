@@ -25,7 +25,7 @@ class TacclOptions(Strict):
     """Use of edges through switches where a sketch file says nothing: few (uc-min) or many (uc-max)."""
     ways: Literal["shortest", "any"] = "shortest"
     """Paths of chunks through other ranks: of fewest edges alone, as in TACCL, or any."""
-    contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
+    contiguity: bool = Field(True, description="True if adjacent sends in the order of a link may be merged.")
     routing_gap: float = Field(0.01, ge=0, le=1)
     """Relative gap at which the programs may stop, unless --gap is given."""
     nodes: int = Field(100, ge=1, le=10**9, description="Nodes of the solver's search in each of the two programs.")
