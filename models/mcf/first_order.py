@@ -37,7 +37,7 @@ class ApproximateFlow:
         for row, weights in zip(self.flow, exchange.weights, strict=True):
             kept = np.bincount(exchange.heads, row, points) - np.bincount(exchange.tails, row, points)
             share = min(share, float((kept[weights > 0] / weights[weights > 0]).min()))
-        return share / float((self.flow.sum(axis=0) / exchange.room).max())
+        return share / float((self.flow.sum(axis=0) / exchange.capacity).max())
 
 
 def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow:
@@ -45,10 +45,10 @@ def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow
     sources, links = len(exchange.sources), len(exchange.tails)
     require_buildable(sources * links, f"flows of {sources:,} ranks", 2e-7, 2**40, column_bytes=20)
     first, order = edges_by(exchange.tails, exchange.points)
-    room, goal = exchange.room[order], GAP if budget.gap is None else budget.gap
-    network = first, exchange.tails[order], exchange.heads[order], room, exchange.sources, exchange.weights
+    capacity, goal = exchange.capacity[order], GAP if budget.gap is None else budget.gap
+    network = first, exchange.tails[order], exchange.heads[order], capacity, exchange.sources, exchange.weights
     flow, load = np.zeros((sources, links)), np.zeros(links)
-    best, rounds = np.asarray(1 / room), 0
+    best, rounds = np.asarray(1 / capacity), 0
 
     def sum_blocks(run: Callable[..., float], *rest: Any) -> float | None:
         """Add up what a kernel returns for blocks of sources; None if the time is over."""
@@ -59,18 +59,18 @@ def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow
             found += run(begin, min(begin + some, sources), network, *rest)
         return found
 
-    low = (sum_blocks(_total_distance, best) or 0.0) / float(best @ room)
+    low = (sum_blocks(_total_distance, best) or 0.0) / float(best @ capacity)
     high, temperature = np.inf, low
     while 0 < low < min(np.inf, high / (1 + goal)) and rounds < _MOST_ROUNDS:
         if sum_blocks(_move_flow, flow, load, temperature) is None:
             break
-        rounds, load = rounds + 1, flow.sum(axis=0) / room
+        rounds, load = rounds + 1, flow.sum(axis=0) / capacity
         high, prices = float(load.max()), np.exp((load - load.max()) / temperature)
-        if (total := sum_blocks(_total_distance, prices / room)) is None:
+        if (total := sum_blocks(_total_distance, prices / capacity)) is None:
             break
         mean, proved = float(prices @ load) / float(prices.sum()), total / float(prices.sum())
         if proved > low:
-            low, best = proved, prices / room
+            low, best = proved, prices / capacity
         # Of the gap one part is due to the temperature, the other one to flow that is not on shortest paths yet.
         temperature *= _DECREASE if high - mean > mean - proved else _INCREASE
         budget.progress(f"round {rounds}: the flow takes {high / low - 1:.2%} longer than the bound")
@@ -116,12 +116,12 @@ def _total_distance(begin: int, end: int, network: Any, lengths: Any) -> float:
 @kernel
 def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, temperature: float) -> float:
     """Let some sources move flow to their shortest paths; the first time all of it."""
-    first, tails, heads, room, sources, weights = network
+    first, tails, heads, capacity, sources, weights = network
     points, links = len(first) - 1, len(heads)
     far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
     heap = Heap(np.empty(links + 1), np.empty(links + 1, np.int64), np.empty(links + 1, np.int32))
     price = np.exp((load - load.max()) / temperature)
-    lengths = price / room
+    lengths = price / capacity
     for i in range(begin, end):
         change, need = -flow[i], weights[i].copy()
         some = change.any()
@@ -134,11 +134,11 @@ def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, tempera
         while some and slope > 0.0 and step > _LEAST_STEP:
             step, slope = step / 2.0, 0.0
             for e in moved:
-                slope += price[e] * np.exp(step * change[e] / room[e] / temperature) * change[e] / room[e]
+                slope += price[e] * np.exp(step * change[e] / capacity[e] / temperature) * change[e] / capacity[e]
         if step > _LEAST_STEP:
             for e in moved:
                 flow[i, e] += step * change[e]
-                load[e] += step * change[e] / room[e]
-                price[e] *= np.exp(step * change[e] / room[e] / temperature)
-                lengths[e] = price[e] / room[e]
+                load[e] += step * change[e] / capacity[e]
+                price[e] *= np.exp(step * change[e] / capacity[e] / temperature)
+                lengths[e] = price[e] / capacity[e]
     return 0.0

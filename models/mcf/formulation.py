@@ -97,7 +97,7 @@ def class_capacity(m: Any, found: FlowClasses) -> None:
     count, on_link = Table(found.on_links()), Lists()
     for k, c in count:
         on_link[k].append(c)
-    room = Table(enumerate(found.exchange.room[found.links].tolist()))
+    room = Table(enumerate(found.exchange.capacity[found.links].tolist()))
     load = Table(enumerate(found.exchange.load[found.links].tolist()))
 
     @rows(m, [k for k in m.L if load[k] or on_link[k]])

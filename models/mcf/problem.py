@@ -42,7 +42,7 @@ class Exchange:
     sources: Ints
     #: Shape (sources, points): demand of every point from each source, in multiples of the rate; 0 for itself.
     weights: Floats
-    room: Floats  #: Shape (links,): capacity of a link, in units of bandwidth.
+    capacity: Floats  #: Shape (links,): bandwidth of a link, in units of the largest.
     load: Floats  #: Shape (links,): load of a link that does not depend on the flows, in multiples of the rate.
     unit_s: Fraction  #: Seconds of the exchange at the rate 1.
 
@@ -58,8 +58,8 @@ def exchange_of(instance: Instance) -> Exchange:
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     unit = bandwidth_unit(topology)
     sources, weights, most = _weights(instance, len(topology.nodes))
-    room = np.array([float(link.bandwidth_Bps / unit) for link in topology.links])
-    return Exchange(ends[:, 0], ends[:, 1], sources, weights, room, np.zeros(len(room)), most / unit)
+    capacity = np.array([float(link.bandwidth_Bps / unit) for link in topology.links])
+    return Exchange(ends[:, 0], ends[:, 1], sources, weights, capacity, np.zeros(len(capacity)), most / unit)
 
 
 def _weights(instance: Instance, points: int) -> tuple[Ints, Floats, Fraction]:
@@ -131,7 +131,7 @@ def classes_of(exchange: Exchange) -> FlowClasses:
     seen = np.stack([np.unique(part, return_inverse=True)[1].ravel() for part in (exchange.weights, out, back)])
     numbers = np.asarray(np.ravel_multi_index(tuple(seen), tuple(seen.max(axis=1) + 1)), dtype=np.int64)
     first: Ints = numbers.reshape(exchange.weights.shape)
-    links: list[Any] = list(zip(exchange.room.tolist(), exchange.load.tolist(), strict=True))
+    links: list[Any] = list(zip(exchange.capacity.tolist(), exchange.load.tolist(), strict=True))
     return FlowClasses(exchange, refine(network, first, [0] * len(links), links))
 
 
@@ -158,9 +158,9 @@ def line_graph_base(exchange: Exchange) -> Exchange | None:
     sources = np.flatnonzero(sent.any(axis=1))
     load: Floats = exchange.weights.sum(axis=0)
     np.add.at(load, exchange.heads, exchange.load)
-    room = np.zeros(points)
-    np.add.at(room, exchange.heads, exchange.room)
-    return Exchange(begin, end, sources, sent[sources], room, load, exchange.unit_s)
+    capacity = np.zeros(points)
+    np.add.at(capacity, exchange.heads, exchange.capacity)
+    return Exchange(begin, end, sources, sent[sources], capacity, load, exchange.unit_s)
 
 
 def class_index(instance: Instance, options: Any) -> FlowClasses:

@@ -145,11 +145,11 @@ def ways_of(
         flow = wanted(number)
         targets = np.flatnonzero(exchange.weights[number] > 0)
         count = np.zeros(len(targets) * pieces, dtype=np.int64)
-        room = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
+        path = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
         left = np.where(flow > _LEAST, flow - np.clip(excess, -_MOST, _MOST), -np.inf)
         place = np.full(exchange.points, -1)
-        used = _follow(source, targets, pieces, left, exchange.tails, first, order, place, count, room)
-        links.append(room[:used].copy())
+        used = _follow(source, targets, pieces, left, exchange.tails, first, order, place, count, path)
+        links.append(path[:used].copy())
         hops.append(count)
         excess += np.bincount(links[-1], minlength=len(excess)) - flow
     return Paths(offsets(np.concatenate(hops)), np.concatenate(links))
@@ -166,7 +166,7 @@ def _follow(
     entering: Any,
     place: Any,
     count: Any,
-    room: Any,
+    path: Any,
 ) -> int:
     """Trace all pieces of a source back to it; return their total number of links.
 
@@ -183,19 +183,19 @@ def _follow(
                         best = entering[at]
                 left[best] -= 1.0
                 place[node] = length
-                room[used + length] = best
+                path[used + length] = best
                 length += 1
                 node = tails[best]
                 if place[node] >= 0:
                     for back in range(place[node] + 1, length):
-                        place[tails[room[used + back - 1]]] = -1
+                        place[tails[path[used + back - 1]]] = -1
                     length = place[node]
             place[targets[index]] = -1
             for back in range(length):
-                place[tails[room[used + back]]] = -1
+                place[tails[path[used + back]]] = -1
             for back in range(length // 2):
                 other = used + length - 1 - back
-                room[used + back], room[other] = room[other], room[used + back]
+                path[used + back], path[other] = path[other], path[used + back]
             count[index * pieces + piece] = length
             used += length
     return used
