@@ -190,16 +190,16 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     return tuple(found)
 
 
-def _extend_permutation(network: ColouredNetwork, turned: Ints) -> Ints | None:
+def _extend_permutation(network: ColouredNetwork, permutation: Ints) -> Ints | None:
     """Extend a permutation of the list of ranks to all nodes; None if it is no symmetry."""
     image = np.arange(network.nodes)
-    image[network.ranks] = network.ranks[turned]
+    image[network.ranks] = network.ranks[permutation]
     known = mask_of(network.nodes, network.ranks)
     same = np.arange(network.nodes)
     for level in (network.ranks, *network.levels):
         plain, moved = (network.surroundings(names, known)[level] for names in (same, image))
         if level is network.ranks:
-            if not np.array_equal(moved, plain[turned]):
+            if not np.array_equal(moved, plain[permutation]):
                 return None
             continue
         here, there = np.argsort(moved, kind="stable"), np.argsort(plain, kind="stable")

@@ -20,7 +20,7 @@ from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network
 from .sends import check_sends, check_shape
-from .sizes import are_as_asked, exact_sums
+from .sizes import chunks_match, exact_sums
 from .trees import Wanted, check_trees, in_range
 
 
@@ -99,7 +99,7 @@ def verify_step_orbits(answer: StepOrbits, instance: Instance, network: Network,
         return
     asked = _base_conditions(demand, base.chunks, network, motions, findings)
     if asked is not None:
-        if not are_as_asked(asked, base.chunks):
+        if not chunks_match(asked, base.chunks):
             findings.add(Violation("size", "the given chunks are not the data of one rank of every orbit"))
         check_sends(at, base.step)
 

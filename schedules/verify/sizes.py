@@ -73,7 +73,7 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     Copied data that a holder is also said to need equals data that only the others need; data that nobody lacks
     does not count.
     """
-    if len(instance.demands) == 1 and are_as_asked(conditions(instance.demands[0], instance.npus), chunks):
+    if len(instance.demands) == 1 and chunks_match(conditions(instance.demands[0], instance.npus), chunks):
         return
     wanted, given = demanded_bytes(instance), offered_bytes(chunks)
     for condition in [c for c, size in wanted.items() if given.get(c) == size]:
@@ -84,7 +84,7 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
         findings.add(Violation("size", text, rank=held[0]))
 
 
-def are_as_asked(asked: Conditions, chunks: Chunks) -> bool:
+def chunks_match(asked: Conditions, chunks: Chunks) -> bool:
     """Return whether chunks are exactly the kinds of data asked for; by columns, since kinds may be millions."""
     place = {group: index for index, group in enumerate(chunks.groups)}
     if len(place) < len(chunks.groups) or not len(chunks):
