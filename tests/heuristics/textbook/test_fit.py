@@ -116,7 +116,7 @@ def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, solve
 def test_what_is_too_large_is_refused_before_it_is_built(name, pose, solve_unchecked, monkeypatch):
     """An algorithm that cuts the data into shares knows its sends before a bound is computed or a move is made."""
     monkeypatch.setattr("cwb.heuristics.textbook.algorithm.best_bound", pytest.fail)
-    with pytest.raises(Unsupported, match="sends; expected at most 50,000,000"):
+    with pytest.raises(Unsupported, match="sends; expected at most 50,000,000; forestcoll has trees"):
         solve_unchecked(name, pose("torus(64,64)", "all_reduce", chunks=2000))
 
 
