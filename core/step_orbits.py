@@ -62,7 +62,8 @@ def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
         text = f"{answer.sends:,} sends over {size:,} links are not written out; expected at most {MOST_WRITTEN:,}"
         raise InputError(text, place="answer")
     orders = [translation.order for translation in answer.translations]
-    nodes, links = zip(*translation_images(answer.translations, topology), strict=True)
+    images = translation_images(answer.translations, topology)
+    nodes, links = [node for node, _ in images], [link for _, link in images]
     source, target = (orbit_of(column, orders, nodes).ravel() for column in (sends.source, sends.target))
     chunk, reduce = np.arange(motions)[:, None] * len(base.chunks) + sends.chunk, np.tile(sends.reduce, motions)
     offset, path_links = offsets(np.tile(sends.hops, motions)), orbit_of(sends.path_links, orders, links).ravel()
@@ -72,7 +73,7 @@ def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
     return StepSchedule(base.instance_sha256, chunks, moved.take(order), np.repeat(base.step, motions))
 
 
-def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: tuple[Ints, ...]) -> Chunks:
+def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: list[Ints]) -> Chunks:
     """Return the images of chunks, motion by motion."""
     rank_node = np.array(topology.rank_nodes, dtype=np.int64)
     rank_of = np.zeros(len(topology.nodes), dtype=np.int64)

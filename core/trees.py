@@ -276,6 +276,25 @@ def orbit_of(values: Ints, orders: Sequence[int], images: Sequence[Ints]) -> Int
     return found
 
 
+def power_of(image: Ints, times: int) -> Ints:
+    """Return a permutation applied several times."""
+    found = np.arange(len(image))
+    for digit in f"{times:b}":
+        found = image[found[found]] if digit == "1" else found[found]
+    return found
+
+
+def least_images(orders: Sequence[int], images: Sequence[Ints], size: int) -> Ints:
+    """Return the least image of every element under all motions, which names its orbit."""
+    least = np.arange(size)
+    for order, image in zip(orders, images, strict=True):
+        step, reach = image, 1
+        while reach < order:
+            least = np.minimum(least, least[step])
+            step, reach = step[step], 2 * reach
+    return least
+
+
 def concatenate_packings(parts: Sequence[TreePacking]) -> TreePacking:
     """Concatenate packings of the same instance, kind and unit."""
     halves = [part.reduction for part in parts if part.reduction is not None]

@@ -17,7 +17,7 @@ from ..core.schedule import Floats
 from ..core.step_orbits import StepOrbits
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
-from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking
+from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking, least_images
 from .simulate import totals
 from .simulate.network import wires
 from .simulate.pipeline import CONSTANT, Pipeline, pipeline
@@ -186,7 +186,7 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     motions = checked_motions(network_of(instance), answer, Findings())
     if motions is None or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None
-    orbit, base = motions.orbits_of_links(), answer.base
+    orbit, base = least_images(motions.orders, motions.links, len(instance.topology.links)), answer.base
     used = orbit[base.sends.path_links]
     if (np.bincount(orbit)[used] != motions.count).any():
         return None

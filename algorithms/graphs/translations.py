@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.equal_steps import translate_ranks
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.trees import Translation, link_image, orbit_of, translation_images
+from ...core.trees import Translation, least_images, link_image, orbit_of, power_of, translation_images
 from .colour_refinement import find_mapping, refine_nodes
 from .distances import Paths, route
 from .network import mask_of, number_values
@@ -359,20 +359,6 @@ def route_by_symmetry(topology: Topology, symmetry: Symmetry, source: Ints, targ
     return Paths(paths.offset, link[moved, orbit])
 
 
-def power_of(image: Ints, times: int) -> Ints:
-    """Return a permutation applied several times."""
-    found = np.arange(len(image))
-    for digit in f"{times:b}":
-        found = image[found[found]] if digit == "1" else found[found]
-    return found
-
-
 def orbits_under(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
     """Return the orbit of every element under commuting permutations, numbered by first members."""
-    least = np.arange(size)
-    for image, order in zip(images, orders, strict=True):
-        step, reach = image, 1
-        while reach < order:
-            least = np.minimum(least, least[step])
-            step, reach = step[step], 2 * reach
-    return np.unique(least, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.unique(least_images(orders, images, size), return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -9,11 +9,11 @@ from math import gcd, prod
 import numpy as np
 
 from ...algorithms.graphs.distances import route
-from ...algorithms.graphs.translations import ColouredNetwork, find_translations, orbits_under, power_of, products_of
+from ...algorithms.graphs.translations import ColouredNetwork, find_translations, orbits_under, products_of
 from ...algorithms.schedules.problem import GroupProblem
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
-from ...core.trees import orbit_of
+from ...core.trees import orbit_of, power_of
 
 _MOST_ORBITS = 1000  #: Orbits through which one path is searched for.
 _VISITS = 200  #: Nodes that the search for a cycle may visit, per rank.

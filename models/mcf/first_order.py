@@ -21,6 +21,7 @@ _DECREASE, _INCREASE = 0.7, 1.1  #: Factors of the temperature after a round.
 _MOST_ROUNDS = 1000  #: Some minutes for 1,000 nodes of degree 4; small gaps may be out of reach.
 _BLOCK = 2**18  #: Links times sources of one call of a kernel: some hundredths of a second.
 _LEAST_STEP = 1e-12  #: Shorter steps are rounding errors.
+_MOST_EXPONENT = 500.0  #: Of the exponential function, so that lengths of slow links and their sums are numbers.
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +75,18 @@ def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow
         # Of the gap one part is due to the temperature, the other one to flow that is not on shortest paths yet.
         temperature *= _DECREASE if high - mean > mean - proved else _INCREASE
         budget.progress(f"round {rounds}: the flow takes {high / low - 1:.2%} longer than the bound")
-    back = np.argsort(order)
-    return ApproximateFlow(flow[:, back], best[back], rounds)
+    back, least = np.argsort(order), exchange.weights[exchange.weights > 0].min()
+    farthest = low * float(best @ capacity) / least or np.inf  # a longer link is on no shortest path
+    return ApproximateFlow(flow[:, back], np.minimum(best, farthest)[back], rounds)
 
 
 @kernel
-def _dijkstra(source: int, first: Any, heads: Any, lengths: Any, far: Any, link: Any, order: Any, heap: Heap) -> int:
-    """Find shortest paths from a source: distances, last links, and the reached points from near to far."""
-    far[:] = np.inf
-    far[source], link[source], reached = 0.0, -1, 0
+def _dijkstra(source: int, first: Any, heads: Any, lengths: Any) -> tuple[Any, Any, Any]:
+    """Return shortest paths from a source: distances, last links, and the reached points from near to far."""
+    points, links, reached = len(first) - 1, len(heads), 0
+    far, link, order = np.full(points, np.inf), np.full(points, -1), np.empty(points, np.int64)
+    heap = Heap(np.empty(links + 1), np.empty(links + 1, np.int64), np.empty(links + 1, np.int32))
+    far[source] = 0.0
     size = push_entry(heap, 0, 0.0, source, 0)
     while size > 0:
         key, point = heap.key[0], heap.item[0]
@@ -95,50 +99,50 @@ def _dijkstra(source: int, first: Any, heads: Any, lengths: Any, far: Any, link:
             if key + lengths[e] < far[heads[e]]:
                 far[heads[e]], link[heads[e]] = key + lengths[e], e
                 size = push_entry(heap, size, far[heads[e]], heads[e], 0)
-    return reached
+    return far, link, order[:reached]
 
 
 @kernel
 def _total_distance(begin: int, end: int, network: Any, lengths: Any) -> float:
     """Return the sum of weights times distances of some sources."""
     first, _, heads, _, sources, weights = network
-    points, total = len(first) - 1, 0.0
-    far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
-    heap = Heap(np.empty(len(heads) + 1), np.empty(len(heads) + 1, np.int64), np.empty(len(heads) + 1, np.int32))
+    total = 0.0
     for i in range(begin, end):
-        _dijkstra(sources[i], first, heads, lengths, far, link, order, heap)
-        for point in range(points):
-            if weights[i, point] > 0.0:
-                total += weights[i, point] * far[point]
+        far, _, order = _dijkstra(sources[i], first, heads, lengths)
+        for point in order:
+            total += weights[i, point] * far[point]
     return total
+
+
+@kernel
+def _length(above: float, temperature: float, capacity: float) -> float:
+    """Return the length of a link, which is finite for any load above the largest one."""
+    return float(np.exp(min(above / temperature, _MOST_EXPONENT)) / capacity)
 
 
 @kernel
 def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, temperature: float) -> float:
     """Let some sources move flow to their shortest paths; the first time all of it."""
     first, tails, heads, capacity, sources, weights = network
-    points, links = len(first) - 1, len(heads)
-    far, link, order = np.empty(points), np.empty(points, np.int64), np.empty(points, np.int64)
-    heap = Heap(np.empty(links + 1), np.empty(links + 1, np.int64), np.empty(links + 1, np.int32))
-    price = np.exp((load - load.max()) / temperature)
-    lengths = price / capacity
+    top = load.max()
+    lengths = np.exp((load - top) / temperature) / capacity
     for i in range(begin, end):
         change, need = -flow[i], weights[i].copy()
         some = change.any()
-        for at in range(_dijkstra(sources[i], first, heads, lengths, far, link, order, heap) - 1, 0, -1):
-            e = link[order[at]]
-            change[e] += need[order[at]]
-            need[tails[e]] += need[order[at]]
+        _, link, order = _dijkstra(sources[i], first, heads, lengths)
+        for point in order[:0:-1]:
+            e = link[point]
+            change[e] += need[point]
+            need[tails[e]] += need[point]
         moved = np.flatnonzero(change)
         step, slope = 2.0 if some else 1.0, 1.0
         while some and slope > 0.0 and step > _LEAST_STEP:
             step, slope = step / 2.0, 0.0
             for e in moved:
-                slope += price[e] * np.exp(step * change[e] / capacity[e] / temperature) * change[e] / capacity[e]
+                slope += _length(load[e] + step * change[e] / capacity[e] - top, temperature, capacity[e]) * change[e]
         if step > _LEAST_STEP:
             for e in moved:
                 flow[i, e] += step * change[e]
                 load[e] += step * change[e] / capacity[e]
-                price[e] *= np.exp(step * change[e] / capacity[e] / temperature)
-                lengths[e] = price[e] / capacity[e]
+                lengths[e] = _length(load[e] - top, temperature, capacity[e])
     return 0.0

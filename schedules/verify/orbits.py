@@ -15,7 +15,17 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, StepSchedule
 from ...core.step_orbits import StepOrbits, expand_steps
-from ...core.trees import TreeKind, TreeOrbits, TreePacking, expand_orbits, link_image, move_trees, orbit_of
+from ...core.trees import (
+    TreeKind,
+    TreeOrbits,
+    TreePacking,
+    expand_orbits,
+    least_images,
+    link_image,
+    move_trees,
+    orbit_of,
+    power_of,
+)
 from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network
@@ -42,18 +52,8 @@ class Motions:
         node, link = np.arange(len(self.nodes[0])), np.arange(len(self.links[0]))
         for order, images in zip(self.orders, zip(self.nodes, self.links, strict=True), strict=True):
             number, times = divmod(number, order)
-            node, link = _power(images[0], times)[node], _power(images[1], times)[link]
+            node, link = power_of(images[0], times)[node], power_of(images[1], times)[link]
         return node, link
-
-    def orbits_of_links(self) -> Ints:
-        """Return the least link in the orbit of each link."""
-        least = np.arange(len(self.links[0]))
-        for order, image in zip(self.orders, self.links, strict=True):
-            step, reach = image, 1
-            while reach < order:
-                least = np.minimum(least, least[step])
-                step, reach = step[step], 2 * reach
-        return least
 
 
 @check_answer.register
@@ -139,8 +139,7 @@ def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings:
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
         findings.add(Violation("symmetry", f"{count:,} translations make more motions than there are ranks, {ranks:,}"))
         return None
-    number = np.empty(network.nodes, dtype=np.int64)
-    number[network.tree_node] = np.arange(network.nodes)
+    number = np.argsort(network.tree_node)
     kinds = np.array(topology.link_kinds, dtype=np.int64)
     colours: dict[object, int] = {}
     nodes = [(n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes]
@@ -178,22 +177,12 @@ def _keeps_links(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool
 
 
 def _commute_with_orders(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> bool:
-    for images in (nodes, links):
-        for index, image in enumerate(images):
-            if not np.array_equal(_power(image, orders[index]), np.arange(len(image))):
-                return False
-            if not all(np.array_equal(image[other], other[image]) for other in images[:index]):
-                return False
-    return True
-
-
-def _power(image: Ints, times: int) -> Ints:
-    found, square = np.arange(len(image)), image
-    while times:
-        if times & 1:
-            found = square[found]
-        square, times = square[square], times >> 1
-    return found
+    return all(
+        np.array_equal(power_of(image, order), np.arange(len(image)))
+        and all(np.array_equal(image[other], other[image]) for other in images)
+        for images in (nodes, links)
+        for image, order in zip(images, orders, strict=True)
+    )
 
 
 def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings: Findings) -> bool:
@@ -215,7 +204,8 @@ def _(answer: TreeOrbits, network: Network) -> list[int]:
     motions = checked_motions(network, answer, findings)
     if motions is None:
         raise InputError(str(findings.violations[0]), place="translations")
-    _, orbit, size = np.unique(motions.orbits_of_links(), return_inverse=True, return_counts=True)
+    least = least_images(motions.orders, motions.links, network.links)
+    _, orbit, size = np.unique(least, return_inverse=True, return_counts=True)
     total = [0] * len(size)
     for part in answer.trees.passes:
         total = list(map(add, total, exact_sums(orbit[part.path_links], part.units[part.path_tree], len(size))))

@@ -12,6 +12,8 @@ from cwb.algorithms.bounds.schedule_bounds import pairs_of
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.models.mcf.first_order import find_approximate_flow
@@ -64,6 +66,36 @@ def test_the_search_ends_without_its_gap():
     """A gap of 0, which no search reaches, ends after so many rounds, near the optimum."""
     found = bound(exchange("mesh(2,3)"), solvers.get("highs"), Budget(gap=0), algorithm="first-order")
     assert found.rate == pytest.approx(float(exchange_of(exchange("mesh(2,3)")).unit_s / found.seconds), rel=1e-3)
+
+
+@pytest.mark.parametrize("ratio", [10**6, 10**12, 10**18])
+@pytest.mark.parametrize("rate", ["0:1", "0:x"])
+def test_slow_links_keep_flows_and_bounds_finite(ratio, rate):
+    """A slow link on a ring, or that alone leads to a rank, overflows no length and rounds no other one to zero."""
+    fast = [(str(a % 5), str((a + way) % 5)) for a in range(5) for way in (1, -1)]
+    slow = [tuple(rate.split(":")), tuple(rate.split(":")[::-1])]
+    links = [Link(*ends, Fraction(10**12, ratio if ends in slow else 1), Fraction(0)) for ends in (*slow, *fast)]
+    if rate == "0:1":  # beside fast ones
+        links += [replace(link, bandwidth_Bps=Fraction(10**12)) for link in links[:2]]
+    nodes = tuple(map(Node, sorted({link.source for link in links})))
+    instance = Instance("by hand", Topology(nodes, tuple(links))).with_changes(demand=ALL_TO_ALL)
+    optimum = float(bound(instance, solvers.get("highs"), Budget()).seconds)
+    found = bound(instance, solvers.get("highs"), Budget(), algorithm="first-order")
+    assert optimum / 1.02 <= float(found.seconds) <= optimum * (1 + 1e-6)
+    assert float(exchange_of(instance).unit_s) / found.rate <= float(found.seconds) * 1.02
+
+
+def test_many_cold_rounds_overflow_no_length():
+    """Rounds at a gap of 0 cool until loads above the largest one are far too many temperatures; all have a path."""
+    rates = "4-8:415 8-1:28 1-5:178 5-7:14 7-2:63 2-0:530 0-3:72 3-9:894 9-6:22 6-4:55 3-5:105 5-3:85 6-7:518 6-7:329"
+    parts = [rate.replace("-", ":").split(":") for rate in rates.split()]
+    links = tuple(Link(a, b, Fraction(int(rate) * 10**6), Fraction(0)) for a, b, rate in parts)
+    nodes = tuple(Node(str(index), NodeKind.SWITCH if index > 7 else NodeKind.COMPUTE) for index in range(10))
+    instance = Instance("by hand", Topology(nodes, links)).with_changes(demand=ALL_TO_ALL)
+    optimum = float(bound(instance, solvers.get("highs"), Budget()).seconds)
+    found = bound(instance, solvers.get("highs"), Budget(gap=0), algorithm="first-order")
+    assert float(found.seconds) == pytest.approx(optimum, rel=1e-6)
+    assert float(exchange_of(instance).unit_s) / found.rate == pytest.approx(optimum, rel=1e-6)
 
 
 def test_a_stopped_search_keeps_its_bound():

@@ -188,6 +188,14 @@ def test_a_link_that_a_motion_leaves_in_place_has_all_sends_played():
     assert completion_of(instance, answer).seconds == pytest.approx(4e-6 + 3e-6)
 
 
+def test_without_translations_the_given_sends_are_all():
+    """Sends without a translation are refused by name, and written out as they are."""
+    instance, answer = gather_on(star())
+    answer = replace(answer, translations=())
+    assert set(verify(instance, answer).counts) == {"symmetry"}
+    assert np.array_equal(expand_steps(answer, instance.topology).sends.target, answer.base.sends.target)
+
+
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_file(tmp_path, suffix):
     """A file of such a schedule reads back as it was."""
