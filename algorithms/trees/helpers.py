@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.budget import Budget, ignore
-from ...core.errors import InputError
+from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import offsets
@@ -49,8 +49,8 @@ def relay_by_helpers(run: Run) -> Run:
             tried.append(sites)
             try:
                 last = run(sites_alone(instance, sites), solver, quiet.part(1 / left), options)
-            except InputError as error:  # the sites are not joined; the reason that all of them gave says more
-                last = Outcome(Status.LIMIT, message=last.message if tried[1:] else error.problem)
+            except (InputError, Unsupported) as error:  # not joined; the reason of all sites says more
+                last = Outcome(Status.LIMIT, message=last.message if tried[1:] else str(error))
             if isinstance(last.answer, TreePacking):
                 answer = trees_of_group(instance, last.answer, sorted(sites))
                 seconds, most = flow_time(instance.topology, answer), getattr(options, "height", None)
