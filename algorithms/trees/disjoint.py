@@ -178,12 +178,13 @@ def low_trees_of_one_rate(
     wan: Wan,
     limit: HeightLimit,
     most_trees: int,
+    least: Fraction | int,
     between: tuple[Fraction, Fraction],
     changes: int,
     state: np.ndarray,
     budget: Budget,
 ) -> Iterator[RatedTrees]:
-    """Yield better and better low trees of one rate, which is a capacity divided by a whole number.
+    """Yield better and better low trees of one rate, at least ``least``, a capacity divided by a whole number.
 
     A link of capacity b_e can be in ``floor(b_e / r)`` trees of rate r, hence occurs as often in a search for
     link-disjoint trees. Totals above the first of ``between``, and at most the second, are tried by decreasing total,
@@ -195,6 +196,7 @@ def low_trees_of_one_rate(
         for trees in range(2, most_trees + 1)
         for one in np.unique(wan.capacity).tolist()
         for parts in range(max(1, ceil(trees * one / bound)), ceil(trees * one / above))
+        if one >= least * parts
     }
     each = _CHANGES
     while choices:

@@ -49,15 +49,17 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     if isinstance(problem, Outcome):
         return problem
     found = _TreeSearch(problem, solver, budget, options).run()
-    return outcome(problem, found, budget, options, message=_why_ended(problem, found, options))
+    return outcome(problem, found, budget, options, message=_why_ended(problem, found, budget, options))
 
 
-def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions) -> str:
+def _why_ended(problem: TreeProblem, found: SearchResult, budget: Budget, options: MtreeOptions) -> str:
     """Return a message with the option that may find faster low link-disjoint trees; empty if none can exist."""
     if found.disjoint is None or found.rated is None or problem.any_height:
         return ""
     if next(found.disjoint.choices_by_total(options.trees or 1, found.rated.total), None) is None:
         return ""
+    if budget.is_exhausted:
+        return f"{budget.why_exhausted} before trees of larger rates were found or excluded"
     return f"{options.changes:,} changes of labels found no trees of larger rates; more (changes) may"
 
 
@@ -248,8 +250,8 @@ class _TreeSearch(Search):
         if self.best is not None and not (self.is_done or self.wan.has_shared_links):
             limit, between = self.limit or self.wan.hops(None), (self.best.total, self.bound)
             changes = self.options.changes // _ONE_RATE
-            for found in low_trees_of_one_rate(self.wan, limit, most, between, changes, state, self.budget):
-                self.take(found if found.rates[0] >= self.floor else None)
+            for found in low_trees_of_one_rate(self.wan, limit, most, self.floor, between, changes, state, self.budget):
+                self.take(found)
 
     def relaxation(self, trees: Ints) -> ColumnGeneration:
         """Solve the linear program over trees for a bound and candidate trees (docs/methods/mtree.md)."""

@@ -126,7 +126,7 @@ def test_low_trees_of_one_rate_fit_into_the_links(unit, seed):
     limit = wan.hops(5) if unit == "hops" else wan.latencies(Fraction(25, 1000))
     bound, above, state = strength(wan).rate, Fraction(1), np.array([seed + 1], dtype=np.uint64)
     totals = []
-    for rated in low_trees_of_one_rate(wan, limit, 5, (above, bound), 100_000, state, Budget()):
+    for rated in low_trees_of_one_rate(wan, limit, 5, 0, (above, bound), 100_000, state, Budget()):
         assert len(set(rated.rates)) == 1
         assert len(rated.rates) <= 5
         load = [Fraction(0)] * len(wan)
@@ -147,10 +147,21 @@ def test_three_halves_of_a_triangle():
     """On a ring of three sites with equal links, three trees of rate 1/2 carry the strength, and two trees do not."""
     wan = to_wan(instance(3, [(0, 1, 10, 1), (1, 2, 10, 1), (2, 0, 10, 1)]))
     between, state = (Fraction(1), strength(wan).rate), np.array([1], dtype=np.uint64)
-    assert not list(low_trees_of_one_rate(wan, wan.hops(2), 2, between, 10_000, state, Budget()))
-    (rated,) = low_trees_of_one_rate(wan, wan.hops(2), 3, between, 10_000, state, Budget())
+    assert not list(low_trees_of_one_rate(wan, wan.hops(2), 2, 0, between, 10_000, state, Budget()))
+    (rated,) = low_trees_of_one_rate(wan, wan.hops(2), 3, 0, between, 10_000, state, Budget())
     assert rated.rates == (Fraction(1, 2),) * 3
     assert rated.total == strength(wan).rate
+
+
+def test_a_smallest_rate_is_not_hidden_by_better_trees_below_it():
+    """On five sites that are all linked, five trees of rate 1/2 are best, and two if 1 is the smallest rate."""
+    wan = to_wan(instance(5, [(a, b, 10, 1) for b in range(5) for a in range(b)]))
+    between, found = (Fraction(1), strength(wan).rate), []
+    for least in (Fraction(1, 2), Fraction(1)):
+        state = np.array([1], dtype=np.uint64)
+        *_, best = low_trees_of_one_rate(wan, wan.hops(4), 5, least, between, 100_000, state, Budget())
+        found.append(best.rates)
+    assert found == [(Fraction(1, 2),) * 5, (Fraction(1),) * 2]
 
 
 def test_too_many_rates_are_not_listed():

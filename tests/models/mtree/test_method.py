@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+from fractions import Fraction
+from threading import Event
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from cwb.cli.main import cwb
+from cwb.core.budget import Budget
+from cwb.core.collective import Collective, Demand
 from cwb.core.errors import InputError
 from cwb.core.trees import TreeKind
+from cwb.harness import registry
+from cwb.instances import load
 from draws import NIGHTLY
 from mtree_networks import instance, solve
 
@@ -125,3 +131,13 @@ def test_what_does_not_fit_is_a_reason(spec):
     record = solve(spec).record
     assert (record.status, record.exit_status) == ("unsupported", 7)
     assert "switch" in record.message or "no links" in record.message
+
+
+def test_a_stopped_search_does_not_count_changes():
+    """The message of a search that is stopped names the stop, not changes of labels that were not made."""
+    asked = load("random_regular(20, 4, seed=1)").with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(10**9)))
+    stop = Event()
+    budget = Budget(stop=stop, progress=lambda text: stop.set() if "without a common link" in text else None)
+    method = registry.get("mtree")
+    found = method.run(asked, registry.solver("highs"), budget, method.options(trees=4, height=4))
+    assert found.message == "the run was stopped before trees of larger rates were found or excluded"
