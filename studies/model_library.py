@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +109,13 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
         raise Unsupported(f"{method.name}: {refusal}")
     posed = method.pose(seen, options)
     stem = slug(str(cell))
-    count = 0
 
     def keep(mps: bytes, lp: bytes, sense: str, result: SolverResult) -> None:
-        nonlocal count
         digest = sha256(mps).hexdigest()
         if digest in models:
             return
-        count += 1
-        name = f"{stem}-{count}"
+        used = {model.name for model in models.values()}  # also by other cells, whose long texts may end alike
+        name = next(name for number in count(1) if (name := f"{stem}-{number}") not in used)
         for suffix, text in (("mps", mps), ("lp", lp)):
             write_whole(folder / f"{name}.{suffix}.gz", gzip.compress(text, mtime=0))
         size = result.size

@@ -125,6 +125,17 @@ def test_a_second_export_is_the_same(library, tmp_path):
         assert (tmp_path / f"{model.name}.mps.gz").read_bytes() == (folder / f"{model.name}.mps.gz").read_bytes()
 
 
+def test_files_of_runs_with_one_name_are_kept_apart(tmp_path):
+    """Runs whose long names are cut to the same text overwrite no file of one another."""
+    sketches = [f"{'avoid 0 -> 2; ' * 12}avoid 0 -> {other}" for other in (1, 2)]
+    runs = [Cell("ring(4)", Request("taccl", options={"sketch": sketch}), "all_gather") for sketch in sketches]
+    assert len({slug(str(run)) for run in runs}) == 1
+    models, failures = export_models(runs, tmp_path)
+    assert not failures
+    assert len(models) > 2
+    assert len({model.name for model in models}) == len(check_files(tmp_path)) == len(models)
+
+
 def test_what_cannot_be_run_is_told(tmp_path):
     """A cell that fails leaves a sentence, and the others their models."""
     models, failures = export_models([Cell("torus(0)", Request("bfb-lp"), "all_gather"), CELLS[0]], tmp_path)
