@@ -204,6 +204,8 @@ def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Seque
             check_balance(left.network, left.demand)  # otherwise the optimum of trees is no proved optimum
     except InputError as error:
         return Failure(kind, names, None, error.problem)
+    if not left.topology.links:
+        return Failure(kind, names, None, "no links are left", is_cut_off=True)
     try:
         return Failure(kind, names, optimum_of(left))
     except InputError as error:

@@ -143,6 +143,15 @@ def test_failures_cost_what_cuts_say(network, collective, slow):
             assert wanted is None or failure.optimum.time_s == failure.optimum.bound_s == wanted
 
 
+def test_the_only_link_cuts_off():
+    """Without the only link of a network nothing can be reached, which is no error."""
+    only = {"source": "a", "target": "b", "bandwidth": "1 GB/s"}
+    network = {"schema": "cwb-instance/1", "network": {"nodes": [{"name": "a"}, {"name": "b"}], "links": [only]}}
+    (failure,) = failures(cwb.load(network, collective="broadcast", size="1 GB"), ["link"], Fraction(0), Budget())
+    assert failure.is_cut_off
+    assert failure.optimum is None
+
+
 def test_what_trees_do_not_serve_is_not_called_cut_off():
     """A switch that sends at another rate than it receives is not known; ranks that no data reach are cut off."""
     rates = {"as": 2, "sb": 2, "bs": 1, "sa": 1, "bc": 1, "cb": 1}
