@@ -96,9 +96,10 @@ def _dijkstra(source: int, first: Any, heads: Any, lengths: Any) -> tuple[Any, A
         order[reached] = point
         reached += 1
         for e in range(first[point], first[point + 1]):
-            if key + lengths[e] < far[heads[e]]:
-                far[heads[e]], link[heads[e]] = key + lengths[e], e
-                size = push_entry(heap, size, far[heads[e]], heads[e], 0)
+            through = key + lengths[e]
+            if through < far[heads[e]]:
+                far[heads[e]], link[heads[e]] = through, e
+                size = push_entry(heap, size, through, heads[e], 0)
     return far, link, order[:reached]
 
 
