@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,11 @@ class Network:
     buffer_bytes: dict[int, Fraction]  #: Buffer limits of switches in bytes; those without are absent.
     #: True for nodes that can add to their content: all but switches that neither reduce nor store; shape (nodes,).
     adds: Bools
+
+    @cached_property
+    def limited(self) -> Bools:
+        """True for ranks with a buffer limit; shape (nodes,)."""
+        return np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in self.topology.nodes])
 
     @property
     def nodes(self) -> int:

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from ...core.schedule import Bools, Floats, Ints
-from ...core.topology import NodeKind
 from .answers import KEPT, SendFindings, Violation
 from .buffers import copied_by_switches, overfull_switches, stays
 from .holdings import NOTHING, Block, Members, Sums, blocks
@@ -170,7 +169,6 @@ def _warn_useless(block: Block, final: Ints, at: SendFindings) -> None:
     used = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.base_version, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True
-    limited = np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in at.network.topology.nodes])
-    useless = block.send[~used & ~limited[block.cell % block.nodes]]
+    useless = block.send[~used & ~at.network.limited[block.cell % block.nodes]]
     text = "brings what is there already, or what nobody needs"
     at.findings.warn_each("useless", useless, lambda send: at.at("useless", text, send))
