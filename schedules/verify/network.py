@@ -30,7 +30,7 @@ class Network:
     adds: Bools
 
     @cached_property
-    def limited(self) -> Bools:
+    def has_limit(self) -> Bools:
         """True for ranks with a buffer limit; shape (nodes,)."""
         return np.array([n.kind is NodeKind.COMPUTE and n.buffer_bytes is not None for n in self.topology.nodes])
 

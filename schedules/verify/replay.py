@@ -169,6 +169,6 @@ def _warn_useless(block: Block, final: Ints, at: SendFindings) -> None:
     used = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.base_version, final):
         used[versions[(versions >= 0) & (versions < block.writes)]] = True
-    useless = block.send[~used & ~at.network.limited[block.cell % block.nodes]]
+    useless = block.send[~used & ~at.network.has_limit[block.cell % block.nodes]]
     text = "brings what is there already, or what nobody needs"
     at.findings.warn_each("useless", useless, lambda send: at.at("useless", text, send))
