@@ -226,7 +226,10 @@ def _explain(guarded: CallOutcome[SessionResult], track: Track, budget: Budget) 
     if guarded.asked is None:
         # A library with a handler of its own has taken the user's Ctrl-C.
         budget.stop.set()
-    message = "the time limit was reached" if why is Termination.TIME_LIMIT else outcome.message
+    message = outcome.message
+    if why is Termination.TIME_LIMIT:
+        # The solver's advice, after its own word for the end, holds however it was stopped.
+        message = "; ".join(("the time limit was reached", *message.split("; ")[1:]))
     return SessionResult(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, message)
 
 

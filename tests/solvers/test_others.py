@@ -92,8 +92,14 @@ def test_parameters_are_checked(name: str, extra: dict[str, object], words: str,
     assert words in str(caught.value)
 
 
-def test_scip_says_why_it_does_not_end(scip: Any) -> None:
-    """A form on variables without bounds that SCIP has no bound for says what would help."""
+@pytest.mark.parametrize("own_limit", [True, False], ids=["own-limit", "asked-to-stop"])
+def test_scip_says_why_it_does_not_end(own_limit: bool, scip: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form on variables without bounds that SCIP has no bound for says what would help, whoever stops SCIP."""
+    if not own_limit:
+        from cwb.solvers.scip_session import ScipSession
+
+        run = ScipSession.run
+        monkeypatch.setattr(ScipSession, "run", lambda session, limit_s: run(session, None))
     result = scip.solve(exam_models.singular_qp(), Budget(time_limit_s=1.5))
     assert result.termination is Termination.TIME_LIMIT
     assert result.bound is None
