@@ -26,6 +26,7 @@ from ..core.fabric import WiredFabric
 from ..core.instance import Instance
 from ..core.outcome import Verdict
 from ..core.schedule import StepSchedule
+from ..core.step_orbits import StepOrbits
 from ..core.timing import Semantics
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
@@ -51,6 +52,7 @@ from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.answers import Report, count_epochs, has_epochs
 from .verify.grid import ends_on_whole_ticks
+from .verify.orbits import count_alike_ranks
 from .verify.trees import heaviest_link, heaviest_load
 
 SHOWN = 20  #: Messages of a verdict.
@@ -312,16 +314,14 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, Forest | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    bound = exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
+    bound = exact_bound(instance, certificate, answer)
     if bound and instance.timing is not None and has_epochs(answer) and ends_on_whole_ticks(instance):
         return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
     return bound
 
 
-def exact_bound(
-    instance: Instance, certificate: Certificate | None, trees: TreePacking | None = None
-) -> Fraction | None:
-    """Recompute a certificate's bound exactly, of valid trees if it is about these; None if it cannot be recomputed."""
+def exact_bound(instance: Instance, certificate: Certificate | None, answer: Answer | None = None) -> Fraction | None:
+    """Recompute a certificate's bound exactly, with an answer if it is about its trees; None if that is impossible."""
     if isinstance(certificate, EpochBound):
         epochs = recomputed_epochs(instance, certificate)
         assert instance.timing is not None  # noqa: S101 (epochs have been counted)
@@ -341,11 +341,13 @@ def exact_bound(
         case PartitionCertificate():
             proved = recomputed_partition_bound(instance, certificate)
         case TreePrices():
+            trees = answer if isinstance(answer, TreePacking) else None
             if (fault := fault_of_trees(instance, certificate, trees)) is not None:
                 raise InputError(fault, place="certificate")
             proved = recomputed_tree_bound(instance, certificate)
         case LengthCertificate():
-            proved = recomputed_length_bound(instance, certificate)
+            alike = count_alike_ranks(answer, instance, certificate) if isinstance(answer, StepOrbits) else None
+            proved = recomputed_length_bound(instance, certificate, alike)
         case WholeChunks():
             proved = recomputed_chunk_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import lcm
 
@@ -117,22 +117,32 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
     return max(crossing / rate for crossing, rate in zip(crossings, rates, strict=True))
 
 
-def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:
-    """Return the least seconds on links with these lengths, by the data that one rank has and one rank needs."""
+def recomputed_length_bound(
+    instance: Instance, certificate: LengthCertificate, alike: Mapping[int, int] | None = None
+) -> Fraction:
+    """Return the least seconds on links with these lengths, by the data that one rank has and one rank needs.
+
+    ``alike`` are the sources that are looked at in an all-to-all of all ranks, each with the number of ranks from which
+    distances add up to the same, if latencies do not count.
+    """
     topology, lengths = instance.topology, certificate.lengths
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
-    for (held, needed, _), size in demanded_bytes(instance).items():
-        if len(held) == len(needed) == 1 and held != needed:
-            bytes_from.setdefault(held[0], {})[needed[0]] = size
+    if alike is None:
+        for (held, needed, _), size in demanded_bytes(instance).items():
+            if len(held) == len(needed) == 1 and held != needed:
+                bytes_from.setdefault(held[0], {})[needed[0]] = size
+    elif instance.demand is not None:
+        everybody = dict.fromkeys(range(instance.npus), instance.demand.part_bytes(instance.npus))
+        bytes_from = dict.fromkeys(alike, everybody)
     travelled, out = Fraction(0), links_out_of(topology.link_ends, lengths)
     for source, targets in bytes_from.items():
         far = shortest_distances(out, [topology.rank_nodes[source]])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
             reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
-            travelled += size * far[node]
+            travelled += size * far[node] * (alike[source] if alike else 1)
     rates = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
     if not certificate.latency:
         return travelled / sum(rates, Fraction(0))

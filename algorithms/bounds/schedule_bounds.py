@@ -48,9 +48,9 @@ def best_bound(instance: Instance, *, flow: bool = False, starts: Ints | None = 
     """Return the largest of the bounds of this module that need no search.
 
     These are latency; every single rank, with the latency of its links; for an all-reduce all ranks together; and for
-    an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency. If ranks of orbits
-    are alike, ``starts`` are positions of one each, which are looked at alone; lengths are left out then. Raise
-    InputError without an explicit network or a demand, or if data cannot reach a rank that needs it.
+    an all-to-all links of length 1. ``flow`` bounds the flow time of trees, which has no latency. If ranks of equal
+    orbits are alike, ``starts`` are positions of one each, which are looked at alone. Raise InputError without an
+    explicit network or a demand, or if data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
         parts = [best_bound(instance.with_single_demand(demand), flow=flow) for demand in instance.demands]
@@ -63,8 +63,8 @@ def best_bound(instance: Instance, *, flow: bool = False, starts: Ints | None = 
     kind = group_of(instance).kind
     if kind is Collective.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
-    elif kind is Collective.ALL_TO_ALL and starts is None:
-        found.append(length_bound(instance, [1] * len(instance.topology.links)))
+    elif kind is Collective.ALL_TO_ALL:
+        found.append(length_bound(instance, [1] * len(instance.topology.links), starts))
     return max(found, key=itemgetter(0))
 
 
@@ -186,8 +186,13 @@ def latency_bound(instance: Instance, starts: Ints | None = None) -> tuple[Fract
     return length * Fraction(common, scale), DistanceCertificate(*((other, near) if backwards else (near, other)))
 
 
-def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, LengthCertificate]:
-    """Bound an all-to-all by lengths of links, see :class:`~cwb.core.bounds.LengthCertificate`."""
+def length_bound(
+    instance: Instance, lengths: Sequence[int], starts: Ints | None = None
+) -> tuple[Fraction, LengthCertificate]:
+    """Bound an all-to-all by lengths of links, see :class:`~cwb.core.bounds.LengthCertificate`.
+
+    If ranks of equal orbits are alike, ``starts`` are positions of one each; all by default.
+    """
     topology, group = instance.topology, group_of(instance)
     if group.kind is not Collective.ALL_TO_ALL:
         raise InputError("expected an all_to_all", place="collective")
@@ -195,10 +200,9 @@ def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, 
         raise InputError("expected a length for every link, at least 0 and not all 0", place="lengths")
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
     travels = _Travels(group.kind, len(nodes))
-    total = sum(
-        sum(far.astype(np.int64).ravel().tolist())
-        for _, far in _blocks(topology, lengths, nodes, travels.ends(0), travels)
-    )
+    starts = travels.ends(0) if starts is None else starts
+    blocks = _blocks(topology, lengths, nodes, starts, travels)
+    total = sum(sum(far.astype(np.int64).ravel().tolist()) for _, far in blocks) * len(nodes) // len(starts)
     sizes = (length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True))
     return group.part_bytes * total / sum(sizes, Fraction(0)), LengthCertificate(tuple(lengths))
 

@@ -10,6 +10,7 @@ from operator import add
 
 import numpy as np
 
+from ...core.bounds import LengthCertificate
 from ...core.collective import Collective, Conditions, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
@@ -28,7 +29,7 @@ from ...core.trees import (
 )
 from .answers import Findings, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
-from .network import Network
+from .network import Network, network_of
 from .sends import check_sends, check_shape
 from .sizes import chunks_match, exact_sums
 from .trees import Wanted, check_trees, in_range
@@ -126,6 +127,21 @@ def _base_conditions(
         held, needed = needed, held
     lacking = held != needed
     return Conditions(groups, held[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
+
+
+def count_alike_ranks(answer: StepOrbits, instance: Instance, certificate: LengthCertificate) -> dict[int, int] | None:
+    """Return the number of ranks in every orbit, by its least; None unless an all-to-all and lengths are kept."""
+    demand, network = instance.demand, network_of(instance)
+    motions = checked_motions(network, answer, Findings())
+    lengths = np.array(certificate.lengths, dtype=object)
+    if motions is None or certificate.latency or len(lengths) != network.links or demand is None or instance.also:
+        return None
+    if demand.collective is not Collective.ALL_TO_ALL or not demand.is_of_all(instance.npus):
+        return None
+    if any(not np.array_equal(lengths[link], lengths) for link in motions.links):
+        return None
+    least = least_images(motions.orders, motions.nodes, network.nodes)[: instance.npus]
+    return dict(zip(*(column.tolist() for column in np.unique(least, return_counts=True)), strict=True))
 
 
 @write_out.register

@@ -7,12 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cwb.algorithms.bounds.schedule_bounds import best_bound, length_bound
 from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry_of_schedule
 from cwb.core.step_orbits import StepOrbits, expand_steps
 from cwb.core.timing import RankCosts
 from cwb.heuristics.textbook import algorithm
+from cwb.schedules.collective import bound_of
 from cwb.schedules.completion import completion_of
+from cwb.schedules.network_bounds import recomputed_length_bound
 from cwb.schedules.verify import verify
+from cwb.schedules.verify.orbits import count_alike_ranks
 
 GATHERS = ["all_gather", "reduce_scatter", "all_reduce"]
 NETWORKS = {
@@ -68,3 +72,19 @@ def test_a_power_of_a_translation_keeps_what_the_translation_does_not(pose):
     assert (found.motions, len(found.roots)) == (4, 3)
     assert find_symmetry_of_schedule(network, lambda image: False) is None
     assert np.array_equal(np.bincount(found.orbit), found.size)
+
+
+@pytest.mark.parametrize("network", ["torus(4,6)", *NETWORKS["direct"]])
+def test_the_bound_by_lengths_is_that_of_all_ranks(network, pose, solve_unchecked, monkeypatch):
+    """Distances from one rank of every orbit prove as much about an all-to-all as those from all, recomputed too."""
+    monkeypatch.setattr(algorithm, "MOST_LISTED", 0)
+    posed = pose(network, "all_to_all")
+    answer = solve_unchecked("direct", posed)
+    roots = np.unique(answer.base.chunks.held_by)
+    assert len(roots) < posed.npus
+    ones = [1] * len(posed.topology.links)
+    seconds, certificate = length_bound(posed, ones, roots)
+    assert (seconds, certificate) == length_bound(posed, ones)
+    assert best_bound(posed, starts=roots) == best_bound(posed)
+    assert count_alike_ranks(answer, posed, certificate)
+    assert bound_of(posed, answer, certificate) == seconds == recomputed_length_bound(posed, certificate)

@@ -9,15 +9,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.algorithms.graphs.distances import route
+from cwb.core.bounds import LengthCertificate
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Sends, StepSchedule
 from cwb.core.step_orbits import StepOrbits, expand_steps
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import Translation
+from cwb.schedules.collective import bound_of
 from cwb.schedules.completion import completion_of, simulate_step_orbits
 from cwb.schedules.files import read_schedule, write_schedule
+from cwb.schedules.network_bounds import recomputed_length_bound
 from cwb.schedules.verify import verify
+from cwb.schedules.verify.orbits import count_alike_ranks
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +161,21 @@ def test_forged_schedules_are_refused(kind):
     instance, answer = gather_on(star())
     assert verify(instance, answer).ok
     assert kind in verify(instance, FORGED[kind](answer)).counts
+
+
+@pytest.mark.parametrize("forgery", ["none", "lengths", "symmetry", "latency", "collective"])
+def test_distances_of_some_ranks_need_lengths_that_are_kept(forgery):
+    """If lengths, the network or the collective differ between images, a bound by lengths looks at all ranks."""
+    instance, answer = gather_on(star())
+    kind = Collective.ALL_GATHER if forgery == "collective" else Collective.ALL_TO_ALL
+    instance = instance.with_changes(demand=Demand(kind, Fraction(6000)))
+    lengths = [1] * len(instance.topology.links)
+    lengths[0] = 2 if forgery == "lengths" else 1
+    answer = exchange_images(answer, 1, 2) if forgery == "symmetry" else answer
+    certificate = LengthCertificate(tuple(lengths), latency=forgery == "latency")
+    assert count_alike_ranks(answer, instance, certificate) == ({0: 6} if forgery == "none" else None)
+    if kind is Collective.ALL_TO_ALL:
+        assert bound_of(instance, answer, certificate) == recomputed_length_bound(instance, certificate) > 0
 
 
 def test_a_link_of_another_latency_is_no_image():
