@@ -6,18 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.answers import Answer, BandwidthPlan, ChunkOrders
+from ..core.bounds import Certificate
 from ..core.errors import InputError, locate_errors, one_of
+from ..core.fabric import Fabric, expanded_size, looks_like_fabric
+from ..core.files import write_whole
 from ..core.instance import Instance
+from ..core.network_views import links_of
 from ..core.option_names import PLOT_KINDS, SIMULATION_MODES, check_name, keyword_names, verb
+from ..core.record import RunRecord
+from ..core.schedule import StepSchedule
+from ..core.trace import Routing, SimulationMode, Trace
+from ..core.trees import TreePacking
+from ..core.units import SIZES, amount
+from ..instances.expression import is_expression
+from ..instances.generators import GENERATORS
+from ..instances.loader import read_json, shipped_instances
+from ..reports.plots import PLOTS, get, plot_format
+from ..schedules.collective import proof_of
+from ..schedules.completion import completion_of, mode_of
+from ..schedules.files import ScheduleFile, Written, read_schedule
+from ..schedules.multirail import to_sends
+from ..schedules.simulate import utilization
+from ..schedules.simulate.run import simulate
+from ..schedules.simulate.transfers import sends_of
+from ..schedules.verify.answers import write_out
 from ..studies.inputs import load
+from ..studies.record_files import chosen_records
+from ..studies.simulate import measure_simulation
 
 if TYPE_CHECKING:
-    from ..core.answers import Answer
-    from ..core.bounds import Certificate
-    from ..core.record import RunRecord
-    from ..core.trace import SimulationMode, Trace
     from ..reports.plots.schedule_traffic import Traffic
-    from ..schedules.files import ScheduleFile
 
 TREE_KINDS = ("trees", "network", "map")  #: Those of :data:`PLOT_KINDS` that only tree packings have.
 PAGE_KINDS = ("heatmap", "gantt")  #: Those that the interactive page shows, all in one.
@@ -34,16 +53,12 @@ class Plot:
 
     def save(self, path: str | Path) -> Path:
         """Write a .svg, .pdf or .png file, for a schedule also an .html page, and return its path."""
-        from ..core.files import write_whole
-
         path = Path(path)
         write_whole(path, self._draw(self.format_of(path)))
         return path
 
     def format_of(self, path: Path) -> str:
         """Return the format that a file's suffix names."""
-        from ..reports.plots import plot_format
-
         if not self._pages:
             return plot_format(path)
         if path.suffix.lower() == ".html":
@@ -67,12 +82,6 @@ def plot_of_answer(
     mode: str | None,
 ) -> Plot:
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
-    from ..core.answers import BandwidthPlan, ChunkOrders
-    from ..core.trace import SimulationMode
-    from ..reports.plots import PLOTS, get
-    from ..schedules.files import ScheduleFile, Written
-    from ..schedules.multirail import to_sends
-
     if isinstance(answer, ChunkOrders):
         problem, answer = to_sends(problem, answer)
     chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else PLOT_KINDS[0])
@@ -137,9 +146,6 @@ def plot(
             raise InputError("only for plots of records, not for a schedule", source=place)
         made = _schedule_plot(Path(str(name)), kind, mode, trees, places, target)
     else:
-        from ..reports.plots import get, plot_format
-        from ..studies.record_files import chosen_records
-
         draw = get(str(name))
         _refuse_schedule_options(of_schedule)
         if target is not None:
@@ -184,12 +190,6 @@ def _refuse_schedule_options(given: Mapping[str, object]) -> None:
 
 def names_network(text: str) -> bool:
     """Return True if a text names an instance, whose network is drawn, and neither a plot nor a schedule file."""
-    from ..core.fabric import looks_like_fabric
-    from ..instances.expression import is_expression
-    from ..instances.generators import GENERATORS
-    from ..instances.loader import shipped_instances
-    from ..reports.plots import PLOTS
-
     if text in PLOTS or text.endswith(SCHEDULE_SUFFIXES):
         return False
     if text.endswith(".json"):
@@ -205,8 +205,6 @@ def _begins_as_schedule(path: Path) -> bool:
 
 
 def _network_plot(spec: str | Path | Instance) -> Plot:
-    from ..core.fabric import Fabric, expanded_size
-    from ..core.network_views import links_of
     from ..reports.plots.look import draw_as
     from ..reports.plots.topology import check_size, draw
 
@@ -228,9 +226,6 @@ def _schedule_plot(
     places: str | Path | None,
     target: Path | None,
 ) -> Plot:
-    from ..core.trace import SimulationMode
-    from ..schedules.files import read_schedule
-
     if trees and kind not in TREE_KINDS:
         raise InputError(f"only for --kind {', '.join(TREE_KINDS)}", source="--tree")
     if places is not None and kind != "map":
@@ -254,8 +249,6 @@ def _schedule_plot(
 
 
 def _read_places(path: Path) -> dict[str, tuple[float, float]]:
-    from ..instances.loader import read_json
-
     found: dict[str, tuple[float, float]] = {}
     with locate_errors(source=str(path)):
         data = read_json(path)
@@ -286,13 +279,8 @@ def draw_schedule(
     places : dict, optional
         Longitude and latitude of sites in degrees, by name.
     """
-    from ..core.trees import TreePacking
     from ..reports.plots import html_page, schedule_map, schedule_time, schedule_traffic, schedule_trees
     from ..reports.plots.look import draw_as
-    from ..schedules.collective import proof_of
-    from ..schedules.simulate import utilization
-    from ..schedules.verify.answers import write_out
-    from ..studies.simulate import measure_simulation
 
     instance, answer = schedule.instance, schedule.answer
     if kind in TREE_KINDS:
@@ -322,10 +310,6 @@ def draw_schedule(
 
 def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
     """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
-    from ..core.trace import Routing
-    from ..schedules.completion import completion_of, mode_of
-    from ..schedules.simulate.run import simulate
-
     instance, answer = schedule.instance, schedule.answer
     pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
     fixed = Routing.FIXED  # plots show the paths of the schedule
@@ -333,11 +317,7 @@ def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tup
 
 
 def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:
-    from ..core.schedule import StepSchedule
-    from ..core.trees import TreePacking
     from ..reports.plots.schedule_traffic import Traffic
-    from ..schedules.simulate.transfers import sends_of
-    from ..schedules.verify.answers import write_out
 
     instance, answer = schedule.instance, schedule.answer
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
@@ -349,8 +329,6 @@ def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:
 
 def _title(instance: Instance, schedule: ScheduleFile) -> str:
     """Return the instance of a schedule and its method, if the file names one."""
-    from ..core.units import SIZES, amount
-
     method = schedule.extra.get("model", schedule.extra.get("method"))
     words = [method] if isinstance(method, str) else []
     for demand in instance.collectives[:1]:

@@ -9,30 +9,41 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.budget import Budget, ignore
+from ..core.answers import Answer
+from ..core.bounds import Certificate
+from ..core.budget import Budget, Start, ignore
+from ..core.collective import Collective
 from ..core.errors import InputError
+from ..core.explanation import Explanation
+from ..core.fields import run_validation
+from ..core.formulation import Formulation
+from ..core.instance import Instance
+from ..core.method import Method
 from ..core.option_names import BOUND_LEVELS, RETRIES, check_name, verb
 from ..core.record import RunRecord
+from ..core.sensitivity import Sensitivity
 from ..core.solver import Capability, Termination
+from ..core.training import TrainingOptions
+from ..harness import FinishedRun, Request, registry
+from ..harness import run as run_method
+from ..harness.clock import WallClock
+from ..harness.request import LastModel, Listener
+from ..harness.suite import Settings, run_suite
+from ..schedules.files import ScheduleFile
+from ..studies.explain import explain as explain_instance
+from ..studies.grid import GridOptions, limits_of, suite_of
 from ..studies.inputs import MAX_CHUNKS, Spec, at_least_0, load, seconds_or_none, whole
+from ..studies.sensitivity import sensitivity as sensitivity_of
+from ..studies.solve import finish_run, start_of
+from ..studies.training import draw_timeline, measures
+from ..studies.training import train as simulate_training
+from .plots import Plot, plot_of_answer
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from ..core.answers import Answer
-    from ..core.bounds import Certificate
-    from ..core.collective import Collective
-    from ..core.explanation import Explanation
-    from ..core.formulation import Formulation
-    from ..core.instance import Instance
-    from ..core.method import Method
-    from ..core.sensitivity import Sensitivity
-    from ..harness.request import Request
-    from ..harness.run import FinishedRun
-    from ..schedules.files import ScheduleFile
     from ..solvers.base import Adapter
     from ..solvers.matrix import MatrixModel
-    from .plots import Plot
 
 
 class Run(RunRecord):
@@ -85,9 +96,6 @@ class Run(RunRecord):
 
     @cached_property
     def _model_values(self) -> dict[str, DataFrame]:
-        from ..harness import registry
-        from ..harness.clock import WallClock
-
         if self._solved is None or "model_objective" not in self.metrics or self.solver is None:
             text = f"there is no solved formulation, {self.status}; expected a run of one of 'cwb list formulations'"
             raise InputError(text, source="model_values")
@@ -115,8 +123,6 @@ class Run(RunRecord):
         mode : str, optional
             Model of the simulation that is drawn, as in :func:`simulate`.
         """
-        from .plots import plot_of_answer
-
         return plot_of_answer(self, self.problem, self.schedule, self.proved_by, kind, mode)
 
 
@@ -227,11 +233,6 @@ def solve(
     Run
         The record, with status, objective, bound and metrics, and the answer as ``schedule``.
     """
-    from ..core.budget import Start
-    from ..harness import Request, registry, run
-    from ..harness.request import LastModel, Listener
-    from ..studies.solve import finish_run, start_of
-
     if not isinstance(model, str):
         register(model)
         model = model.name
@@ -263,7 +264,7 @@ def solve(
             arrays = matrix()
             solved[:] = [(arrays.columns[0].model(), arrays)]
 
-    done = run(asked, request, listener=Listener(shown, on_model=keep))
+    done = run_method(asked, request, listener=Listener(shown, on_model=keep))
     if kept is not None:
         kept.write()
     record, found = finish_run(
@@ -313,16 +314,11 @@ def train(
     Unsupported
         If a method does not support a collective.
     """
-    from ..core.fields import run_validation
-    from ..core.training import TrainingOptions
-    from ..studies.training import draw_timeline, measures
-    from ..studies.training import train as simulated
-
     known = TrainingOptions.model_fields
     asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
     chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
     limit_s = seconds_or_none(time_limit_s, "time_limit_s")
-    made = simulated(load(spec), asked, progress or ignore, chunks=chunks, seed=seed, time_limit_s=limit_s)
+    made = simulate_training(load(spec), asked, progress or ignore, chunks=chunks, seed=seed, time_limit_s=limit_s)
     if timeline is not None:
         draw_timeline(Path(timeline), made)
     return measures(made)
@@ -348,9 +344,7 @@ def explain(
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
     """
-    from ..studies.explain import explain as explained
-
-    return explained(*_study(instance, model, collective, size, solver, time_limit_s, options))
+    return explain_instance(*_study(instance, model, collective, size, solver, time_limit_s, options))
 
 
 @verb
@@ -378,9 +372,7 @@ def sensitivity(
     Unsupported
         If the method proves no time for the instance, or there is no bandwidth to change.
     """
-    from ..studies.sensitivity import sensitivity as found
-
-    return found(*_study(instance, model, collective, size, solver, time_limit_s, options))
+    return sensitivity_of(*_study(instance, model, collective, size, solver, time_limit_s, options))
 
 
 def _study(
@@ -392,8 +384,6 @@ def _study(
     time_limit_s: float | None,
     options: Mapping[str, Any],
 ) -> tuple[Instance, Request]:
-    from ..harness import Request
-
     asked = load(instance, collective=collective, size=size)
     return asked, Request(model, solver, options, time_limit_s=seconds_or_none(time_limit_s, "time_limit_s"))
 
@@ -452,9 +442,6 @@ def compare(
     KeyboardInterrupt
         After Ctrl-C; records up to then are written.
     """
-    from ..harness.suite import Settings, run_suite
-    from ..studies.grid import GridOptions, limits_of, suite_of
-
     limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
     again = (retry,) if isinstance(retry, str) else tuple(retry)
     settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs, schedules)
@@ -473,8 +460,6 @@ def formulation(name: str) -> Formulation:
     name : str
         Name ``family/model``, such as ``"mtree/selection"``.
     """
-    from ..harness import registry
-
     return registry.formulation(name)
 
 
@@ -487,6 +472,4 @@ def register(entry: Method | Formulation | Adapter | Collective) -> None:
     entry : Method, Formulation, Adapter or Collective
         Its name must differ from those of all others.
     """
-    from ..harness import registry
-
     registry.register(entry)

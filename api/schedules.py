@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..algorithms.trees.network import to_wan
+from ..core.answers import Answer, ChunkOrders
+from ..core.bounds import Certificate
 from ..core.budget import Progress, ignore
 from ..core.errors import InputError, locate_errors, show_value
+from ..core.files import write_whole
+from ..core.instance import Instance
 from ..core.option_names import SIMULATION_MODES, WrongUse, check_name, verb
-from ..core.trace import Trace
+from ..core.outcome import Verdict
+from ..core.pipelining import LatencyModel
+from ..core.trace import Routing, SimulationMode, Trace, routing_named
+from ..core.trees import TreePacking
+from ..core.units import UnitKind, exact_number, parse
+from ..harness import Request
+from ..harness import run as run_method
+from ..harness.clock import WallClock
+from ..harness.execution.mpi import is_started_by_mpi, shared_errors
+from ..harness.execution.player import Job
+from ..harness.execution.values import DTYPES
+from ..harness.interrupt import command_limits
+from ..instances.edits import edit_instance
+from ..models.mtree.repair_input import describe_trees
+from ..schedules import verdict_of
+from ..schedules.files import ScheduleFile, Written, is_schedule, read_schedule, write_schedule
+from ..schedules.multirail import to_sends
+from ..studies.execution import Execution, ExecutionOptions, execute
 from ..studies.inputs import Spec, edits_of, load, seconds_or_none, whole
+from ..studies.repair import RepairedSchedule, repair_schedule
+from ..studies.simulate import SimulationOptions, describe_simulation, simulate_file, write_trace
+from ..studies.solve import write_answer
 from .runs import Run
-
-if TYPE_CHECKING:
-    from ..core.answers import Answer
-    from ..core.bounds import Certificate
-    from ..core.instance import Instance
-    from ..core.outcome import Verdict
-    from ..schedules.files import ScheduleFile
-    from ..studies.execution import Execution
-    from ..studies.repair import RepairedSchedule
 
 
 @verb
@@ -38,8 +56,6 @@ def verify(
     answer, certificate : optional
         Answer to verify, and certificate of its bound, instead of the run's.
     """
-    from ..schedules import verdict_of
-
     if answer is None:
         certificate = certificate or (run.proved_by if isinstance(run, Run) else getattr(run, "certificate", None))
     return verdict_of(*instance_and_answer(run, answer), certificate)
@@ -47,8 +63,6 @@ def verify(
 
 def instance_and_answer(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
     """Return the problem and the answer of a run, a schedule file, or an instance with an answer."""
-    from ..schedules.files import ScheduleFile
-
     if isinstance(run, Run):
         return run.problem, run.schedule if answer is None else answer
     if isinstance(run, ScheduleFile):
@@ -60,9 +74,6 @@ def instance_and_answer(run: Run | ScheduleFile | Spec, answer: Answer | None) -
 
 def instance_and_sends(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
     """Return problem and answer like :func:`instance_and_answer`; chunk orders become sends on links."""
-    from ..core.answers import ChunkOrders
-    from ..schedules.multirail import to_sends
-
     instance, found = instance_and_answer(run, answer)
     return to_sends(instance, found) if isinstance(found, ChunkOrders) else (instance, found)
 
@@ -130,10 +141,6 @@ def simulate(
     Simulation
         The trace; ``to_json()`` has bandwidths, a bound and the busiest links.
     """
-    from ..core.pipelining import LatencyModel
-    from ..core.trace import Routing, SimulationMode, routing_named
-    from ..studies.simulate import SimulationOptions, describe_simulation, simulate_file, write_trace
-
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
     held = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
@@ -156,8 +163,6 @@ def simulate(
 
 def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> ScheduleFile:
     """Return a schedule with its problem in the form of a schedule file."""
-    from ..schedules.files import ScheduleFile, Written, is_schedule, read_schedule
-
     if answer is None and isinstance(run, ScheduleFile):
         return run
     if answer is None and isinstance(run, str | Path) and is_schedule(Path(run)):
@@ -227,19 +232,6 @@ def run(
     OutOfTime
         If there is too little memory, or the time limit is reached.
     """
-    from contextlib import nullcontext
-    from fractions import Fraction
-
-    from ..core.files import write_whole
-    from ..core.units import UnitKind, exact_number, parse
-    from ..harness.clock import WallClock
-    from ..harness.execution.mpi import is_started_by_mpi, shared_errors
-    from ..harness.execution.player import Job
-    from ..harness.execution.values import DTYPES
-    from ..harness.interrupt import command_limits
-    from ..schedules.files import read_schedule
-    from ..studies.execution import ExecutionOptions, execute
-
     job = Job(
         check_name(dtype, DTYPES, "--dtype"),
         whole(repeat, "repeat", 1, MOST_REPETITIONS),
@@ -318,18 +310,6 @@ def repair(
     Unsupported
         If the form of the schedule has no paths that could be changed.
     """
-    from ..algorithms.trees.network import to_wan
-    from ..core.trees import TreePacking
-    from ..harness import Request
-    from ..harness import run as run_method
-    from ..harness.clock import WallClock
-    from ..harness.interrupt import command_limits
-    from ..instances.edits import edit_instance
-    from ..models.mtree.repair_input import describe_trees
-    from ..schedules.files import read_schedule, write_schedule
-    from ..studies.repair import repair_schedule
-    from ..studies.solve import write_answer
-
     path, clock = Path(plan), WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
     target = None if output is None else Path(output)
     changes = [change] if isinstance(change, str) else list(change)

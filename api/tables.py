@@ -5,19 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders
+from ..core.fabric import Fabric
+from ..core.instance import Instance
+from ..core.network_views import links_of
 from ..core.option_names import verb
+from ..core.topology import Topology
+from ..exchange.frames import links_frame, loads_frame, network_graph, schedule_graph, sends_frame
+from ..reports.records import load_records
+from ..reports.runs import records_frame
+from ..schedules.files import ScheduleFile, Written
 from ..studies.inputs import Spec, load
+from ..studies.support_matrix import methods, methods_for
 from .runs import Run
 from .schedules import instance_and_sends
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
     from pandas import DataFrame
-
-    from ..core.answers import Answer
-    from ..core.instance import Instance
-    from ..core.topology import Topology
-    from ..schedules.files import ScheduleFile
 
 
 @verb
@@ -38,8 +43,6 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> MultiDiGrap
         position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send, with the
         columns of :func:`sends`.
     """
-    from ..exchange.frames import network_graph, schedule_graph
-
     if (found := _answer_of(spec, instance)) is not None:
         return schedule_graph(*found)
     known = load(spec)
@@ -63,8 +66,6 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> DataFrame:
         Columns are ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
         ``load_bytes``, ``busy_s`` and ``utilization``.
     """
-    from ..exchange.frames import links_frame, loads_frame
-
     if (found := _answer_of(spec, instance)) is not None:
         return loads_frame(*found)
     return links_frame(_links_of(load(spec)))
@@ -87,8 +88,6 @@ def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> DataFrame
         Columns are ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or
         ``start_s`` and ``end_s``, and ``path``, the links.
     """
-    from ..exchange.frames import sends_frame
-
     if (found := _answer_of(spec, instance)) is None:
         posed, answer = instance_and_sends(spec, None)
         return sends_frame(answer, posed)
@@ -97,9 +96,6 @@ def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> DataFrame
 
 def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | None:
     """Return an answer with its instance; None if neither argument has an answer."""
-    from ..core.answers import BandwidthPlan, BoundOnly, ChunkOrders
-    from ..schedules.files import ScheduleFile, Written
-
     if isinstance(spec, Run | ScheduleFile):
         posed, answer = instance_and_sends(spec, None)
         return answer, posed
@@ -113,9 +109,6 @@ def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | No
 
 def _links_of(instance: Instance) -> Topology:
     """Return the network of an instance; a fabric is expanded into links."""
-    from ..core.fabric import Fabric
-    from ..core.network_views import links_of
-
     return links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
 
 
@@ -134,9 +127,6 @@ def records(*paths: str | Path) -> DataFrame:
         Columns are the fields of records; nested fields have a dot: ``seconds.total``, ``options.chunks``,
         ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
     """
-    from ..reports.records import load_records
-    from ..reports.runs import records_frame
-
     return records_frame(load_records([Path(path) for path in paths]))
 
 
@@ -158,8 +148,6 @@ def models(spec: Spec = None, collective: str | None = None) -> DataFrame:
         ``collectives``; with an instance also ``takes it`` and ``why not``.
     """
     import pandas as pd
-
-    from ..studies.support_matrix import methods, methods_for
 
     rows = methods() if spec is None else methods_for(load(spec, collective=collective))
     return pd.DataFrame(rows).fillna("").set_index("name")

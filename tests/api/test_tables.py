@@ -122,8 +122,8 @@ def test_the_package_says_what_it_offers():
     with pytest.raises(AttributeError, match="has no attribute 'sovle'"):
         _ = cwb.sovle
     program = (
-        "import sys, cwb; cwb.load('torus(4,4)'); cwb.solve; cwb.links; "
-        "print(*{'networkx', 'pandas', 'numpy', 'pyomo', 'matplotlib'} & set(sys.modules))"
+        "import sys, cwb; cwb.load('torus(4,4)'); assert 'numpy' not in sys.modules; cwb.solve; cwb.plot; cwb.links; "
+        "print(*{'networkx', 'pandas', 'scipy', 'pyomo', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
