@@ -148,6 +148,15 @@ class ColouredNetwork:
             found.append(np.flatnonzero(near))
             known |= near
 
+    @cached_property
+    def own_surroundings(self) -> Hashes:
+        """Hashes of the links between each node and those of lower levels; for ranks, between them; shape (nodes,)."""
+        known, found = mask_of(self.nodes, self.ranks), np.zeros(self.nodes, dtype=np.uint64)
+        for level in (self.ranks, *self.levels):
+            found[level] = self.surroundings(np.arange(self.nodes), known)[level]
+            known[level] = True
+        return found
+
     def surroundings(self, image: Ints, known: Bools) -> Hashes:
         """Hash the links between each node and the known ones, each identified by its image."""
         own = mix_bits(self.colour.astype(np.uint64) * MIX + np.uint64(1))
@@ -178,7 +187,7 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
             if stretch % step:
                 continue
             within = place % stretch
-            image = _extend_permutation(network, place - within + (within + step) % stretch)
+            image = _extend_permutation(network, network.ranks[place - within + (within + step) % stretch])
             if image is not None:
                 found.append(Translation(image, stretch // step))
                 stretch = step
@@ -187,27 +196,58 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
             if stretch <= _SMALL:
                 found += _translate_stretches(network, stretch)
             break
+    _turn_switches(network, found)
     return tuple(found)
 
 
-def _extend_permutation(network: ColouredNetwork, permutation: Ints) -> Ints | None:
-    """Extend a permutation of the list of ranks to all nodes; None if it is no symmetry."""
+def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[int] | None = None) -> Ints | None:
+    """Extend an image of the ranks, as nodes, to all nodes; None if it is no symmetry.
+
+    Switches with the same surroundings below keep their order, or turn: those of level l by one of ``parts[l]`` equal
+    parts of their number, if it has so many, else by one of the most that divide both.
+    """
     image = np.arange(network.nodes)
-    image[network.ranks] = network.ranks[permutation]
-    known = mask_of(network.nodes, network.ranks)
-    same = np.arange(network.nodes)
-    for level in (network.ranks, *network.levels):
-        plain, moved = (network.surroundings(names, known)[level] for names in (same, image))
-        if level is network.ranks:
-            if not np.array_equal(moved, plain[permutation]):
-                return None
-            continue
-        here, there = np.argsort(moved, kind="stable"), np.argsort(plain, kind="stable")
-        if not np.array_equal(moved[here], plain[there]):
+    image[network.ranks] = moved
+    known, plain = mask_of(network.nodes, network.ranks), network.own_surroundings
+    if not np.array_equal(network.surroundings(image, known)[network.ranks], plain[moved]):
+        return None
+    for level, part in zip(network.levels, parts or [1] * len(network.levels), strict=True):
+        found = network.surroundings(image, known)[level]
+        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (found, plain[level]))
+        if not np.array_equal(np.sort(found), plain[there]):
             return None
-        image[level[here]] = level[there]
+        if part > 1:
+            first, size = _equal_runs(plain[there])
+            there = there[first + (np.arange(len(there)) - first + size // np.gcd(size, part)) % size]
+        image[here] = there
         known[level] = True
     return image if network.link_image(image) is not None else None
+
+
+def _equal_runs(values: Hashes) -> tuple[Ints, Ints]:
+    """Return the first place and the length of every sorted value's run of equal ones."""
+    first = np.searchsorted(values, values)
+    return first, np.searchsorted(values, values, side="right") - first
+
+
+def _turn_switches(network: ColouredNetwork, found: list[Translation]) -> None:
+    """Let translations also turn switches that their surroundings do not tell apart, where that joins orbits of links.
+
+    A translation is still back after its order, which divides into the parts of a turn.
+    """
+    orders, links = [each.order for each in found], [network.link_image(each.image) for each in found]
+    several = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
+    for index in reversed(range(len(found))):
+        parts = [1] * len(several)
+        for level in np.flatnonzero(several).tolist():
+            tried = [*parts[:level], orders[index], *parts[level + 1 :]]
+            image = _extend_permutation(network, found[index].image[network.ranks], tried)
+            if image is None:
+                continue
+            turned = [*links[:index], network.link_image(image), *links[index + 1 :]]
+            before, after = (least_images(orders, each, len(network.tail)) for each in (links, turned))
+            if len(np.unique(after)) < len(np.unique(before)):
+                parts, links, found[index] = tried, turned, Translation(image, orders[index])
 
 
 def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
@@ -225,7 +265,7 @@ def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Transla
         if not commutes or len(np.unique(larger[:, 0])) < len(larger):
             continue
         within = np.arange(len(network.ranks))
-        image = _extend_permutation(network, within - within % stretch + order[within % stretch])
+        image = _extend_permutation(network, network.ranks[within - within % stretch + order[within % stretch]])
         if image is not None:
             found.append(Translation(image, period))
             group = larger

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry, link_orbits
 from cwb.core.topology import Topology
+from cwb.core.trees import power_of
 from cwb.instances import load
 
 
@@ -33,6 +34,20 @@ def test_translations_of_named_networks(network, orders, roots):
     for orbit, size in enumerate(found.size.tolist()):
         assert found.motions % size == 0
         assert len(set(coloured.label[found.orbit == orbit].tolist())) == 1
+
+
+@pytest.mark.parametrize("network", ["fat_tree(4)", "fat_tree(6)", "fat_tree(8, oversubscription=2)"])
+def test_switches_turn_with_the_ranks_below(network):
+    """Aggregation and core switches, which the ranks do not tell apart, turn with edge switches and hosts: links of a
+    fat tree are in six orbits, two for each tier, under commuting translations of the given orders."""
+    coloured = ColouredNetwork.of(load(network).network)
+    found = find_symmetry(coloured)
+    assert len(found.size) == 6
+    images = [each.image for each in found.translations]
+    for each in found.translations:
+        assert np.array_equal(power_of(each.image, each.order), np.arange(coloured.nodes))
+        assert all(np.array_equal(each.image[other], other[each.image]) for other in images)
+        assert coloured.link_image(each.image) is not None
 
 
 def test_nothing_where_ranks_differ():
