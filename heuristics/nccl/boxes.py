@@ -8,7 +8,7 @@ docs/exchange/machines.md).
 
 import re
 from collections import deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -60,10 +60,14 @@ class Nic:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box. Ranks are positions in the group; NICs are in the order of their links."""
+    """A box. Ranks are positions in the group; NICs are in the order of their links.
+
+    ``like`` is the first box, by number, with the same ranks, switches, links and rates in the same order.
+    """
 
     ranks: tuple[int, ...]
     nics: tuple[Nic, ...]
+    like: int
 
 
 class Boxes:
@@ -77,15 +81,18 @@ class Boxes:
         self.position = {node: index for index, node in enumerate(self.nodes)}
         self.of_node = self._box_of_nodes(per_box)
         self.leaving: list[list[int]] = [[] for _ in topology.nodes]
-        for link, (a, _) in enumerate(topology.link_ends):
+        self.first_link: dict[tuple[int, int], int] = {}
+        for link, (a, b) in enumerate(topology.link_ends):
             self.leaving[a].append(link)
+            self.first_link.setdefault((a, b), link)
         self._ways: dict[int, dict[int, Ways]] = {}
         self._onward: dict[int, list[int]] = {}
         nodes_of: dict[str, list[int]] = {}
         for node, name in enumerate(self.of_node):
             nodes_of.setdefault(name, []).append(node)
         names = dict.fromkeys(self.of_node[node] for node in self.nodes)
-        self.boxes = tuple(self._box(name, nodes_of[name]) for name in names)
+        self.boxes = self._find_boxes(nodes_of, list(names))
+        self.kinds = tuple(box for number, box in enumerate(self.boxes) if box.like == number)
         self._box_of = {rank: index for index, box in enumerate(self.boxes) for rank in box.ranks}
         self._inside = [name in names for name in self.of_node]
         self._fabric: dict[tuple[int, int], tuple[int, ...] | None] = {}
@@ -113,23 +120,59 @@ class Boxes:
                 return [found.get(node, "\0") for node in range(len(self.topology.nodes))]
             found |= new
 
-    def _box(self, name: str, nodes: Sequence[int]) -> Box:
+    def _find_boxes(self, nodes_of: Mapping[str, Sequence[int]], names: Sequence[str]) -> tuple[Box, ...]:
+        """Find the boxes; of boxes that are alike, the first is searched."""
+        found, first = list[Box](), dict[object, tuple[int, list[int]]]()
+        links_of: dict[str, list[int]] = {name: [] for name in nodes_of}
+        for link, (a, b) in enumerate(self.topology.link_ends):
+            for name in {self.of_node[a], self.of_node[b]}:
+                links_of[name].append(link)
+        for number, name in enumerate(names):
+            ranks = tuple(sorted(self.position[node] for node in nodes_of[name] if node in self.position))
+            like, links = first.setdefault(self._shape(nodes_of[name], links_of[name], ranks), (number, links_of[name]))
+            if like == number:
+                found.append(Box(ranks, self._nics(name, nodes_of[name], ranks), number))
+                continue
+            link_of = dict(zip(links, links_of[name], strict=True))
+            rank_of = dict(zip(found[like].ranks, ranks, strict=True))
+            nics = [
+                Nic(link_of[nic.out], link_of[nic.back], tuple(rank_of[rank] for rank in nic.near))
+                for nic in found[like].nics
+            ]
+            found.append(Box(ranks, tuple(nics), like))
+        return tuple(found)
+
+    def _shape(self, nodes: Sequence[int], links: Sequence[int], ranks: Sequence[int]) -> object:
+        """Return all that a search in a box depends on, with its nodes, ranks and links by their order."""
+        topology, place = self.topology, {node: index for index, node in enumerate(nodes)}
+        order, ends = {rank: index for index, rank in enumerate(ranks)}, [topology.link_ends[link] for link in links]
+        for pair in ends:
+            for node in pair:
+                place.setdefault(node, len(place))
+        kinds = [
+            (n.kind, n.reduces, n.multicast, bool(_PCIE.search(n.name)), order.get(self.position.get(node, -1)))
+            for node in nodes
+            for n in [topology.nodes[node]]
+        ]
+        rates = [topology.link_kinds[link] for link in links]
+        return tuple(kinds), tuple((place[a], place[b], kind) for (a, b), kind in zip(ends, rates, strict=True))
+
+    def _nics(self, name: str, nodes: Sequence[int], ranks: Sequence[int]) -> tuple[Nic, ...]:
         check_time("boxes are found")
         ends = self.topology.link_ends
-        ranks = tuple(sorted(self.position[node] for node in nodes if node in self.position))
         nics: list[Nic] = []
         # Data may pass a switch, or a rank of the group.
         passing = [n for n in nodes if n in self.position or self.topology.nodes[n].kind is NodeKind.SWITCH]
         for out in sorted(link for node in passing for link in self.leaving[node]):
             a, b = ends[out]
             if self.of_node[b] != name:
-                back = next((link for link in self.leaving[b] if ends[link][1] == a), None)
+                back = self.first_link.get((b, a))
                 if back is not None:
                     found = ((self.ways(self.nodes[rank]).get(a), rank) for rank in ranks)
                     near = sorted((len(ways[0]), rank) for ways, rank in found if ways is not None)
                     if near:
                         nics.append(Nic(out, back, tuple(rank for _, rank in near)))
-        return Box(ranks, tuple(nics))
+        return tuple(nics)
 
     def ways(self, start: int) -> dict[int, Ways]:
         """Return all shortest paths from a node to others of its box, over switches alone, as links.
@@ -197,7 +240,7 @@ class Boxes:
     def pcie(self) -> bool:
         """True if ranks of a box reach each other over PCIe."""
         names = self.topology.nodes
-        pairs = ((a, b) for box in self.boxes for a in box.ranks for b in box.ranks)
+        pairs = ((a, b) for box in self.kinds for a in box.ranks for b in box.ranks)
         used = {self.topology.link_ends[link][1] for a, b in pairs for link in self.within(a, b) or ()}
         return any(_PCIE.search(names[node].name) for node in used)
 
@@ -205,7 +248,8 @@ class Boxes:
     def inside_GBps(self) -> Fraction:
         """Rate of all links of a rank within its box, of the best rank."""
         links = self.topology.links
-        return max(sum((links[i].bandwidth_Bps for i in self.own(n)), Fraction(0)) / 10**9 for n in self.nodes)
+        own = (self.own(self.nodes[rank]) for box in self.kinds for rank in box.ranks)
+        return max(sum((links[i].bandwidth_Bps for i in some), Fraction(0)) / 10**9 for some in own)
 
     def own(self, node: int) -> list[int]:
         """Return a rank's links within its box, without those to NICs; PCIe counts if there is nothing else."""

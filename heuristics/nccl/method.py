@@ -134,7 +134,7 @@ class Prediction:
         """True if every box has a switch that adds and copies, with all of its ranks on it."""
         from .schedules import switches_of
 
-        return all(len(box.ranks) > 1 and bool(switches_of(self.boxes, box.ranks)) for box in self.boxes.boxes)
+        return all(len(box.ranks) > 1 and bool(switches_of(self.boxes, box.ranks)) for box in self.boxes.kinds)
 
     @cached_property
     def rings(self) -> Rings:

@@ -233,7 +233,6 @@ def over_switches(problem: GroupProblem, boxes: Boxes) -> TreePacking:
     An all-reduce over several boxes has two trees for every channel; of one box, the data of a gather or of a
     reduce-scatter are those of the heads.
     """
-    ends = boxes.topology.link_ends
     number = {node: number for number, node in enumerate(problem.topology.tree_nodes)}
     trees: list[Tree] = []
     for channel in range(min(len(box.ranks) for box in boxes.boxes)):
@@ -244,8 +243,9 @@ def over_switches(problem: GroupProblem, boxes: Boxes) -> TreePacking:
                 found = switches_of(boxes, box.ranks)
                 switch = found[channel % len(found)]
                 spokes = {
-                    rank: (ends.index((boxes.nodes[rank], switch)), ends.index((switch, boxes.nodes[rank])))
+                    rank: tuple(boxes.first_link[ends] for ends in ((node, switch), (switch, node)))
                     for rank in box.ranks
+                    for node in [boxes.nodes[rank]]
                 }
                 to, back = spokes[head]
                 tree.edges.append((head, -1 - number[switch], (to,), (back,)))
@@ -260,13 +260,13 @@ def over_switches(problem: GroupProblem, boxes: Boxes) -> TreePacking:
 
 def switches_of(boxes: Boxes, ranks: Sequence[int]) -> list[int]:
     """Switches that add and copy, and have a link to and from each of some ranks."""
-    topology, nodes = boxes.topology, boxes.nodes
-    ends = set(topology.link_ends)
+    topology, nodes = boxes.topology, [boxes.nodes[rank] for rank in ranks]
+    near = sorted({topology.link_ends[link][1] for link in boxes.leaving[nodes[0]]})
     return [
         index
-        for index, node in enumerate(topology.nodes)
-        if node.reduces and node.multicast
-        if all((nodes[rank], index) in ends and (index, nodes[rank]) in ends for rank in ranks)
+        for index in near
+        if topology.nodes[index].reduces and topology.nodes[index].multicast
+        if all(ends in boxes.first_link for node in nodes for ends in ((node, index), (index, node)))
     ]
 
 

@@ -52,7 +52,7 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
     for tried in _speeds(boxes, gpu, rates):
         if speed and tried / speed <= 0.49:
             break
-        found = [_channels_at(boxes, box, tried, list(rates), alone) for box in boxes.boxes]
+        found = [_channels_at(boxes, box, tried, list(rates), alone) for box in boxes.kinds]
         count = min(map(len, found))
         if count * tried > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
             best, speed = [channels[:count] for channels in found], tried
@@ -60,13 +60,20 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
         if full or (best and len(best[0]) == MAX_CHANNELS):
             break
     if not best:  # no search finds a way: NCCL takes the order as it is
-        best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.boxes], 0.1
-    by_channel = [tuple(channels) for channels in zip(*best, strict=True)]
+        best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.kinds], 0.1
+    of_kind = {box.like: (box, channels) for box, channels in zip(boxes.kinds, best, strict=True)}
+    by_channel = list(zip(*(_channels_of_alike(*of_kind[box.like], box) for box in boxes.boxes), strict=True))
     if speed >= 25 and not (gpu not in ("volta", "ampere") and speed < 50 and len(by_channel) > 4):
         many = min(2 * len(by_channel), MAX_CHANNELS)
         speed /= -(-many // len(by_channel))
         by_channel += by_channel[: many - len(by_channel)]
     return Rings(tuple(by_channel), speed, speed)
+
+
+def _channels_of_alike(kind: Box, channels: Sequence[Channel], box: Box) -> list[Channel]:
+    """Return the channels of a box that is like one whose channels are known."""
+    rank = dict(zip(kind.ranks, box.ranks, strict=True))
+    return [Channel(tuple(rank[each] for each in channel.order), channel.nic) for channel in channels]
 
 
 def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
@@ -97,7 +104,7 @@ def _are_alike(found: Rings, *, alone: bool) -> bool:
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
     alone = len(boxes.boxes) == 1
-    nics = [_nic_rate(boxes, nic, rates) for box in boxes.boxes for nic in box.nics]
+    nics = [_nic_rate(boxes, nic, rates) for box in boxes.kinds for nic in box.nics]
     most = _largest_gpu_rate(boxes, rates) if alone else max(nics, default=0.0)
     return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
 
@@ -109,7 +116,8 @@ def _nic_rate(boxes: Boxes, nic: Nic, rates: Sequence[float]) -> float:
 
 def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
     """Return the largest GB/s of all links of a GPU in its box, or of its NICs if alone."""
-    return max(sum(rates[i] for i in boxes.own(node) or boxes.leaving[node]) for node in boxes.nodes)
+    nodes = (boxes.nodes[rank] for box in boxes.kinds for rank in box.ranks)
+    return max(sum(rates[i] for i in boxes.own(node) or boxes.leaving[node]) for node in nodes)
 
 
 def _channels_at(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
@@ -193,7 +201,7 @@ def _find_ring(
 def _tree_graph(boxes: Boxes, gpu: str, rates: Sequence[float], count: int) -> Graph:
     """Return the graph of trees with as many channels as rings: chains within boxes, which need not close."""
     alone, speeds = len(boxes.boxes) == 1, _speeds(boxes, gpu, rates) or [0.1]
-    nics = min(sum(_nic_rate(boxes, nic, rates) for nic in box.nics) for box in boxes.boxes)
+    nics = min(sum(_nic_rate(boxes, nic, rates) for nic in box.nics) for box in boxes.kinds)
     fitting = (s for s in speeds if (alone or s * count <= nics + _ROUNDING) and _fit_chains(boxes, rates, count, s))
     intra = inter = next(fitting, speeds[-1])
     for speed in reversed([s for s in SPEEDS[gpu][0 if alone else 1] if s > inter]):
@@ -209,7 +217,7 @@ def _fit_chains(boxes: Boxes, rates: Sequence[float], count: int, speed: float) 
     All GPUs but the last send in a chain. NCCL finds chains where rings fit, where something is left over, or of two.
     """
     if boxes.pcie:
-        return all(len(_channels_at(boxes, box, speed, list(rates), alone=True)) >= count for box in boxes.boxes)
+        return all(len(_channels_at(boxes, box, speed, list(rates), alone=True)) >= count for box in boxes.kinds)
     at_once, ranks = floor(_largest_gpu_rate(boxes, rates) / speed + _ROUNDING), max(len(b.ranks) for b in boxes.boxes)
     return count <= at_once or count * (ranks - 1) < at_once * ranks + (ranks == 2)
 
@@ -223,7 +231,7 @@ def _is_through_one_gpu(boxes: Boxes, gpu: str) -> bool:
         return True
     if len(boxes.boxes) == 1 or gpu not in ("hopper", "blackwell"):
         return False
-    return any(len(_nearest_ranks(boxes, nic.near, nic.out)) == 1 for box in boxes.boxes for nic in box.nics)
+    return any(len(_nearest_ranks(boxes, nic.near, nic.out)) == 1 for box in boxes.kinds for nic in box.nics)
 
 
 def _nvls_graph(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
@@ -232,7 +240,7 @@ def _nvls_graph(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) ->
     A link between a GPU and the NVSwitch carries the data of every channel once, and that of the GPU's own twice.
     """
     alone, total = len(boxes.boxes) == 1, _largest_gpu_rate(boxes, rates)
-    count = min(MAX_CHANNELS, per_box if alone else min(_heads(boxes, box) for box in boxes.boxes))
+    count = min(MAX_CHANNELS, per_box if alone else min(_heads(boxes, box) for box in boxes.kinds))
     speeds = [s for s in _speeds(boxes, gpu, rates) if s * (count + 1) <= total + _ROUNDING]
     if not speeds:
         return Graph(0, 0.0, 0.0)

@@ -12,8 +12,9 @@ from cwb.core.errors import InputError
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run_one
 from cwb.harness.run import run
-from cwb.heuristics.nccl.method import NcclOptions, prediction
-from cwb.heuristics.nccl.schedules import peers
+from cwb.heuristics.nccl.boxes import Boxes
+from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
+from cwb.heuristics.nccl.schedules import peers, ring_orders
 from cwb.instances import load
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,3 +145,23 @@ def test_the_bound_of_trees_has_no_latency():
     assert record.metrics["schedule"] == "tree"
     assert record.verified
     assert record.bound <= record.objective
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["dgx_h100(boxes=3)", "rail(4,4,missing_nics=1)", "dgx1()", "mi300x(boxes=3)", "pcie(boxes=2)", "torus(3,3)"],
+)
+def test_boxes_that_are_alike_have_the_channels_of_the_first(spec, monkeypatch):
+    """Ranks, NICs and channels of a box like an earlier one are those that a search of its own finds."""
+    problem = prediction(make_instance(spec, "all_gather"), NcclOptions()).problem
+    few = Prediction(problem, NcclOptions())
+    assert len(few.boxes.kinds) > 0
+    monkeypatch.setattr(Boxes, "_shape", lambda *_: object())
+    each = Prediction(problem, NcclOptions())
+    assert len(each.boxes.kinds) == len(each.boxes.boxes) == len(few.boxes.boxes)
+    assert [(box.ranks, box.nics) for box in few.boxes.boxes] == [(box.ranks, box.nics) for box in each.boxes.boxes]
+    assert (few.rings.intra, few.gpu, few.boxes.pcie) == (each.rings.intra, each.gpu, each.boxes.pcie)
+    assert ring_orders(few.rings) == ring_orders(each.rings)
+    assert few.costs == each.costs
+    if spec.startswith("rail"):
+        assert 1 < len(few.boxes.kinds) < len(few.boxes.boxes)
