@@ -10,7 +10,8 @@ from .topology import Topology
 
 def refuse_unfit(
     instance: Instance,
-    *collectives: Collective,
+    collectives: Sequence[Collective] = (),
+    *,
     such_as: str = "torus(4,4)",
     single: bool = False,
     of_all: bool = False,

@@ -47,9 +47,7 @@ class BlinkOptions(Strict):
     """Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks."""
 
 
-def supports_switches(instance: Instance) -> Refusal | None:
-    """Return why an instance cannot be served by trees from one root."""
-    return refuse_unfit(instance, *SUPPORTED, single=True)
+supports_switches = partial(refuse_unfit, collectives=SUPPORTED, single=True)
 
 
 def supports(instance: Instance) -> Refusal | None:

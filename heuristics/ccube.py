@@ -136,7 +136,7 @@ class CcubeOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the reason why an instance does not fit, if any (``Method.supports``)."""
-    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="dgx1()", single=True, of_all=True)
+    unfit = refuse_unfit(instance, (Collective.ALL_REDUCE,), such_as="dgx1()", single=True, of_all=True)
     if unfit is not None:
         return unfit
     topology = instance.topology

@@ -279,7 +279,7 @@ class SwitchTreesOptions(Strict):
 def supports(instance: Instance) -> Refusal | None:
     """Only an all-reduce among all ranks, over switches that add and copy."""
     such_as = "dgx_h100(nvls=true)"
-    if reason := refuse_unfit(instance, Collective.ALL_REDUCE, such_as=such_as, single=True, of_all=True):
+    if reason := refuse_unfit(instance, (Collective.ALL_REDUCE,), such_as=such_as, single=True, of_all=True):
         return reason
     if not any(node.kind is NodeKind.SWITCH and node.copies and node.adds for node in instance.topology.nodes):
         return Refusal("network", "no switch of the network adds and copies")

@@ -96,7 +96,7 @@ class TtoOptions(Strict):
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the reason why an instance does not fit, if any (``Method.supports``)."""
-    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="mesh(4,4)", single=True, of_all=True)
+    unfit = refuse_unfit(instance, (Collective.ALL_REDUCE,), such_as="mesh(4,4)", single=True, of_all=True)
     if unfit is not None:
         return unfit
     sides = mesh_sides(instance.topology)

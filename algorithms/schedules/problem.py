@@ -78,7 +78,7 @@ def supports_groups(
     single: bool = False,
 ) -> Refusal | None:
     """Return why a method for some collectives, each of which also ``fits``, does not support an instance."""
-    if (reason := refuse_unfit(instance, *collectives, single=single)) is not None:
+    if (reason := refuse_unfit(instance, collectives, single=single)) is not None:
         return reason
     return next((found for problem in group_problems(instance) if (found := fits(problem)) is not None), None)
 

@@ -30,7 +30,7 @@ def supports(instance: Instance, *, helpers: bool = False) -> Refusal | None:
 
     With ``helpers`` the all-reduce may be that of a process group (:mod:`.helpers`).
     """
-    unfit = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="gscale()", single=True, of_all=not helpers)
+    unfit = refuse_unfit(instance, (Collective.ALL_REDUCE,), such_as="gscale()", single=True, of_all=not helpers)
     if unfit is not None:
         return unfit
     topology = instance.topology

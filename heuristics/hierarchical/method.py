@@ -180,7 +180,7 @@ METHOD = heuristic(
     answer_type=object,
     options=HierarchicalOptions,
     solve=run,
-    supports=lambda instance: refuse_unfit(instance, *COLLECTIVES),
+    supports=lambda instance: refuse_unfit(instance, COLLECTIVES),
     metrics={
         "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
         "algorithms": Metric("collective, level and algorithm of every phase, of every order"),

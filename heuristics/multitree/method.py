@@ -216,7 +216,7 @@ METHOD = heuristic(
     options=MultitreeOptions,
     solve=run,
     supports=lambda instance: refuse_unfit(
-        instance, Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE
+        instance, (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
     ),
     metrics={"tree_height": Metric("largest number of edges between a root and a leaf, over all trees")},
 )

@@ -333,7 +333,7 @@ def prediction(instance: Instance, options: NcclOptions) -> Prediction:
 
 def supports(instance: Instance) -> Refusal | None:
     """Return the refusal unless there is one collective that NCCL has algorithms for."""
-    return refuse_unfit(instance, *COLLECTIVES, *EXCHANGES, single=True)
+    return refuse_unfit(instance, (*COLLECTIVES, *EXCHANGES), single=True)
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions) -> Outcome:

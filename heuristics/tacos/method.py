@@ -51,7 +51,7 @@ def supports(instance: Instance) -> Refusal | None:
     """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
         return Refusal("timing", f"its time model is that of circuits, not {instance.timing.semantics.value}")
-    return refuse_unfit(instance, *COLLECTIVES, single=True)
+    return refuse_unfit(instance, COLLECTIVES, single=True)
 
 
 def pose(instance: Instance, options: TacosOptions) -> Instance:

@@ -46,11 +46,6 @@ def supports(instance: Instance) -> Refusal | None:
     return reason
 
 
-def supports_any_bandwidth(instance: Instance) -> Refusal | None:
-    """Refuse all but a collective of all compute nodes; return the reason or None."""
-    return supports_groups(instance, COLLECTIVES, _fits, single=True)
-
-
 def _fits(problem: GroupProblem) -> Refusal | None:
     if switches := problem.topology.switches:
         return Refusal("network", f"{switches[0]!r} is a switch; expected links between compute nodes alone")
@@ -59,16 +54,17 @@ def _fits(problem: GroupProblem) -> Refusal | None:
     return None
 
 
+supports_any_bandwidth = partial(supports_groups, collectives=COLLECTIVES, fits=_fits, single=True)
+
+#: For an all-gather alone, from which the methods build the others.
+supports_gather = partial(supports_groups, collectives=(Collective.ALL_GATHER,), fits=_fits, single=True)
+
+
 class PieceOptions(Strict):
     """Options of ``bfb/chunked`` and ``bfb/heterogeneous``."""
 
     pieces: int | None = Field(None, ge=1, le=5040)
     """P, pieces that every shard is cut into; by default the collective's chunks."""
-
-
-def supports_gather(instance: Instance) -> Refusal | None:
-    """Refuse all but an all_gather, from which the methods build the others; return the reason or None."""
-    return supports_groups(instance, (Collective.ALL_GATHER,), _fits, single=True)
 
 
 #: What the methods' metrics mean, beside those of the verifier.

@@ -4,16 +4,16 @@ Pyomo and compiled kernels are imported when a method runs.
 """
 
 import re
+from functools import partial
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from ...core.answers import BoundOnly
 from ...core.collective import Collective
-from ...core.errors import Refusal, show_value
+from ...core.errors import show_value
 from ...core.fields import Strict
 from ...core.formulation import Formulation
-from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.refusals import refuse_unfit
 from ...core.trees import TreePacking
@@ -88,25 +88,10 @@ class SinkOptions(Strict):
     sink: int = Field(0, ge=0, description="Rank that the flow arrives at.")
 
 
-def supports(instance: Instance) -> Refusal | None:
-    """Return why ForestColl does not apply to an instance, or None."""
-    return refuse_unfit(instance, *COLLECTIVES, single=True)
-
-
-def supports_program(instance: Instance) -> Refusal | None:
-    """Refuse all but an all-reduce, for linear program (6); return the reason or None."""
-    return refuse_unfit(instance, Collective.ALL_REDUCE, single=True)
-
-
-def supports_bound(instance: Instance) -> Refusal | None:
-    """Refuse all but explicit networks with a collective from every rank to every rank; return the reason or None."""
-    return refuse_unfit(instance, *BOUNDED, single=True, of_all=True)
-
-
-def supports_gather(instance: Instance) -> Refusal | None:
-    """Refuse all but all_gather and reduce_scatter, which one stage of flows bounds; return the reason or None."""
-    return refuse_unfit(instance, *GATHERS, single=True, of_all=True)
-
+supports = partial(refuse_unfit, collectives=COLLECTIVES, single=True)
+supports_program = partial(refuse_unfit, collectives=(Collective.ALL_REDUCE,), single=True)  #: Of linear program (6).
+supports_bound = partial(refuse_unfit, collectives=BOUNDED, single=True, of_all=True)
+supports_gather = partial(refuse_unfit, collectives=GATHERS, single=True, of_all=True)  #: One stage of flows.
 
 #: What the methods' metrics mean, beside those of the verifier.
 PACKING = {

@@ -1,15 +1,14 @@
 """Registry entry of the method ``all-to-all-mcf``."""
 
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
 
 from ...core.answers import BoundOnly
 from ...core.collective import Collective
-from ...core.errors import Refusal
 from ...core.fields import Strict
 from ...core.formulation import Formulation
-from ...core.instance import Instance
 from ...core.method import Kind, Method, Metric
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
@@ -32,10 +31,7 @@ class ClassOptions(Strict):
     """how often the network is taken back to what it is the line graph of: smaller, and a bound"""
 
 
-def supports(instance: Instance) -> Refusal | None:
-    """Refuse all but explicit networks with one all-to-all (``Method.supports``)."""
-    return refuse_unfit(instance, Collective.ALL_TO_ALL, single=True)
-
+supports = partial(refuse_unfit, collectives=(Collective.ALL_TO_ALL,), single=True)
 
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"
 

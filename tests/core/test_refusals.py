@@ -18,7 +18,7 @@ DEMAND = Demand(Collective.ALL_REDUCE, Fraction(2**20))
 def test_what_fits_is_not_refused():
     """A collective of all ranks fits, whatever their order; without names every collective does, and so do groups."""
     whole = LINE.with_changes(demand=Demand(Collective.ALL_REDUCE, Fraction(1), ranks=(2, 0, 1)))
-    assert refuse_unfit(whole, Collective.ALL_REDUCE, single=True, of_all=True) is None
+    assert refuse_unfit(whole, (Collective.ALL_REDUCE,), single=True, of_all=True) is None
     some = Demand(Collective.BROADCAST, Fraction(1), ranks=(0, 1))
     assert refuse_unfit(LINE.with_changes(demand=DEMAND, also=(some,))) is None
 
@@ -39,6 +39,6 @@ def test_what_fits_is_not_refused():
 def test_what_does_not_fit_has_a_reason(changes, code, reason):
     """A fabric, no links, no collective, several or another one, one rank, a group and no data are told apart."""
     instance = LINE.with_changes(**{"demand": DEMAND, **changes})
-    refusal = refuse_unfit(instance, Collective.ALL_REDUCE, such_as="x()", single=True, of_all=True)
+    refusal = refuse_unfit(instance, (Collective.ALL_REDUCE,), such_as="x()", single=True, of_all=True)
     assert refusal is not None
     assert (refusal.code, reason in refusal.text) == (code, True)
