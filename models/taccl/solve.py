@@ -301,7 +301,7 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
     import networkx as nx
 
     images = {send: {send} for send in problem.sends}
-    for part in nx.connected_components(nx.Graph((*problem.same, *problem.images))):
+    for part in nx.connected_components(nx.from_edgelist((*problem.same, *problem.images))):
         images |= dict.fromkeys(part, part)
     usable, load = set(problem.sends), [0.0] * len(problem.topology.links)
     routed, done = set[Send](), set[int]()

@@ -150,7 +150,7 @@ def regions(exchange: Exchange) -> set[frozenset[int]]:
 def _components(count: int, edges: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
     import networkx as nx
 
-    graph = nx.Graph(edges)
+    graph = nx.from_edgelist(edges)
     graph.add_nodes_from(range(count))
     return {frozenset(part) for part in nx.connected_components(graph)}
 

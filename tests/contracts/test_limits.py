@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import _thread
 import logging
+import re
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Any
 from zlib import crc32
 
+import cwb
 import pytest
 from cwb.core.budget import Budget, limited_by
 from cwb.core.errors import OutOfTime
@@ -33,12 +36,25 @@ NAMES = [*EXAMPLES, *INSTANCES]
 SMALL = {"forestcoll/max-flow", "libra/allocation", "mtree/restricted-master", "multirail/themis"}
 
 
+#: Folders in which instances are read and solved.
+PACKAGES = ("algorithms", "core", "exchange", "heuristics", "instances", "models", "schedules", "solvers", "studies")
+
+
+class CountedInterrupt(interrupt.RunInterrupted):
+    """The exception of an interrupt, counted."""
+
+    raised = 0
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*words)
+        CountedInterrupt.raised += 1
+
+
 class CountedWatch(interrupt._Watch):
     """A watch that counts calls of functions; those of what must not be broken off are not counted after the end."""
 
     stop_at: int
     done = 0
-    interrupts = 0
 
     def start(self) -> None:
         """Count from here on, if anything is to be stopped."""
@@ -51,8 +67,9 @@ class CountedWatch(interrupt._Watch):
         if self.done == self.stop_at:
             self._budget.stop.set()
         late = self.done - self.stop_at - GRACE
-        if late >= 0 and late % 20 == 0 and not self.ended.is_set() and interrupt._is_interruptible(frame):
-            type(self).interrupts += 1
+        # A profiler also sees how a generator is closed, where no signal is handled and an exception is lost.
+        is_due = late >= 0 and late % 20 == 0 and event == "c_call"
+        if is_due and not self.ended.is_set() and interrupt._is_interruptible(frame):
             self.due = True
             _thread.interrupt_main()
 
@@ -71,27 +88,26 @@ def make_request(name: str) -> tuple[Instance, Request]:
 
 
 def stop_run(name: str, calls: int, monkeypatch: pytest.MonkeyPatch) -> tuple[RunRecord, int]:
-    """Ask a run to stop after so many calls; its record, and how often it had to be interrupted."""
+    """Ask a run to stop after so many calls; its record, and how many interrupts were raised in it."""
     monkeypatch.setattr(CountedWatch, "stop_at", calls, raising=False)
-    monkeypatch.setattr(CountedWatch, "interrupts", 0)
+    monkeypatch.setattr(CountedInterrupt, "raised", 0)
+    monkeypatch.setattr(interrupt, "RunInterrupted", CountedInterrupt)
     monkeypatch.setattr(interrupt, "_Watch", CountedWatch)
     instance, asked = make_request(name)
     verifies = Listener(answered=lambda: monkeypatch.setattr(CountedWatch, "stop_at", 0))
-    return run(instance, asked, stop=threading.Event(), listener=verifies).record, CountedWatch.interrupts
+    return run(instance, asked, stop=threading.Event(), listener=verifies).record, CountedInterrupt.raised
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is asked to stop after some calls ends within a few hundred more, with what it had found, verified."""
     record, interrupts = stop_run(name, crc32(name.encode()) % LATEST, monkeypatch)
-    assert interrupts <= 3  # something may take the exception, but not for ever
+    assert interrupts <= 2  # in the method, and in the writing of its last answer
     assert record.status in ("optimal", "feasible", "limit", "unsupported")
     assert record.exit_status in (0, 4, 7)
     assert not record.violations
     assert record.verified is not False
-    if interrupts and "stopped" not in record.message:  # a generator that was being closed took the exception
-        whole = run(*make_request(name)).record.objective
-        assert record.objective is None or record.objective >= whole  # the method may have seen the end by itself
+    assert not interrupts or "stopped" in record.message  # nothing takes the exception
     other = threading.Thread(target=logging.getLogger, args=(name,), daemon=True)
     other.start()
     other.join(60)
@@ -108,3 +124,11 @@ def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
         pytest.raises(OutOfTime, match=r"columns, which take some .* to build"),
     ):
         formulation.build(formulation.index(*formulation.validate_and_pose(exam.make_instance(), exam.options)))
+
+
+def test_no_graph_is_made_where_interrupts_are_lost() -> None:
+    """No graph is constructed from edges: networkx's constructors take any exception, ``from_edgelist`` takes none."""
+    lost = re.compile(r"\bnx\.(Multi)?(Di)?Graph\((?!name=|\))")
+    files = [path for name in cwb.__path__ for folder in PACKAGES for path in (Path(name) / folder).rglob("*.py")]
+    assert len(files) > 400
+    assert [str(path) for path in files if lost.search(path.read_text(encoding="utf-8"))] == []

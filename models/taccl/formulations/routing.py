@@ -100,7 +100,7 @@ def _first_images(items: Iterable[Item], pairs: Iterable[tuple[Item, Item]]) -> 
     """Map each item to the smallest of those that pairs join with it."""
     import networkx as nx
 
-    graph = nx.Graph(pairs)
+    graph = nx.from_edgelist(pairs)
     graph.add_nodes_from(items)
     return {item: min(part) for part in nx.connected_components(graph) for item in part}
 
