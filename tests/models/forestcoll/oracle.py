@@ -1,7 +1,7 @@
 """ForestColl's optimum by its own algorithms: slow, exact, and independent of the package's fast path.
 
 The optimum by brute force over cuts and by algorithm 1, proposition 3, fixed k by brute force and by algorithm 3. Every
-number is an int or a Fraction; every flow is networkx's on integer capacities. `oracle_splitting` and `oracle_forest`
+number is an int or a Fraction; `test_oracle` compares the flows with networkx's. `oracle_splitting` and `oracle_forest`
 have the trees.
 
 Demands. The paper gives every compute node the same number k of trees. Here a demand is a dict from every compute node
@@ -19,9 +19,7 @@ from functools import reduce
 from heapq import heapify, heapreplace
 from math import floor, gcd, lcm
 
-import networkx as nx
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from networkx.algorithms.flow import edmonds_karp
 
 Capacities = Mapping[tuple[int, int], int]
 Demand = Mapping[int, int]
@@ -98,11 +96,36 @@ def uniform(network: Network, k: int = 1) -> dict[int, int]:
 
 
 def max_flow(capacity: Capacities, source: int, sink: int, enough: int) -> int:
-    """min(maximum flow, `enough`)."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from((source, sink))
-    graph.add_edges_from((u, v, {"capacity": c}) for (u, v), c in capacity.items())
-    return min(nx.maximum_flow_value(graph, source, sink, flow_func=edmonds_karp, cutoff=enough), enough)
+    """min(maximum flow, `enough`), by paths of fewest links (Edmonds and Karp)."""
+    left: dict[int, dict[int, int]] = defaultdict(dict)
+    for (u, v), c in capacity.items():
+        left[u][v] = left[u].get(v, 0) + c
+        left[v].setdefault(u, 0)
+    flow = 0
+    while flow < enough and (path := _shortest_path(left, source, sink)):
+        amount = min(enough - flow, *(left[u][v] for u, v in path))
+        for u, v in path:
+            left[u][v] -= amount
+            left[v][u] += amount
+        flow += amount
+    return flow
+
+
+def _shortest_path(left: Mapping[int, Mapping[int, int]], source: int, sink: int) -> list[tuple[int, int]]:
+    """Return the links of a path of fewest links that have capacity left; none if there is no path."""
+    before, reached = {source: source}, [source]
+    for u in reached:
+        for v, room in left[u].items():
+            if room and v not in before:
+                before[v] = u
+                reached.append(v)
+        if sink in before:
+            break
+    path = []
+    while sink != source and sink in before:
+        path.append((before[sink], sink))
+        sink = before[sink]
+    return path
 
 
 def with_source(capacity: Capacities, demand: Demand) -> dict[tuple[int, int], int]:

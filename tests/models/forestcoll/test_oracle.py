@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from random import Random
 
+import networkx as nx
 import oracle_forest
 import oracle_splitting
 import pytest
@@ -17,6 +18,7 @@ from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
 from draws import draws
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from networks import FAMILIES, networks, random_cuts, random_unit, seeded_networks, seeded_random
 from oracle import (
     Capacities,
@@ -26,6 +28,7 @@ from oracle import (
     fixed_k_by_cuts,
     from_topology,
     has_trees,
+    max_flow,
     optimum,
     optimum_by_cuts,
     scale_and_count,
@@ -58,6 +61,26 @@ def algbw(network: Network, unit: Fraction, count: int, scale: Fraction) -> Frac
 def with_weights(network: Network, rng: Random) -> dict[int, int]:
     weights = {v: rng.randint(0, 3) for v in network.compute}
     return weights if any(weights.values()) else uniform(network)
+
+
+# --- flows
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda ends: ends[0] != ends[1]),
+        st.integers(0, 5) | st.integers(0, 2**70),
+    ),
+    st.integers(0, 2**71),
+)
+def test_flows_are_those_of_networkx(capacity, enough):
+    """The flow is the maximum one, or as much as is enough, also with capacities of more than 64 bits."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(6))
+    graph.add_weighted_edges_from(((u, v, c) for (u, v), c in capacity.items()), weight="capacity")
+    maximum = nx.maximum_flow_value(graph, 0, 5)
+    assert max_flow(capacity, 0, 5, 2**80) == maximum
+    assert max_flow(capacity, 0, 5, enough) == min(maximum, enough)
 
 
 # --- known values
