@@ -14,35 +14,26 @@ import click
 from ..core.errors import InputError, locate_errors
 from ..core.files import new_folder, write_whole
 from . import completion
-from .options import (
-    OUTPUT_FILE,
-    Command,
-    collective_option,
-    load_edited,
-    network_edits,
-    options_of,
-    plugin_option,
-    time_limit_option,
-)
+from . import options as common
 from .streams import echo
 
 MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("formulation", shell_complete=completion.complete("formulations"))
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
-@options_of("the formulation", "--option", shell_complete=completion.method_options)
-@collective_option("Collective such as all_reduce, instead of the instance's.")
+@common.options_of("the formulation", "--option", shell_complete=completion.method_options)
+@common.collective_option("Collective such as all_reduce, instead of the instance's.")
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
-@click.option("--output", "-o", type=OUTPUT_FILE, help="File to write: .lp or .mps.")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
 @click.option("--names", "named", is_flag=True, help="Use the model's names instead of x1, x2, ….")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
-@network_edits
-@time_limit_option
-@plugin_option
+@common.network_edits
+@common.time_limit_option
+@common.plugin_option
 def formulate(
     formulation: str,
     instance: str,
@@ -73,7 +64,7 @@ def formulate(
         raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
     declared = registry.formulation(formulation)
     with locate_errors(source=instance):
-        posed = with_demand(load_edited(instance, edits), collective, data, chunks)
+        posed = with_demand(common.load_edited(instance, edits), collective, data, chunks)
         model = declared.build(posed, **options)
     matrix = compile_matrix(model)
     size = matrix.size

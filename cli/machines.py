@@ -12,22 +12,7 @@ from ..core.errors import ExitStatus, locate_errors
 from ..core.option_names import MSCCL_COLLECTIVES, NCCL_COLLECTIVES, PROTOCOLS, RUNTIMES
 from ..core.units import TIMES, amount
 from . import completion
-from .options import (
-    OUTPUT_FILE,
-    PATH,
-    Command,
-    duration_option,
-    json_flag,
-    loading_progress_on_stderr,
-    methods_option,
-    options_of,
-    parse_duration,
-    placement_option,
-    plugin_option,
-    print_found,
-    quiet_flag,
-    working_on_stderr,
-)
+from . import options as common
 from .streams import INTERRUPTED, echo, table_console
 
 if TYPE_CHECKING:
@@ -38,25 +23,25 @@ if TYPE_CHECKING:
     from ..studies.selection import Selection
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--sizes", default="1KiB..8GiB", help="Rows by factors of 4; 1KiB..1GiB*2: of 2; '1MiB,1GiB': these.")
-@click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
+@click.option("--measured", type=common.PATH, metavar="FILE", help="Results of nccl-tests.")
 @click.option("--against", metavar="VERSION", help="Another version of NCCL to compare with.")
-@methods_option("Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
+@common.methods_option("Methods to compare with NCCL, such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
-@options_of("the method nccl, such as version")
-@click.option("--graphs", type=PATH, metavar="XML", help="NCCL's graph file, whose channels are used unchanged.")
-@duration_option("time-limit", "Time limit of all but the start.", "5 min")
-@duration_option("run-limit", "Time limit of one run.", "10")
+@common.options_of("the method nccl, such as version")
+@click.option("--graphs", type=common.PATH, metavar="XML", help="NCCL's graph file, whose channels are used unchanged.")
+@common.duration_option("time-limit", "Time limit of all but the start.", "5 min")
+@common.duration_option("run-limit", "Time limit of one run.", "10")
 @click.option(
     "--links-limit", metavar="DURATION", default="60", help="Time limit for the value of more bandwidth; 0 skips it."
 )
-@click.option("--output", "-o", type=OUTPUT_FILE, metavar="HTML", help="Write a page.")
-@json_flag("one JSON object on stdout")
-@quiet_flag
-@plugin_option
+@click.option("--output", "-o", type=common.OUTPUT_FILE, metavar="HTML", help="Write a page.")
+@common.json_flag("one JSON object on stdout")
+@common.quiet_flag
+@common.plugin_option
 def advise(instance: str, models: str | None, links_limit: str, as_json: bool, quiet: bool, **given: Any) -> int:
     """Report the times to expect of a collective on INSTANCE, and the most effective improvements.
 
@@ -72,12 +57,12 @@ def advise(instance: str, models: str | None, links_limit: str, as_json: bool, q
     from ..studies.advice import advise as report
 
     given["models"] = DEFAULT_MODELS if models is None else models
-    given["links_limit_s"] = parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0
-    with loading_progress_on_stderr(), locate_errors(source=instance):
+    given["links_limit_s"] = common.parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0
+    with common.loading_progress_on_stderr(), locate_errors(source=instance):
         machine = load(instance)
-    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+    with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         found = report(machine, progress=progress, **given)
-    print_found(found, lambda found: _show_advice(found.to_json()), as_json=as_json)
+    common.print_found(found, lambda found: _show_advice(found.to_json()), as_json=as_json)
     return INTERRUPTED if found.found.interrupted else int(ExitStatus.OK)
 
 
@@ -99,26 +84,26 @@ def _show_advice(found: Mapping[str, Any]) -> None:
         echo(f"{found['why_ended']}; the best is among those that were run", err=True)
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(MSCCL_COLLECTIVES), help="Collective, instead of the instance's.")
-@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
+@click.option("--output", "-o", required=True, type=common.PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--min-bytes", metavar="SIZE", default="1 KiB", help="Smallest size.")
 @click.option("--max-bytes", metavar="SIZE", default="1 GiB", help="Largest size.")
-@methods_option("Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
+@common.methods_option("Methods such as 'ring, dbt, forestcoll k=2'.  [default: the fast ones]")
 @click.option("--chunks", metavar="LIST", default="1, 4", help="Chunks of each rank's part.")
 @click.option("--dialect", type=click.Choice(RUNTIMES), default="msccl", help="Runtime that loads the files.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", help="Protocol of the files.")
-@placement_option
+@common.placement_option
 @click.option(
     "--instances", type=click.IntRange(1, 128), default=1, help="Parallel copies, each with its own channels."
 )
 @click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
-@duration_option("time-limit", "Time limit of all but the start.", "5 min")
-@duration_option("run-limit", "Time limit of one run.", "10")
-@json_flag("what was chosen as one JSON object on stdout")
-@quiet_flag
-@plugin_option
+@common.duration_option("time-limit", "Time limit of all but the start.", "5 min")
+@common.duration_option("run-limit", "Time limit of one run.", "10")
+@common.json_flag("what was chosen as one JSON object on stdout")
+@common.quiet_flag
+@common.plugin_option
 def select(instance: str, models: str | None, output: Path, as_json: bool, quiet: bool, **options: Any) -> int:
     """Choose the best of several schedules for every size of a collective on INSTANCE, and write a folder for runtimes.
 
@@ -136,12 +121,12 @@ def select(instance: str, models: str | None, output: Path, as_json: bool, quiet
     from ..studies.schedule_candidates import DEFAULT_MODELS
     from ..studies.selection import select as choose
 
-    with loading_progress_on_stderr(), locate_errors(source=instance):
+    with common.loading_progress_on_stderr(), locate_errors(source=instance):
         machine = load(instance)
-    with working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
+    with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         models = DEFAULT_MODELS if models is None else models
         chosen = choose(machine, models=models, output=output, progress=progress, **options)
-    print_found(chosen, lambda chosen: _show_selection(output, chosen), as_json=as_json)
+    common.print_found(chosen, lambda chosen: _show_selection(output, chosen), as_json=as_json)
     return INTERRUPTED if chosen.found.interrupted else int(ExitStatus.OK)
 
 
@@ -163,18 +148,18 @@ def _show_selection(folder: Path, chosen: Selection) -> None:
     echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.runtime}", err=True)
 
 
-@click.command(cls=Command)
-@click.argument("results", type=PATH, required=False)
+@click.command(cls=common.Command)
+@click.argument("results", type=common.PATH, required=False)
 @click.option(
     "--machine", required=True, metavar="INSTANCE", shell_complete=completion.complete("instances", files=True)
 )
 @click.option(
     "--collective", type=click.Choice(NCCL_COLLECTIVES), help="The measured collective, if the file does not name it."
 )
-@options_of("the method nccl, such as version")
-@click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the machine to this file.")
+@common.options_of("the method nccl, such as version")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, metavar="JSON", help="Write the machine to this file.")
 @click.option("--plan", is_flag=True, help="Print the commands of nccl-tests that measure the machine, and end.")
-@json_flag("what was fitted as one JSON object")
+@common.json_flag("what was fitted as one JSON object")
 def calibrate(
     results: Path | None, machine: str, collective: str | None, plan: bool, as_json: bool, **given: Any
 ) -> int:
@@ -207,7 +192,7 @@ def calibrate(
     elif found.rate > 1:
         text = f"cwb: the machine is measured {found.rate:.3g} times as fast as its links are described. "
         echo(text + " ".join(found.suspects), err=True)
-    print_found(found, lambda found: _show_fit(found, machine), as_json=as_json)
+    common.print_found(found, lambda found: _show_fit(found, machine), as_json=as_json)
     return int(ExitStatus.OK)
 
 
@@ -236,13 +221,13 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
     )
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("instance", shell_complete=completion.complete("instances", files=True))
 @click.option("--collective", type=click.Choice(NCCL_COLLECTIVES), help="Collective, instead of the instance's.")
 @click.option("--size", default="1 GiB", help="Size of the collective.")
-@options_of("the method nccl, such as version")
-@json_flag("one JSON object on stdout")
-@plugin_option
+@common.options_of("the method nccl, such as version")
+@common.json_flag("one JSON object on stdout")
+@common.plugin_option
 def predict(instance: str, as_json: bool, **given: Any) -> None:
     """Predict the time of NCCL's collective on INSTANCE, without solving anything.
 
@@ -255,7 +240,7 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
     """
     from ..studies.predict import predict as expect
 
-    print_found(expect(instance, **given), _show_expectation, as_json=as_json)
+    common.print_found(expect(instance, **given), _show_expectation, as_json=as_json)
 
 
 def _show_expectation(found: Expectation) -> None:

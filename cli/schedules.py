@@ -12,20 +12,7 @@ from ..core.errors import CwbError, ExitStatus
 from ..core.option_names import DIALECTS, SIMULATION_MODES
 from ..core.pipelining import LatencyModel
 from ..core.trace import Routing, SimulationMode
-from .options import (
-    OUTPUT_FILE,
-    PATH,
-    Command,
-    collective_option,
-    duration_option,
-    json_flag,
-    plugin_option,
-    print_found,
-    progress_on_stderr,
-    quiet_flag,
-    time_limit,
-    time_limit_option,
-)
+from . import options as common
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -33,14 +20,14 @@ if TYPE_CHECKING:
     from ..studies.execution import Execution
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--instance", metavar="SPEC", help="Reject a schedule that is for another instance.")
 @click.option("--topology", metavar="SPEC", help="Network of MSCCL files, plans and traces; its links must exist.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Runtime of MSCCL files.  [default: any]")
-@json_flag("the verdict as one JSON object on stdout")
-@duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
-@plugin_option
+@common.json_flag("the verdict as one JSON object on stdout")
+@common.duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
+@common.plugin_option
 def check(file: Path, as_json: bool, **given: Any) -> int:
     """Verify the schedule in FILE and its certificate, if any; or MSCCL algorithms, MSCCL++ plans, Chakra traces.
 
@@ -71,18 +58,18 @@ def check(file: Path, as_json: bool, **given: Any) -> int:
     """
     from ..studies.check import check as verdict_on
 
-    with progress_on_stderr(quiet=False) as progress:
+    with common.progress_on_stderr(quiet=False) as progress:
         found = verdict_on(file, progress=progress, **given)
     return _print_verdict(found, as_json=as_json)
 
 
 def _print_verdict(found: Check, *, as_json: bool) -> int:
-    print_found(found, lambda found: echo(found.text()), as_json=as_json)
+    common.print_found(found, lambda found: echo(found.text()), as_json=as_json)
     return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
 
 
-@click.command(cls=Command)
-@click.argument("file", type=PATH)
+@click.command(cls=common.Command)
+@click.argument("file", type=common.PATH)
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SimulationMode]),
@@ -110,12 +97,12 @@ def _print_verdict(found: Check, *, as_json: bool) -> int:
     help="Paths of the schedule; a shortest one by a hash of the flow; or equal parts over all shortest ones.  "
     "[default: the instance's]",
 )
-@json_flag("one JSON object on stdout")
+@common.json_flag("one JSON object on stdout")
 @click.option(
-    "--trace", "trace_file", type=OUTPUT_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it)."
+    "--trace", "trace_file", type=common.OUTPUT_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it)."
 )
-@plugin_option
-@time_limit_option
+@common.plugin_option
+@common.time_limit_option
 def simulate(
     file: Path,
     mode: str | None,
@@ -154,7 +141,7 @@ def simulate(
         **given,
     )
     found = describe_simulation(read_schedule(file), asked, trace_file)
-    print_found(found, _show_simulation, as_json=as_json)
+    common.print_found(found, _show_simulation, as_json=as_json)
     return int(ExitStatus.VERIFICATION_FAILED if found["violations"] else ExitStatus.OK)
 
 
@@ -191,8 +178,8 @@ def _show_simulation(found: dict[str, Any]) -> None:
         printed.print(line, soft_wrap=True)
 
 
-@click.command(cls=Command)
-@click.argument("file", type=PATH)
+@click.command(cls=common.Command)
+@click.argument("file", type=common.PATH)
 @click.option("--repeat", type=click.IntRange(1), default=5, help="Measured repetitions.")
 @click.option("--warmup", type=click.IntRange(0), default=1, help="Repetitions before them.")
 @click.option(
@@ -214,11 +201,11 @@ def _show_simulation(found: dict[str, Any]) -> None:
     help="Emulate the network on this machine: a network namespace for each node, a shaped link for each link.",
 )
 @click.option("--scale", metavar="FACTOR", help="Factor of the rates of emulated links, such as 1/1000.  [default: 1]")
-@json_flag("one JSON object on stdout")
-@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the JSON object to a file.")
-@quiet_flag
-@plugin_option
-@duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
+@common.json_flag("one JSON object on stdout")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, help="Write the JSON object to a file.")
+@common.quiet_flag
+@common.plugin_option
+@common.duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
 def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     """Execute the schedule in FILE with real data, and compare the result with the collective's definition.
 
@@ -244,14 +231,14 @@ def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
 
     first = is_first_process()
     try:
-        with progress_on_stderr(quiet=quiet or not first) as progress:
+        with common.progress_on_stderr(quiet=quiet or not first) as progress:
             found = execute(file, progress=progress, **given if first else {**given, "output": None})
     except CwbError as error:
         if first:
             raise
         return int(error.exit_status)  # the first process reports what all have found
     if first:
-        print_found(found, _show_execution, as_json=as_json)
+        common.print_found(found, _show_execution, as_json=as_json)
     return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
 
 
@@ -285,10 +272,10 @@ def _show_execution(found: Execution) -> None:
         printed.print(line, soft_wrap=True)
 
 
-@click.command(cls=Command)
-@click.argument("file", type=PATH)
-@click.option("--output", "-o", type=OUTPUT_FILE, required=True, metavar="FILE", help="Output file.")
-@time_limit
+@click.command(cls=common.Command)
+@click.argument("file", type=common.PATH)
+@click.option("--output", "-o", type=common.OUTPUT_FILE, required=True, metavar="FILE", help="Output file.")
+@common.time_limit
 def polish(file: Path, output: Path, time_limit_s: float | None) -> int:
     """Shorten the schedule in FILE: move sends into earlier gaps, and take late copies from other ranks.
 
@@ -313,12 +300,12 @@ def polish(file: Path, output: Path, time_limit_s: float | None) -> int:
     return int(ExitStatus.OK)
 
 
-@click.command(cls=Command)
-@click.argument("file", type=PATH)
+@click.command(cls=common.Command)
+@click.argument("file", type=common.PATH)
 @click.option(
     "--mode", type=click.Choice(SIMULATION_MODES), help="Time model.  [default: that of all completion times]"
 )
-@click.option("--output", "-o", type=OUTPUT_FILE, metavar="FILE", help="The .html page.  [default: beside FILE]")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, metavar="FILE", help="The .html page.  [default: beside FILE]")
 def view(file: Path, mode: str | None, output: Path | None) -> None:
     """Write an HTML page that plays the schedule in FILE.
 
@@ -334,7 +321,7 @@ def view(file: Path, mode: str | None, output: Path | None) -> None:
     from ..api.plots import view as play
 
     target = output or path_beside(str(file), ".html") or Path(f"{file}.html")
-    OUTPUT_FILE.check_replaceable(target)
+    common.OUTPUT_FILE.check_replaceable(target)
     echo(str(play(file, mode=mode, output=target)))
 
 
@@ -343,9 +330,9 @@ def library() -> None:
     """Compare schedules with the best known ones of small problems."""
 
 
-@library.command(name="list", cls=Command)
-@collective_option("Only problems of this collective.")
-@json_flag("a JSON list of objects on stdout")
+@library.command(name="list", cls=common.Command)
+@common.collective_option("Only problems of this collective.")
+@common.json_flag("a JSON list of objects on stdout")
 def list_problems(collective: str | None, as_json: bool) -> None:
     """List the problems with their best known times and bounds."""
     from ..studies.best_known import library_list
@@ -358,9 +345,9 @@ def list_problems(collective: str | None, as_json: bool) -> None:
         echo(line)
 
 
-@library.command(cls=Command)
+@library.command(cls=common.Command)
 @click.argument("name")
-@click.option("--output", "-o", type=OUTPUT_FILE, required=True, metavar="FILE", help="File for the schedule.")
+@click.option("--output", "-o", type=common.OUTPUT_FILE, required=True, metavar="FILE", help="File for the schedule.")
 def get(name: str, output: Path) -> None:
     """Write the best known schedule of the problem NAME, with its instance and certificate."""
     from ..studies.best_known import library_get
@@ -368,9 +355,9 @@ def get(name: str, output: Path) -> None:
     library_get(name, output=output)
 
 
-@library.command(cls=Command)
-@click.argument("schedule", type=PATH)
-@json_flag("the verdict as one JSON object on stdout")
+@library.command(cls=common.Command)
+@click.argument("schedule", type=common.PATH)
+@common.json_flag("the verdict as one JSON object on stdout")
 def submit(schedule: Path, as_json: bool) -> int:
     """Verify the schedule in SCHEDULE, and tell if it is faster than the best known one.
 
