@@ -189,7 +189,9 @@ PSLD = _method(
     metrics=WAN_METRICS | {"largest_share": Metric("largest share of a site in the data")},
 )
 
-BLINK_UNITS = Formulation(
+_choosing = partial(Formulation, needs=("integers",), supports=supports, bounds=False)
+
+BLINK_UNITS = _choosing(
     "wan/blink-units",
     summary="trees of a packing by multiplicative weights, as many as carry one smallest capacity each",
     paper=_READING,
@@ -197,14 +199,11 @@ BLINK_UNITS = Formulation(
     index=f"{__package__}.blink:unit_pool",
     build=f"{__package__}.blink:build_units",
     extract=f"{__package__}.blink:unit_trees",
-    needs=("integers",),
     options=select_options(BlinkWanOptions, "accuracy", "steps", "root"),
-    supports=supports,
-    bounds=False,
     agrees_with="blink-wan",
 )
 
-SELECTION = Formulation(
+SELECTION = _choosing(
     "wan/selection",
     summary="at most K trees of those that GOST grows (algorithms 1 to 3), and their rates",
     paper=PAPER,
@@ -212,12 +211,9 @@ SELECTION = Formulation(
     index=f"{__package__}.gost:grown_pool",
     build="cwb.models.mtree.formulations.selection:build",
     extract="cwb.models.mtree.answer:trees_of_pool",
-    needs=("integers",),
     options=select_options(
         GostOptions, "trees", "height", "min_rate", "rate", "height_test", "grth", "ties", "improve", "rho"
     ),
-    supports=supports,
-    bounds=False,
     agrees_with="gost",
     rel_gap=1e-9,
 )

@@ -80,15 +80,15 @@ _method = partial(
     kind=Kind.HEURISTIC,
     paper=PAPER,
     answer_type=StepSchedule,
+    options=BfbOptions,
+    supports=supports,
     proved=lambda instance, options: best_bound(instance)[0],
 )
 
 BFB = _method(
     name="bfb",
     summary="the best breadth-first broadcast of everybody's shard, in exact fractions without a solver",
-    options=BfbOptions,
     solve=f"{__package__}.solve:run_bfb",
-    supports=supports,
     needs_solver=False,
     metrics=METRICS,
 )
@@ -96,9 +96,7 @@ BFB = _method(
 BFB_LP = _method(
     name="bfb-lp",
     summary="the best breadth-first broadcast, as one linear program for all nodes and steps",
-    options=BfbOptions,
     solve=f"{__package__}.solve:run_lp",
-    supports=supports,
     metrics=METRICS,
 )
 
@@ -107,7 +105,6 @@ BFB_CHUNKED = _method(
     summary="the best breadth-first broadcast of shards in a given number of chunks",
     options=ChunkedOptions,
     solve=f"{__package__}.solve:run_chunked",
-    supports=supports,
     metrics=METRICS
     | {
         "T_B_relaxed": Metric("T_B without chunks", "M/B"),
@@ -118,7 +115,6 @@ BFB_CHUNKED = _method(
 BFB_HETEROGENEOUS = _method(
     name="bfb-heterogeneous",
     summary="breadth-first broadcast over links of different bandwidths and latencies",
-    options=BfbOptions,
     solve=f"{__package__}.solve:run_heterogeneous",
     supports=supports_any_bandwidth,
     metrics=METRICS
@@ -128,14 +124,19 @@ BFB_HETEROGENEOUS = _method(
     },
 )
 
-_formulation = partial(Formulation, paper=PAPER, index=f"{__package__}.problem:index", bounds=False)
+_formulation = partial(
+    Formulation,
+    paper=PAPER,
+    index=f"{__package__}.problem:index",
+    extract=f"{__package__}.extract:schedule_of",
+    bounds=False,
+)
 
 LP = _formulation(
     "bfb/lp",
     summary="the parts of all shards that links carry in every step of a breadth-first broadcast",
     equations="LP (1), of all nodes and steps together",
     build=f"{__package__}.formulation:build_lp",
-    extract=f"{__package__}.extract:schedule_of",
     supports=lambda instance: supports(instance) or supports_gather(instance),
     agrees_with="bfb",
 )
@@ -145,7 +146,6 @@ CHUNKED = _formulation(
     summary="whole pieces of all shards that links carry in every step of a breadth-first broadcast",
     equations="integer program (13), of all nodes and steps together",
     build=f"{__package__}.formulation:build_chunked",
-    extract=f"{__package__}.extract:schedule_of",
     needs=("integers",),
     options=PieceOptions,
     supports=lambda instance: supports(instance) or supports_gather(instance),
@@ -157,7 +157,6 @@ TIMED = _formulation(
     summary="parts of all shards over links of different bandwidths, each with its latency, used or not",
     equations="LP (14), of all nodes and steps together",
     build=f"{__package__}.formulation:build_heterogeneous",
-    extract=f"{__package__}.extract:schedule_of",
     options=PieceOptions,
     supports=supports_gather,
     agrees_with="bfb-heterogeneous",

@@ -68,26 +68,22 @@ SCHEDULE = Method(
     metrics=METRICS | {"sends": Metric("sends of the schedule")},
 )
 
-FLOW = Formulation(
+_formulation = partial(Formulation, paper=PAPER, supports=supports, agrees_with="all-to-all-mcf")
+
+FLOW = _formulation(
     "mcf/flow",
     summary="maximum concurrent flow between all pairs, one commodity a source: how fast an all-to-all can be",
-    paper=PAPER,
     equations="LP (3)",
     build=f"{__package__}.formulation:build",
     value=f"{__package__}.solve:seconds",
-    supports=supports,
-    agrees_with="all-to-all-mcf",
 )
 
-CLASSES = Formulation(
+CLASSES = _formulation(
     "mcf/classes",
     summary="the same with one variable for each class of equal flows: fewer columns where the network is symmetric",
-    paper=PAPER,
     equations="LP (3), by classes",
     index=f"{__package__}.problem:class_index",
     build=f"{__package__}.formulation:build_classes",
     options=ClassOptions,
     value=f"{__package__}.problem:class_seconds",
-    supports=supports,
-    agrees_with="all-to-all-mcf",
 )

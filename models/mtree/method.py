@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -248,49 +249,42 @@ _RELAXED = (
 )
 
 #: What the declared models have in common.
-_DECLARED: dict[str, Any] = {
-    "paper": PAPER,
-    "value": f"{__package__}.answer:seconds",
+_declared = partial(
+    Formulation,
+    paper=PAPER,
+    value=f"{__package__}.answer:seconds",
     # Where links are faster in one direction the trees of the models do not see all of the network.
-    "bounds": lambda index: index.problem.wan.balanced and getattr(index, "complete", True),
-    "supports": supports,
-    "restricted_to": describe_limits,
-}
+    bounds=lambda index: index.problem.wan.balanced and getattr(index, "complete", True),
+    supports=supports,
+    restricted_to=describe_limits,
+    agrees_with="mtree",
+)
+_selecting = partial(_declared, needs=("integers",), rel_gap=1e-9)
+_repairing = partial(_selecting, restricted_to=describe_repair, pose=pose, agrees_with="mtree-repair")
 
-_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.answer:seconds_of_prices"}
-_REPAIRED: dict[str, Any] = _DECLARED | {"restricted_to": describe_repair}
-
-SELECTION = Formulation(
+SELECTION = _selecting(
     "mtree/selection",
     summary="at most K of all spanning trees of a limited height, and their rates",
     equations="MILP (1)",
     index=f"{__package__}.problem:complete_pool",
     build=f"{__package__}.formulations.selection:build",
     extract=f"{__package__}.answer:trees_of_pool",
-    needs=("integers",),
     options=select_options(MtreeOptions, "trees", "min_rate", height=_HEIGHT),
-    agrees_with="mtree",
-    rel_gap=1e-9,
-    **_DECLARED,
 )
 
-PATTERNS = Formulation(
+PATTERNS = _selecting(
     "mtree/patterns",
     summary="the best K trees, by a binary variable for each link and each set of trees on it",
     equations="ours, for the same K trees as MILP (1)",
     index=f"{__package__}.problem:tree_count",
     build=f"{__package__}.formulations.patterns:build",
     extract=f"{__package__}.answer:trees_of_patterns",
-    needs=("integers",),
     options=select_options(
         MtreeOptions, "min_rate", height=_HEIGHT, trees=(int, Field(3, ge=1, le=8, description="K, the most trees."))
     ),
-    agrees_with="mtree",
-    rel_gap=1e-9,
-    **_DECLARED,
 )
 
-RATES = Formulation(
+RATES = _declared(
     "mtree/rates",
     summary="the best rates of the trees of a pool, by default of all spanning trees",
     equations="(1a) and (1b) of MILP (1)",
@@ -298,11 +292,9 @@ RATES = Formulation(
     build=f"{__package__}.formulations.selection:build_rates",
     extract=f"{__package__}.answer:trees_of_pool",
     options=select_options(MtreeOptions, height=_HEIGHT, pool=_POOL, starts=_STARTS),
-    agrees_with="mtree",
-    **_DECLARED,
 )
 
-RESTRICTED_MASTER = Formulation(
+RESTRICTED_MASTER = _declared(
     "mtree/restricted-master",
     summary="prices of links at which every tree of a pool costs enough: the dual of its rates, a bound where it has "
     "all",
@@ -311,11 +303,9 @@ RESTRICTED_MASTER = Formulation(
     build=f"{__package__}.formulations.restricted_master:build",
     options=select_options(MtreeOptions, height=_HEIGHT, pool=_POOL, starts=_STARTS, trees=_RELAXED),
     dual=True,
-    agrees_with="mtree",
-    **_DECLARED,
 )
 
-PRICING = Formulation(
+PRICING = _selecting(
     "mtree/pricing",
     summary="the cheapest spanning tree of a limited height at stated prices of links: they prove a bound",
     equations="pricing problem of the dual of MILP (1)",
@@ -323,35 +313,28 @@ PRICING = Formulation(
     build=f"{__package__}.formulations.pricing:build_of_prices",
     labels=f"{__package__}.problem:price_labels",
     explains=("mtree",),
-    needs=("integers",),
     options=select_options(MtreeOptions, height=_HEIGHT, prices=_PRICES),
-    rel_gap=1e-9,
-    **_PRICED,
+    value=f"{__package__}.answer:seconds_of_prices",
+    agrees_with="",
 )
 
-REPAIR_SELECTION = Formulation(
+REPAIR_SELECTION = _repairing(
     "mtree/repair",
     summary="rates of the trees of an older plan, and at most m of all others beside them",
     equations="MILP (1) with new trees counted",
     index=f"{__package__}.problem:old_and_all",
     build=f"{__package__}.formulations.selection:build",
     extract=f"{__package__}.answer:trees_of_pool",
-    needs=("integers",),
     options=select_options(RepairOptions, "previous", "changes", "new_trees", "trees", "height", "min_rate"),
-    pose=pose,
-    agrees_with="mtree-repair",
-    rel_gap=1e-9,
-    **_REPAIRED,
 )
 
-REPAIR_PATTERNS = Formulation(
+REPAIR_PATTERNS = _repairing(
     "mtree/repair-patterns",
     summary="rates of the trees of an older plan, and at most m new ones by patterns of links",
     equations="ours, for the same trees as mtree/repair",
     index=f"{__package__}.problem:old_and_patterns",
     build=f"{__package__}.formulations.patterns:build",
     extract=f"{__package__}.answer:trees_of_patterns",
-    needs=("integers",),
     options=select_options(
         RepairOptions,
         "previous",
@@ -360,8 +343,4 @@ REPAIR_PATTERNS = Formulation(
         "height",
         new_trees=(int, Field(1, ge=1, le=8, description="m, the most trees that are not of the older plan.")),
     ),
-    pose=pose,
-    agrees_with="mtree-repair",
-    rel_gap=1e-9,
-    **_REPAIRED,
 )

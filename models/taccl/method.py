@@ -1,6 +1,7 @@
 """Method ``taccl`` and its options; the language of sketches is in :mod:`.sketch`."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -57,35 +58,33 @@ METHOD = Method(
     },
 )
 
-ROUTING = Formulation(
-    "taccl/routing",
-    summary="which edges carry which chunk: the longest way and the busiest link, before sends are put in turns",
+_stage = partial(
+    Formulation,
     paper=PAPER,
-    equations="stage 1, routing; an interpretation, since the paper was not available",
-    index=f"{__package__}.solve:routing_of",
-    build=f"{__package__}.formulations.routing:build",
-    extract=f"{__package__}.solve:routed_schedule",
-    labels=f"{__package__}.solve:labels",
     needs=("integers",),
-    options=select_options(TacclOptions, "sketch", "connections", "ways"),
     supports=supports_one_stage,
     pose=pose,
     agrees_with="taccl",
     bounds=False,
 )
 
-CONTIGUITY = Formulation(
+ROUTING = _stage(
+    "taccl/routing",
+    summary="which edges carry which chunk: the longest way and the busiest link, before sends are put in turns",
+    equations="stage 1, routing; an interpretation, since the paper was not available",
+    index=f"{__package__}.solve:routing_of",
+    build=f"{__package__}.formulations.routing:build",
+    extract=f"{__package__}.solve:routed_schedule",
+    labels=f"{__package__}.solve:labels",
+    options=select_options(TacclOptions, "sketch", "connections", "ways"),
+)
+
+CONTIGUITY = _stage(
     "taccl/contiguity",
     summary="when sends on heuristic routes begin, and which neighbours in a link's order go together",
-    paper=PAPER,
     equations="stage 3, contiguity; an interpretation, since the paper was not available",
     index=f"{__package__}.solve:first_orders",
     build=f"{__package__}.formulations.contiguity:build",
     extract=f"{__package__}.solve:joined_schedule",
-    needs=("integers",),
     options=select_options(TacclOptions, "sketch"),
-    supports=supports_one_stage,
-    pose=pose,
-    agrees_with="taccl",
-    bounds=False,
 )
