@@ -164,19 +164,22 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     named = {node.name: _json(node.name) for node in iterate_in_time(topology.nodes, size, "names in its digest")}
     number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
 
-    def exact(value: Fraction | None) -> str:
+    def exact(value: Fraction | bool | None) -> str:
         if (text := number.get(id(value))) is None:
             text = number[id(value)] = _json(plain(value))
         return text
 
+    kinds = [
+        f'{{"bandwidth_Bps":{exact(link.bandwidth_Bps)},"latency_s":{exact(link.latency_s)},"source":'
+        for link in topology.kind_links
+    ]
     links = (
-        f'{{"bandwidth_Bps":{exact(link.bandwidth_Bps)},"latency_s":{exact(link.latency_s)},'
-        f'"source":{named[link.source]},"target":{named[link.target]}}}'
-        for link in topology.links
+        f'{kinds[kind]}{named[link.source]},"target":{named[link.target]}}}'
+        for kind, link in zip(topology.link_kinds, topology.links, strict=True)
     )
     nodes = (
         f'{{"buffer_bytes":{exact(node.buffer_bytes)},"kind":"{node.kind.value}",'
-        f'"multicast":{_json(node.multicast)},"name":{named[node.name]}{_REDUCES if node.reduces else ""}}}'
+        f'"multicast":{exact(node.multicast)},"name":{named[node.name]}{_REDUCES if node.reduces else ""}}}'
         for node in topology.nodes
     )
     yield '{"links":['

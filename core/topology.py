@@ -7,10 +7,14 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from .budget import ITEMS_PER_CHECK, check_time
 from .display import DisplayMixin
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from .schedule import Ints
 
 _GPU = re.compile(r"gpu[0-9]+\Z")
 
@@ -117,6 +121,29 @@ class Topology(DisplayMixin):
         """Positions of the two nodes of every link."""
         index = self.node_index
         return tuple((index[link.source], index[link.target]) for link in self.links)
+
+    @cached_property
+    def node_kinds(self) -> tuple[int, ...]:
+        """Number of the kind of every node: nodes that differ by their names alone have the same."""
+        seen: dict[tuple[object, ...], int] = {}  # by identity, as for links
+        values: dict[tuple[object, ...], int] = {}
+        found: list[int] = []
+        for node in self.nodes:
+            key = id(node.kind), id(node.buffer_bytes), node.multicast, node.reduces
+            if (kind := seen.get(key)) is None:
+                value = node.kind, node.buffer_bytes, node.multicast, node.reduces
+                kind = seen[key] = values.setdefault(value, len(values))
+            found.append(kind)
+        return tuple(found)
+
+    @cached_property
+    def end_arrays(self) -> "tuple[Ints, Ints]":
+        """Positions of the nodes that every link leaves and enters, as arrays."""
+        import numpy as np
+
+        index, count = self.node_index, len(self.links)
+        tail = np.fromiter((index[link.source] for link in self.links), np.int64, count)
+        return tail, np.fromiter((index[link.target] for link in self.links), np.int64, count)
 
     @cached_property
     def link_kinds(self) -> tuple[int, ...]:

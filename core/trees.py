@@ -252,13 +252,12 @@ def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
 
 def translation_images(translations: Sequence[Translation], topology: Topology) -> list[tuple[Ints, Ints]]:
     """Return the images of nodes and of links; raise InputError for a translation that is no symmetry."""
-    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     kinds = np.array(topology.link_kinds, dtype=np.int64)
     found: list[tuple[Ints, Ints]] = []
     for index, image in enumerate(translation.image for translation in translations):
         if not np.array_equal(np.sort(image), np.arange(len(topology.nodes))):
             raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
-        links = link_image((ends[:, 0], ends[:, 1]), kinds, image)
+        links = link_image(topology.end_arrays, kinds, image)
         if links is None:
             raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
         found.append((image, links))

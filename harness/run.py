@@ -1,9 +1,10 @@
 """One run: load an instance, run a method, verify its answer, make a record."""
 
+import gc
 import platform
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -96,6 +97,18 @@ def skip_scipy_statistics() -> None:
         dependencies.scipy_available._callback = lambda module, available: None
 
 
+@contextmanager
+def spare_older_objects() -> Iterator[None]:
+    """Keep all objects that exist, such as millions of links, from being searched for garbage again and again."""
+    spared_already = gc.get_freeze_count() > 0
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not spared_already:
+            gc.unfreeze()
+
+
 def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:
     """Return the record of an unsupported run without running it; None if it is supported."""
     clock, started_at = WallClock(), time_stamp()
@@ -141,7 +154,7 @@ def run(
         stop=stop or threading.Event(),
     )
     limits = replace(budget, time_limit_s=request.verifier_limit_s)
-    with time_compiling_apart(instance, clock, listener):
+    with spare_older_objects(), time_compiling_apart(instance, clock, listener):
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
         outcome, verdict = _verify_outcome(posed, outcome, _limits_after_stop(limits, clock))

@@ -29,13 +29,14 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
     for index, node in enumerate(certificate.nodes):
         if not 0 <= node < len(topology.nodes):
             raise InputError(f"node {node} of {len(topology.nodes)}", place=f"certificate.nodes[{index}]")
-    inside = frozenset(certificate.nodes)
-    ranks = frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside)
+    inside = np.zeros(len(topology.nodes), dtype=np.bool_)
+    inside[list(certificate.nodes)] = True
+    ranks = frozenset(np.flatnonzero(inside[list(topology.rank_nodes)]).tolist())
     crossing = sum((_leaving_bytes(demand, instance.npus, ranks) for demand in instance.demands), Fraction(0))
     if not crossing:
         return Fraction(0)
-    ends = zip(topology.links, topology.link_ends, strict=True)
-    leaving = [link for link, (a, b) in ends if a in inside and b not in inside]
+    tail, head = topology.end_arrays
+    leaving = [topology.links[link] for link in np.flatnonzero(inside[tail] & ~inside[head]).tolist()]
     if not any(link.bandwidth_Bps for link in leaving):
         raise InputError("data must leave these nodes, but no link does", place="certificate.nodes")
     if not certificate.latency:

@@ -113,12 +113,9 @@ class ColouredNetwork:
     @classmethod
     def of(cls, topology: Topology) -> Self:
         """Create the coloured network of a topology, with its ranks in order."""
-        colour = number_values((n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes)
-        ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
         return cls(
-            np.array(colour, dtype=np.int64),
-            ends[:, 0].copy(),
-            ends[:, 1].copy(),
+            np.array(topology.node_kinds, dtype=np.int64),
+            *topology.end_arrays,
             np.array(topology.link_kinds, dtype=np.int64),
             np.array(topology.rank_nodes, dtype=np.int64),
         )
@@ -235,16 +232,18 @@ def _turn_switches(network: ColouredNetwork, found: list[Translation]) -> None:
 
     A translation is still back after its order, which divides into the parts of a turn.
     """
-    orders, links = [each.order for each in found], [network.link_image(each.image) for each in found]
+    orders = [each.order for each in found]
+    links = [link for each in found if (link := network.link_image(each.image)) is not None]
     several = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
     for index in reversed(range(len(found))):
         parts = [1] * len(several)
         for level in np.flatnonzero(several).tolist():
             tried = [*parts[:level], orders[index], *parts[level + 1 :]]
             image = _extend_permutation(network, found[index].image[network.ranks], tried)
-            if image is None:
+            link = None if image is None else network.link_image(image)
+            if image is None or link is None:
                 continue
-            turned = [*links[:index], network.link_image(image), *links[index + 1 :]]
+            turned = [*links[:index], link, *links[index + 1 :]]
             before, after = (least_images(orders, each, len(network.tail)) for each in (links, turned))
             if len(np.unique(after)) < len(np.unique(before)):
                 parts, links, found[index] = tried, turned, Translation(image, orders[index])

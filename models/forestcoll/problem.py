@@ -76,17 +76,17 @@ class ForestProblem:
     @cached_property
     def tail(self) -> tuple[int, ...]:
         """The node that every link leaves."""
-        return tuple(a for a, _ in self.topology.link_ends)
+        return tuple(self.ends[0].tolist())
 
     @cached_property
     def head(self) -> tuple[int, ...]:
         """The node that every link enters."""
-        return tuple(b for _, b in self.topology.link_ends)
+        return tuple(self.ends[1].tolist())
 
-    @cached_property
+    @property
     def ends(self) -> tuple[Ints, Ints]:
         """Tails and heads as arrays."""
-        return np.array(self.tail, dtype=np.int64), np.array(self.head, dtype=np.int64)
+        return self.topology.end_arrays
 
     @property
     def seconds_per_gigabyte(self) -> Fraction:
@@ -169,11 +169,11 @@ def bandwidth_of_nodes(topology: Topology) -> tuple[list[int], list[int], Fracti
     """Sum the bandwidths into and out of every node, as multiples of the rate that is returned third."""
     unit = Fraction(1, lcm(*(link.bandwidth_Bps.denominator for link in topology.kind_links)))
     rates = [int(link.bandwidth_Bps / unit) for link in topology.kind_links]
-    entering, leaving = ([0] * len(topology.nodes) for _ in range(2))
-    for kind, (a, b) in zip(topology.link_kinds, topology.link_ends, strict=True):
-        leaving[a] += rates[kind]
-        entering[b] += rates[kind]
-    return entering, leaving, unit
+    each = exact_array(rates[kind] for kind in topology.link_kinds)
+    leaving, entering = (np.zeros(len(topology.nodes), dtype=each.dtype) for _ in range(2))
+    for total, ends in zip((leaving, entering), topology.end_arrays, strict=True):
+        np.add.at(total, ends, each)
+    return entering.tolist(), leaving.tolist(), unit
 
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:

@@ -57,7 +57,6 @@ class Network:
 def network_of(instance: Instance) -> Network:
     """Return the arrays of an instance's network."""
     topology = instance.topology
-    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     rank_node = np.array(topology.rank_nodes, dtype=np.int64)
     node_rank = np.full(len(topology.nodes), -1, dtype=np.int64)
     node_rank[rank_node] = np.arange(len(rank_node))
@@ -68,8 +67,7 @@ def network_of(instance: Instance) -> Network:
     adds[[i for i, node in switches if not node.may_add]] = False
     return Network(
         topology,
-        ends[:, 0].copy(),
-        ends[:, 1].copy(),
+        *topology.end_arrays,
         *link_columns(topology),
         rank_node,
         np.array(topology.tree_nodes, dtype=np.int64),

@@ -157,9 +157,7 @@ def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings:
         return None
     number = np.argsort(network.tree_node)
     kinds = np.array(topology.link_kinds, dtype=np.int64)
-    colours: dict[object, int] = {}
-    nodes = [(n.kind, n.multicast, n.buffer_bytes, n.reduces) for n in topology.nodes]
-    colour = np.array([colours.setdefault(node, len(colours)) for node in nodes], dtype=np.int64)
+    colour = np.array(topology.node_kinds, dtype=np.int64)
     images, links = list[Ints](), list[Ints]()
     for index, image in enumerate(translation.image for translation in answer.translations):
         if len(image) != network.nodes or not np.array_equal(np.sort(image), np.arange(network.nodes)):
