@@ -82,8 +82,7 @@ class Formulation:
     build : callable or str
         ``build(index) -> pyomo.environ.ConcreteModel``, with one function per constraint.
     extract : callable or str, optional
-        ``extract(model, index) -> Answer or None`` from a solved model; without it the model only bounds the
-        objective.
+        ``extract(model, index) -> Answer or None`` from a solved model; without it the model only bounds the objective.
     needs : iterable of str
         Capabilities that a solver must have, of :data:`NEEDS`.
     supports, networks, pose, objective_unit, restricted_to

@@ -221,8 +221,7 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     """Split data such that all trees end at once at given rates.
 
     A tree that is too long to help gets nothing. Return the bytes of every tree, whose sum is the size; trees with data
-    end at the same time, to a part of :data:`TOLERANCE`. Every tree has its best number of chunks unless
-    one is given.
+    end at the same time, to a part of :data:`TOLERANCE`. Every tree has its best number of chunks unless one is given.
     """
     flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
     given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)

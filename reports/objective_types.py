@@ -18,8 +18,7 @@ class ClockModel:
     meaning: str
     #: Whether a number by it belongs to something that can be run: a bound alone is never the best of anything
     ranked: bool = True
-    #: Costs that it charges, of ``wire`` (bytes over bandwidth) and ``latency``; a bound from these alone holds in
-    #: it
+    #: Costs that it charges, of ``wire`` (bytes over bandwidth) and ``latency``; a bound from these alone holds in it
     pays: frozenset[str] = frozenset()
 
 

@@ -48,8 +48,7 @@ class LedgerRun:
     measured: str | None
     size_bytes: float | None
     ranks: int | None
-    #: Name of the instance, with the digest's first digits where another problem has the same name, collective and
-    #: size
+    #: Name of the instance, with the digest's first digits where another problem has the same name, collective and size
     instance: str
 
     @cached_property

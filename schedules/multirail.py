@@ -2,13 +2,12 @@
 
 Stages and latencies: dissertation, sections 3.6.6 and 4.2.2, table 3.1; queues: Rashidi et al., "Themis", ISCA 2022.
 
-Orders of chunks are lowered to sends on links for everything that reads schedules. A fabric is expanded into links.
-In a stage, the blocks of a chunk are gathered among the NPUs that differ in one coordinate, or scattered by the same
-sends in reverse: n - 1 steps in a ring of more than three, with half of every block in either direction; direct sends
-between all pairs at once in a fully connected block and in a ring of two or three; through a switch, recursive
-doubling if n is a power of two, else direct sends. Dimensions process chunks in the order of the model. On a mesh,
-whose rows are treated as rings, the wrap-around traffic of a ring returns through the row, over links that other
-sends use.
+Orders of chunks are lowered to sends on links for everything that reads schedules. A fabric is expanded into links. In
+a stage, the blocks of a chunk are gathered among the NPUs that differ in one coordinate, or scattered by the same sends
+in reverse: n - 1 steps in a ring of more than three, with half of every block in either direction; direct sends between
+all pairs at once in a fully connected block and in a ring of two or three; through a switch, recursive doubling if n is
+a power of two, else direct sends. Dimensions process chunks in the order of the model. On a mesh, whose rows are
+treated as rings, the wrap-around traffic of a ring returns through the row, over links that other sends use.
 """
 
 import heapq

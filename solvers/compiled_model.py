@@ -37,10 +37,9 @@ class SessionOpener(Protocol):
 class CompiledLinearModel:
     """See :class:`~cwb.core.solver.CompiledModel`.
 
-    All values are in the Pyomo model's own terms: costs and dual values in its sense, sides of a constraint as
-    sides of its body. Changes are changes of the compiled arrays; the Pyomo model keeps its bounds and objective.
-    Variables that were fixed while compiling stay constants. :meth:`add_constraint` and :meth:`set_objective` may
-    add new variables.
+    All values are in the Pyomo model's own terms: costs and dual values in its sense, sides of a constraint as sides of
+    its body. Changes are changes of the compiled arrays; the Pyomo model keeps its bounds and objective. Variables that
+    were fixed while compiling stay constants. :meth:`add_constraint` and :meth:`set_objective` may add new variables.
 
     A solver that keeps a model changes its own copy too (the methods ``native_``) and overrides :meth:`run`. The arrays
     of bounds of the matrix change with the model; ``transfer_s``, the seconds of compilation, are reported with every

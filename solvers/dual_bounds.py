@@ -143,9 +143,8 @@ def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
 def with_objective_limit(matrix: MatrixModel, most: float) -> MatrixModel:
     """Return the program with an added row that limits its minimized objective.
 
-    For any point of the program either this row holds, and with it the bounds that it implies, or the objective is
-    more than the limit. So the smaller one of the limit and the bound that multipliers prove with these bounds is a
-    bound.
+    For any point of the program either this row holds, and with it the bounds that it implies, or the objective is more
+    than the limit. So the smaller one of the limit and the bound that multipliers prove with these bounds is a bound.
     """
     cost = sp.csr_array(matrix.c[None, :])
     return replace(

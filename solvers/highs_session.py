@@ -223,8 +223,7 @@ class HighsSession(Session):
     def _misses_a_row(self, values: FloatArray) -> bool:
         """Check if values violate a row by far more than the tolerance, against activities computed here.
 
-        HiGHS itself checks activities that it stores separately. Rows added since the arrays were created are
-        ignored.
+        HiGHS itself checks activities that it stores separately. Rows added since the arrays were created are ignored.
         """
         A = self.matrix.A
         x, rows = values[: A.shape[1]], A.shape[0]

@@ -1,7 +1,6 @@
 """A library of models for developers of solvers: everything that methods pass to their solver, as MPS and LP files.
 
-A method gets a solver that writes every model before solving it, so the library has exactly the models that cwb
-solves.
+A method gets a solver that writes every model before solving it, so the library has exactly the models that cwb solves.
 """
 
 import gzip

@@ -1,7 +1,6 @@
 """Compiled kernels: distances, classes of shards, and theorem 19 for every node and step.
 
-Theorem 19 gives the smallest load, and whole pieces that attain it. numba is imported only when something is
-computed.
+Theorem 19 gives the smallest load, and whole pieces that attain it. numba is imported only when something is computed.
 """
 
 from typing import Any

@@ -2,11 +2,10 @@
 
 A reversed all-gather is a reduce-scatter, and the two in sequence are an all-reduce.
 
-Sources: dissertation, section 2.2.2; Zhao et al., "Efficient Direct-Connect Topologies for Collective
-Communications", appendix B: a reduce-scatter schedule on a network is an all-gather schedule on the transposed
-network, run backwards with every send reversed. Zhao et al., "ForestColl: Efficient Collective Communications on
-Heterogeneous Network Fabrics", section 4.6 and figure 1: likewise, in-trees of a network are out-trees of the
-transposed network.
+Sources: dissertation, section 2.2.2; Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications",
+appendix B: a reduce-scatter schedule on a network is an all-gather schedule on the transposed network, run backwards
+with every send reversed. Zhao et al., "ForestColl: Efficient Collective Communications on Heterogeneous Network
+Fabrics", section 4.6 and figure 1: likewise, in-trees of a network are out-trees of the transposed network.
 
 A switch without multicast or with a limited buffer forwards each received chunk only once. Changing the time or the
 partner of one of its sends alone would break this rule; a send from rank to rank through the switch cannot break it.

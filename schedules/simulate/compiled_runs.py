@@ -200,9 +200,8 @@ def compiled_in_order(
 def _plan_sends(waits: Any, feeds: Any, slots: int, columns: Any, given: Any, size_of: Any, plan: Any) -> bool:
     """Fill the plan, the data of each send side by side; return whether a slot is fed twice.
 
-    A row has the send waited for, -1 for none, or -2 less the slot if that is fed more than once; the number of
-    links, and the place of the first one, or the link itself where all paths have one; the row of the size, or the
-    chunk.
+    A row has the send waited for, -1 for none, or -2 less the slot if that is fed more than once; the number of links,
+    and the place of the first one, or the link itself where all paths have one; the row of the size, or the chunk.
     """
     offset, links, chunk = columns
     start, end, same = given
