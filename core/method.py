@@ -78,19 +78,13 @@ class Method:
         """
         if kind is None:
             kind = Kind.HEURISTIC if not formulation.bounds else Kind.EXACT if formulation.answers else Kind.RELAXATION
+        same = ("paper", "options", "solve", "supports", "networks", "pose", "restricted_to", "objective_unit")
         return cls(
             name=name or formulation.name,
             kind=kind,
             summary=summary or formulation.summary,
-            paper=formulation.paper,
             answer_type=object if formulation.answers else BoundOnly,
-            options=formulation.options,
-            solve=formulation.solve,
-            supports=formulation.supports,
-            networks=formulation.networks,
-            pose=formulation.pose,
-            restricted_to=formulation.restricted_to,
-            objective_unit=formulation.objective_unit,
+            **{field: getattr(formulation, field) for field in same},
         )
 
     @property

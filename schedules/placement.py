@@ -29,15 +29,10 @@ def placement_verdict(instance: Instance, answer: Placement, certificate: Certif
         return Verdict(("a placement, but the instance has no experts",))
     if experts.gpus != instance.npus:
         return Verdict((f"experts for {experts.gpus:,} GPUs, but the network has {instance.npus:,}",))
-    violations = violations_of(experts, answer)
-    if violations:
+    violations, largest, bound = assess_placement(experts, answer, certificate)
+    if not largest:
         return Verdict(tuple(violations))
-    largest = loads_of(experts, answer)
     load = sum(largest, Fraction(0))
-    bound = bound_of(experts, certificate)
-    if bound is None and isinstance(certificate, LeastLoads):
-        violations.append(f"certificate: it has other layers than the {len(experts.loads):,} of the instance")
-    violations += contradictions(load, bound, unit="load")
     average = sum((sum(loads, Fraction(0)) for loads in experts.loads), Fraction(0)) / experts.gpus
     metrics = question_of(instance, answer) | {
         "layer_loads": [float(each) for each in largest],
@@ -47,10 +42,20 @@ def placement_verdict(instance: Instance, answer: Placement, certificate: Certif
     return Verdict(tuple(violations), float(load), None if bound is None else float(bound), metrics)
 
 
-def bound_of(experts: Experts, certificate: Certificate | None) -> Fraction | None:
-    """Recompute a certificate's bound on the sum over layers, None if not possible."""
-    proved = proved_loads(experts, certificate) if isinstance(certificate, LeastLoads) else None
-    return None if proved is None else sum(proved, Fraction(0))
+def assess_placement(
+    experts: Experts, answer: Placement, certificate: Certificate | None
+) -> tuple[list[str], list[Fraction], Fraction | None]:
+    """Return violations, the largest load of every layer, none if the placement is wrong, and the proved bound."""
+    violations, bound = violations_of(experts, answer), None
+    largest = [] if violations else loads_of(experts, answer)
+    if isinstance(certificate, LeastLoads):
+        proved = proved_loads(experts, certificate)
+        bound = None if proved is None else sum(proved, Fraction(0))
+        if bound is None:
+            violations.append(f"certificate: it has other layers than the {len(experts.loads):,} of the experts")
+    if largest:
+        violations += contradictions(sum(largest, Fraction(0)), bound, unit="load")
+    return violations, largest, bound
 
 
 def violations_of(experts: Experts, answer: Placement) -> list[str]:

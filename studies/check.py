@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.bounds import CutCertificate, LeastLoads
+from ..core.bounds import CutCertificate
 from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError
 from ..core.option_names import DIALECTS, WrongUse, verb
@@ -23,8 +23,8 @@ from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
 from ..schedules.files import ScheduleFile, read_schedule
-from ..schedules.metrics import contradictions, question_of
-from ..schedules.placement import SCHEMA, PlacementFile, bound_of, is_placement, loads_of, read_placement, violations_of
+from ..schedules.metrics import question_of
+from ..schedules.placement import SCHEMA, PlacementFile, assess_placement, is_placement, read_placement
 from ..schedules.verify import Report, verify
 from .exports import messages_and_bytes
 from .inputs import Spec, load, network_of, seconds_or_none
@@ -60,13 +60,8 @@ def check_placement(file: Path, instance: Spec) -> Check:
     read = read_placement(file)
     if instance is not None and load(instance).experts != read.experts:
         raise InputError(f"has different experts than {instance}", source=str(file), place="experts")
-    violations = violations_of(read.experts, read.answer)
-    loads = [] if violations else loads_of(read.experts, read.answer)
-    bound = bound_of(read.experts, read.certificate)
+    violations, loads, bound = assess_placement(read.experts, read.answer, read.certificate)
     total = sum(loads, Fraction(0)) if loads else None
-    violations += [] if total is None else contradictions(total, bound, unit="load")
-    if bound is None and isinstance(read.certificate, LeastLoads):
-        violations.append(f"certificate: it has other layers than the {len(read.experts.loads):,} of the experts")
     claimed = read.extra.get("bound")
     if bound is not None and isinstance(claimed, int | float) and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
         violations.append(f"the file claims the bound {claimed!r}, its certificate proves {float(bound)!r}")
