@@ -13,7 +13,7 @@ from pathlib import Path
 from cwb.core.method import Kind, Method
 from cwb.harness import registry
 from cwb.instances import load
-from cwb.studies.support_matrix import Probes
+from cwb.studies.support_matrix import support_of
 from prose import lay_out_page
 
 PAGE = Path(__file__).parent / "methods" / "index.md"
@@ -182,19 +182,18 @@ HEADINGS = ("method", "problem", "takes", "kind, origin", "reached")
 
 def tables() -> str:
     """The tables with their headings, in Markdown."""
-    probes = Probes()
     lines: list[str] = []
     for (heading, sentence), methods in GROUPS.items():
         lines += [f"### {heading}", "", lay_out_page(sentence), ""]
         lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
-        lines += [f"| {' | '.join(cells(registry.get(name), about, probes))} |" for name, about in methods.items()]
+        lines += [f"| {' | '.join(cells(registry.get(name), about))} |" for name, about in methods.items()]
         lines.append("")
     return "\n".join(lines)
 
 
-def cells(method: Method, about: About, probes: Probes) -> Iterator[str]:
+def cells(method: Method, about: About) -> Iterator[str]:
     """The row of a method."""
-    taken = probes.support_of(method)
+    taken = support_of(method)
     yield f"[`{method.name}`]({about.page})"
     yield method.summary
     yield f"{taken.of_collectives()}; {' and '.join(taken.networks)}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ..core.collective import collective_names, collectives
 from ..core.errors import CwbError, Refusal
@@ -45,31 +46,27 @@ class MethodSupport:
         return f"{text}, also {', '.join(sized)}" if sized else text
 
 
-class Probes:
-    """Small instances, each with all collectives that it may have."""
+@cache
+def _probes(known: tuple[str, ...]) -> Mapping[tuple[str, str], Sequence[Instance]]:
+    """Return small instances by the kind of network and the collective, each with all of these that it may have."""
+    from ..instances import load
 
-    def __init__(self) -> None:
-        from ..instances import load
+    found: dict[tuple[str, str], list[Instance]] = {}
+    for network, specs in NETWORKS.items():
+        for instance in map(load, specs):
+            for name in [_OWN] if network in ("training", "experts") else known:
+                text = f"{name}(skew=1)" if is_messages(name) else name
+                found.setdefault((network, name), []).append(with_demand(instance, text or None, None, None))
+    return found
 
-        self._posed: dict[tuple[str, str], list[Instance]] = {}
-        for network, specs in NETWORKS.items():
-            for instance in map(load, specs):
-                asked = [_OWN] if network in ("training", "experts") else collective_names()
-                for name in asked:
-                    text = f"{name}(skew=1)" if is_messages(name) else name
-                    posed = with_demand(instance, text or None, None, None)
-                    self._posed.setdefault((network, name), []).append(posed)
 
-    def support_of(self, method: Method) -> MethodSupport:
-        """Return the networks and collectives that a method supports."""
-        found = [
-            place
-            for place, posed in self._posed.items()
-            if any(refusal(method, each, as_it_is=True) is None for each in posed)
-        ]
-        networks = tuple(network for network in NETWORKS if any(network == place[0] for place in found))
-        kinds = tuple(kind.name for kind in collectives() if any(kind.name == place[1] for place in found))
-        return MethodSupport(networks, kinds)
+def support_of(method: Method) -> MethodSupport:
+    """Return the networks and collectives that a method supports."""
+    probes = _probes(tuple(collective_names())).items()
+    found = [at for at, posed in probes if any(refusal(method, each, as_it_is=True) is None for each in posed)]
+    networks, names = ({place[part] for place in found} for part in (0, 1))
+    kinds = tuple(kind.name for kind in collectives() if kind.name in names)
+    return MethodSupport(tuple(network for network in NETWORKS if network in networks), kinds)
 
 
 def refusal(method: Method, instance: Instance, *, as_it_is: bool = False) -> Refusal | None:
@@ -94,20 +91,17 @@ def method_refusals(instance: Instance) -> Iterator[tuple[Method, Refusal | None
 
 def methods() -> Iterator[dict[str, str]]:
     """Yield every method by family: type of its objective, and supported problems."""
-    probes = Probes()
-    families = {registry.family(name): None for name in registry.names()}
-    for family in families:
-        for name in (name for name in registry.names() if registry.family(name) == family):
-            method = registry.get(name)
-            found = probes.support_of(method)
-            yield {
-                "name": name,
-                "family": family,
-                "kind": method.kind.value,
-                "network": ", ".join(found.networks) or "none",
-                "summary": method.summary,
-                "collectives": found.of_collectives(),
-            }
+    families = [registry.family(name) for name in registry.names()]
+    for method in map(registry.get, sorted(registry.names(), key=lambda name: families.index(registry.family(name)))):
+        found = support_of(method)
+        yield {
+            "name": method.name,
+            "family": registry.family(method.name),
+            "kind": method.kind.value,
+            "network": ", ".join(found.networks) or "none",
+            "summary": method.summary,
+            "collectives": found.of_collectives(),
+        }
 
 
 def methods_for(instance: Instance) -> Iterator[dict[str, str]]:
