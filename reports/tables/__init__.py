@@ -4,24 +4,24 @@ from collections.abc import Mapping
 
 from ...core.errors import InputError, one_of
 from ..table import TableSpec
-from . import libra, methods, solvers
+from . import collective, libra, solvers
 
 TABLES: Mapping[str, TableSpec] = {
     spec.name: spec
     for spec in (
         libra.SPEC,
-        methods.FORESTCOLL,
-        methods.BFB,
-        methods.TECCL,
-        methods.MTREE,
-        methods.TEXTBOOK,
-        methods.THEMIS,
-        methods.ALL_TO_ALL,
-        methods.SIZES,
-        methods.EXACT_HEURISTIC,
+        collective.FORESTCOLL,
+        collective.BFB,
+        collective.TECCL,
+        collective.MTREE,
+        collective.TEXTBOOK,
+        collective.THEMIS,
+        collective.ALL_TO_ALL,
+        collective.SIZES,
+        collective.EXACT_HEURISTIC,
         solvers.SOLVERS,
         solvers.SEEDS,
-        methods.SUMMARY,
+        collective.SUMMARY,
     )
 }
 
