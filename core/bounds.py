@@ -275,6 +275,6 @@ class LeastLoads(_Certificate, name="least-loads"):
 
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
 
-_OfFlow = CutCertificate | DistanceCertificate | PartitionCertificate | TreePrices | LengthCertificate | WholeChunks
+FlowBound = CutCertificate | DistanceCertificate | PartitionCertificate | TreePrices | LengthCertificate | WholeChunks
 _OfDesign = LagrangianCertificate | SweepCertificate | DimensionWeights
-Certificate = SolverBound | _OfFlow | _OfDesign | LeastLoads | EpochBound
+Certificate = SolverBound | FlowBound | _OfDesign | LeastLoads | EpochBound

@@ -15,7 +15,6 @@ from ..core.bounds import (
     DistanceCertificate,
     EpochBound,
     LengthCertificate,
-    PartitionCertificate,
     SolverBound,
     TreePrices,
     WholeChunks,
@@ -36,14 +35,7 @@ from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written
 from .metrics import ATTESTED_TOLERANCE, contradictions, question_of
 from .multirail import evaluate, to_sends, weighted_bound_s
-from .network_bounds import (
-    fault_of_chunks,
-    recomputed_chunk_bound,
-    recomputed_cut_bound,
-    recomputed_distance_bound,
-    recomputed_length_bound,
-    recomputed_partition_bound,
-)
+from .network_bounds import RECOMPUTED, fault_of_chunks, recomputed_length_bound
 from .placement import placement_verdict
 from .simulate import simulate
 from .simulate.pipeline import pipeline
@@ -326,20 +318,14 @@ def exact_bound(instance: Instance, certificate: Certificate | None, answer: Ans
         epochs = recomputed_epochs(instance, certificate)
         assert instance.timing is not None  # noqa: S101 (epochs have been counted)
         return epochs * instance.timing.epoch_s
-    proved: Fraction | None = None
     physical = (Semantics.STORE_AND_FORWARD, Semantics.CIRCUIT)
     if instance.timing is not None and instance.timing.semantics not in physical:
         return None  # bounds in seconds of wire and latency do not hold where some of both is not counted
     faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
     if faster and not isinstance(certificate, DistanceCertificate | SolverBound | None):
         raise InputError("some links are temporarily faster than this bound assumes", place="certificate")
+    proved: Fraction | None = None
     match certificate:
-        case CutCertificate():
-            proved = recomputed_cut_bound(instance, certificate)
-        case DistanceCertificate():
-            proved = recomputed_distance_bound(instance, certificate)
-        case PartitionCertificate():
-            proved = recomputed_partition_bound(instance, certificate)
         case TreePrices():
             trees = answer if isinstance(answer, TreePacking) else None
             if (fault := fault_of_trees(instance, certificate, trees)) is not None:
@@ -348,12 +334,10 @@ def exact_bound(instance: Instance, certificate: Certificate | None, answer: Ans
         case LengthCertificate():
             alike = count_alike_ranks(answer, instance, certificate) if isinstance(answer, StepOrbits) else None
             proved = recomputed_length_bound(instance, certificate, alike)
-        case WholeChunks():
-            proved = recomputed_chunk_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
-        case _:
-            pass
+        case _ if (recompute := RECOMPUTED.get(type(certificate))) is not None:
+            proved = recompute(instance, certificate)
     return proved
 
 

@@ -3,27 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from ..core.bounds import (
-    Certificate,
-    CutCertificate,
-    DistanceCertificate,
-    EpochChain,
-    EpochCut,
-    EpochDistance,
-    EpochFlow,
-    EpochPartition,
-    EpochPrices,
-    EpochWindowPrices,
-    LengthCertificate,
-    PartitionCertificate,
-    SolverBound,
-    TreePrices,
-    WholeChunks,
-)
+from ..core.bounds import Certificate, CutCertificate, EpochBound, FlowBound, LengthCertificate, SolverBound
 from ..core.collective import Demand, collective_named
 from ..core.equal_steps import TranslatedTrees
 from ..core.errors import InputError, locate_errors
@@ -241,16 +225,8 @@ READERS: Mapping[str, Callable[[Fields, Instance, Topology], Any]] = {
 
 #: Certificates by their names in files.
 CERTIFICATES: Mapping[str, type[Any]] = {
-    "cut": CutCertificate,
-    "late-cut": CutCertificate,
-    "late-lengths": LengthCertificate,
-    **{
-        each.name: each
-        for each in (
-            *(DistanceCertificate, PartitionCertificate, TreePrices, LengthCertificate, WholeChunks, SolverBound),
-            *(EpochDistance, EpochCut, EpochChain, EpochFlow, EpochPrices, EpochWindowPrices, EpochPartition),
-        )
-    },
+    **{each.name: each for each in get_args(SolverBound | FlowBound | EpochBound)},
+    **{f"late-{each.name}": each for each in (CutCertificate, LengthCertificate)},
 }
 
 #: Smallest value of integer fields, by certificate and field, where it is not 0.

@@ -2,9 +2,10 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -232,3 +233,12 @@ def fault_of_chunks(certificate: WholeChunks, answer: Answer) -> str | None:
     if theirs.any() and int(chunks.units[theirs].min()) * chunks.unit_bytes < certificate.chunk_bytes:
         return f"speaks of chunks of {certificate.chunk_bytes} bytes, and the answer has finer ones"
     return None
+
+
+#: What recomputes the bound of a certificate that is not about an answer.
+RECOMPUTED: Mapping[type, Callable[[Instance, Any], Fraction]] = {
+    CutCertificate: recomputed_cut_bound,
+    DistanceCertificate: recomputed_distance_bound,
+    PartitionCertificate: recomputed_partition_bound,
+    WholeChunks: recomputed_chunk_bound,
+}
