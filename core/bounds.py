@@ -276,5 +276,5 @@ class LeastLoads(_Certificate, name="least-loads"):
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
 
 FlowBound = CutCertificate | DistanceCertificate | PartitionCertificate | TreePrices | LengthCertificate | WholeChunks
-_OfDesign = LagrangianCertificate | SweepCertificate | DimensionWeights
-Certificate = SolverBound | FlowBound | _OfDesign | LeastLoads | EpochBound
+DesignBound = LagrangianCertificate | SweepCertificate | DimensionWeights
+Certificate = SolverBound | FlowBound | DesignBound | LeastLoads | EpochBound

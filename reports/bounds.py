@@ -1,8 +1,9 @@
 """Best proved bound of every problem over all records of a ledger, and gaps to it."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+from ..core.bounds import DesignBound, EpochBound, LeastLoads
 from ..core.record import NONE, PROOFS, RECOMPUTED
 from .numbers import number
 from .objective_types import CLOCKS
@@ -19,20 +20,7 @@ _RESTS_ON = {
 }
 
 #: Certificates that bound all answers to a question, whatever a method's options ask of its own answers.
-_OF_ALL = (
-    *_RESTS_ON,
-    "dimension-weights",
-    "least-loads",
-    "lagrangian",
-    "sweep",
-    "epoch-distance",
-    "epoch-cut",
-    "epoch-chain",
-    "epoch-flow",
-    "epoch-prices",
-    "epoch-window-prices",
-    "epoch-partition",
-)
+_OF_ALL = {*_RESTS_ON, *(each.name for each in get_args(DesignBound | LeastLoads | EpochBound))}
 
 
 class Bounds:
