@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..core.record import RunRecord
+
 #: What makes numbers differ between two machines of the same version of cwb.
 _PACKAGES = ("pyomo", "highspy", "gurobipy", "pyscipopt", "numpy", "scipy", "numba")
 
@@ -44,6 +46,13 @@ def environment() -> dict[str, Any]:
 def time_stamp() -> str:
     """Return the time of day, as records have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def study_record(**facts: Any) -> RunRecord:
+    """Return the record of what is no run of a method: it has no collective and no solver, and takes seconds."""
+    same: dict[str, Any] = dict.fromkeys(("collective", "solver", "solver_version"))
+    same |= {"cwb_version": cwb_version(), "threads": 1, "status": "feasible", "objective_unit": "s"}
+    return RunRecord(host=platform.node(), **same, **facts)
 
 
 def cores() -> int:

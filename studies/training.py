@@ -1,6 +1,5 @@
 """Simulated training iteration: maps a workload on a network, times its collectives, simulates its tasks."""
 
-import platform
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.workload import Span, Workload, check_span, map_groups
 from ..harness.clock import WallClock
-from ..harness.environment import cwb_version, time_stamp
+from ..harness.environment import study_record, time_stamp
 from ..harness.request import Request
 from ..harness.run import run
 from ..instances.build import default_degrees, join_spans, layers_of
@@ -207,25 +206,17 @@ def training_record(instance: str, asked: TrainingOptions, chunks: int, seed: in
     clock, started_at = WallClock(), time_stamp()
     made = train(load(instance), asked, chunks=chunks, seed=seed, time_limit_s=limit_s)
     found = measures(made)
-    return RunRecord(
-        cwb_version=cwb_version(),
+    return study_record(
         model="train",
         kind="simulation",
         instance=made.instance.name,
         instance_sha256=made.instance.sha256,
-        collective=None,
-        solver=None,
-        solver_version=None,
         options={},
         seed=seed,
-        threads=1,
-        status="feasible",
         objective=found["iteration_s"],
-        objective_unit="s",
         bound=found["lower_bound_s"],
         metrics=found,
         seconds=clock.seconds(),
-        host=platform.node(),
         started_at=started_at,
     )
 

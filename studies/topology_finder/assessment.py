@@ -1,6 +1,5 @@
 """Rates of all-to-alls on networks of the topology finder, and their published values computed again."""
 
-import platform
 from fractions import Fraction
 from functools import lru_cache
 from time import perf_counter
@@ -15,7 +14,7 @@ from ...core.paper_results import PublishedNetwork
 from ...core.record import RunRecord
 from ...core.topology import Link, Node, Topology
 from ...core.units import UnitKind, parse
-from ...harness.environment import cwb_version, time_stamp
+from ...harness.environment import study_record, time_stamp
 from ...instances.expression import parse_expression
 from ...instances.generators import generate
 from ...models.mcf.solve import bound
@@ -98,24 +97,16 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     else:
         choice = fastest(find(job, generate_network)) if name == "best" else _named_choice(job, name)
         name, metrics = str(choice.candidate), _network_metrics(job, choice, rate=wanted.rate)
-    return RunRecord(
-        cwb_version=cwb_version(),
+    return study_record(
         model="find-topology",
         kind="exact",
         instance=name,
         instance_sha256="",
-        collective=None,
-        solver=None,
-        solver_version=None,
         options=wanted.model_dump(exclude_unset=True),
         seed=0,
-        threads=1,
-        status="feasible",
         objective=metrics.get("all_reduce_s"),
-        objective_unit="s",
         metrics=metrics,
         seconds={"total": perf_counter() - started},
-        host=platform.node(),
         started_at=started_at,
     )
 
