@@ -62,22 +62,19 @@ def module_of(path: str) -> ModuleType:
     return module
 
 
-def _by_name(*rows: tuple[str, str]) -> dict[str, str]:
-    """Return the modules of names, from rows of a module and the names that it defines."""
-    return {name: module for module, names in rows for name in names.split()}
-
-
-METHODS = _by_name(
-    ("models.libra.method", "libra libra-equal libra-codesign"),
+#: Modules with the methods and, with a slash in their names, the declared models that they define.
+_ENTRIES = (
+    ("models.libra.method", "libra libra-equal libra-codesign libra/allocation"),
     ("heuristics.textbook.rings", "ring"),
     ("heuristics.textbook.exchanges", "direct rhd bruck bine"),
     ("heuristics.textbook.trees", "dbt knomial"),
     ("heuristics.textbook.rings", "torus-rings shifted-ring swing"),
-    ("models.bfb.method", "bfb bfb-lp bfb-chunked bfb-heterogeneous"),
-    ("models.mcf.method", "all-to-all-mcf all-to-all-schedule"),
+    ("models.bfb.method", "bfb bfb-lp bfb-chunked bfb-heterogeneous bfb/lp bfb/chunked bfb/heterogeneous"),
+    ("models.mcf.method", "all-to-all-mcf all-to-all-schedule mcf/flow mcf/classes"),
     ("heuristics.multirail", "blueconnect themis"),
-    ("models.multirail.method", "themis-lp"),
+    ("models.multirail.method", "themis-lp multirail/themis"),
     ("models.forestcoll.method", "forestcoll forestcoll-lp forestcoll-allreduce"),
+    ("models.forestcoll.method", "forestcoll/optimum forestcoll/max-flow forestcoll/allreduce"),
     ("heuristics.blink", "blink blink-switch"),
     ("heuristics.multitree.method", "multitree"),
     ("heuristics.innetwork", "switch-trees"),
@@ -85,41 +82,28 @@ METHODS = _by_name(
     ("heuristics.hierarchical.method", "hierarchical"),
     ("heuristics.ccube", "c-cube"),
     ("heuristics.tto", "tto"),
-    ("models.ten.method", "ten-ilp"),
+    ("models.ten.method", "ten-ilp ten/ilp"),
     ("heuristics.pccl.method", "pccl"),
-    ("models.sccl.method", "sccl"),
-    ("models.fast.method", "fast"),
-    ("models.straggler.method", "straggler"),
-    ("models.experts.method", "expert-placement"),
-    ("models.taccl.method", "taccl"),
+    ("models.sccl.method", "sccl sccl/rounds"),
+    ("models.fast.method", "fast fast/rails"),
+    ("models.straggler.method", "straggler straggler/rounds"),
+    ("models.experts.method", "expert-placement expert-placement/slots"),
+    ("models.taccl.method", "taccl taccl/routing taccl/contiguity"),
     ("heuristics.spff", "spff"),
     ("heuristics.tacos.method", "tacos"),
     ("models.teccl.method", "teccl teccl-milp teccl-lp teccl-astar teccl-all-to-all"),
+    ("models.teccl.method", "teccl/milp teccl/lp teccl/astar teccl/all-to-all"),
     ("models.mtree.method", "mtree"),
     ("heuristics.wan.method", "gost"),
     ("models.mtree.method", "mtree-repair"),
-    ("heuristics.wan.method", "topoadopt blink-wan single-tree wan-ring plink psld"),
-)
-
-#: Declared models: ``cwb solve --formulation`` solves them as they are, ``cwb formulate`` writes them.
-FORMULATIONS = _by_name(
-    ("models.libra.method", "libra/allocation"),
-    ("models.bfb.method", "bfb/lp bfb/chunked bfb/heterogeneous"),
-    ("models.mcf.method", "mcf/flow mcf/classes"),
-    ("models.forestcoll.method", "forestcoll/optimum forestcoll/max-flow forestcoll/allreduce"),
-    ("models.taccl.method", "taccl/routing taccl/contiguity"),
-    ("models.ten.method", "ten/ilp"),
-    ("models.multirail.method", "multirail/themis"),
-    ("models.sccl.method", "sccl/rounds"),
-    ("models.experts.method", "expert-placement/slots"),
-    ("models.fast.method", "fast/rails"),
-    ("models.straggler.method", "straggler/rounds"),
-    ("models.teccl.method", "teccl/milp teccl/lp teccl/astar teccl/all-to-all"),
     ("models.mtree.method", "mtree/selection mtree/patterns mtree/rates mtree/restricted-master mtree/pricing"),
     ("models.mtree.method", "mtree/repair mtree/repair-patterns"),
-    ("heuristics.wan.method", "wan/blink-units"),
-    ("heuristics.wan.method", "wan/selection"),
+    ("heuristics.wan.method", "topoadopt blink-wan single-tree wan-ring plink psld wan/blink-units wan/selection"),
 )
+METHODS = {name: module for module, names in _ENTRIES for name in names.split() if "/" not in name}
+
+#: Declared models: ``cwb solve --formulation`` solves them as they are, ``cwb formulate`` writes them.
+FORMULATIONS = {name: module for module, names in _ENTRIES for name in names.split() if "/" in name}
 
 Entry: TypeAlias = Method | Formulation | Adapter | Collective  #: What can come from outside.
 
