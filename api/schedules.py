@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..algorithms.trees.network import to_wan
 from ..core.answers import Answer, ChunkOrders
@@ -37,10 +37,12 @@ from ..schedules.files import ScheduleFile, Written, is_schedule, read_schedule,
 from ..schedules.multirail import to_sends
 from ..studies.execution import Execution, ExecutionOptions, execute
 from ..studies.inputs import Spec, edits_of, load, seconds_or_none, whole
-from ..studies.repair import RepairedSchedule, repair_schedule
 from ..studies.simulate import SimulationOptions, describe_simulation, simulate_file, write_trace
 from ..studies.solve import write_answer
 from .runs import Run
+
+if TYPE_CHECKING:
+    from ..studies.repair import RepairedSchedule
 
 
 @verb
@@ -314,6 +316,8 @@ def repair(
     target = None if output is None else Path(output)
     changes = [change] if isinstance(change, str) else list(change)
     if edits := edits_of(None, without_link, without_node, without_rank, link):
+        from ..studies.repair import repair_schedule  # half of its libraries are its own
+
         if changes or options:
             raise WrongUse("-c and -O apply to plans of mtree only; expected them without changes of links and nodes")
         with command_limits(clock), locate_errors(source=str(path)):

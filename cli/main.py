@@ -124,6 +124,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with the documented status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     open_closed()
+    gc.set_threshold(20_000, 20, 50)  # a tenth of a short command went to cycles of what lives on
     with stop_on_signals() as received:
         status = _run_command(arguments)
     if received and status == INTERRUPTED:

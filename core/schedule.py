@@ -111,7 +111,7 @@ class Sends(DisplayMixin):
 
     def path(self, send: int) -> tuple[int, ...]:
         """Return the links of one send."""
-        return tuple(int(link) for link in self.path_links[self.path_offset[send] : self.path_offset[send + 1]])
+        return tuple(self.path_links[self.path_offset[send] : self.path_offset[send + 1]].tolist())
 
     def take(self, index: Ints | Bools) -> "Sends":
         """Select sends, in the order of the index."""

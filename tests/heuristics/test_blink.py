@@ -3,11 +3,11 @@ reason."""
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import permutations
 from math import lcm
 
-import networkx as nx
 import pytest
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand, collective_named
@@ -21,7 +21,7 @@ from cwb.schedules.verify import heaviest_load, verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import networks
-from oracle import to_topology
+from oracle import max_flow, to_topology
 from pydantic import ValidationError
 from small_networks import graphs, make_instance, network, strength
 
@@ -34,17 +34,15 @@ def solve(instance, method=BLINK_SWITCH, budget=None, **options):
 
 
 def rates(topology, root):
-    """The least maximum flow from a rank to any other, and to it from any other, by networkx; bytes per second."""
+    """The least maximum flow from a rank to any other, and to it from any other, by the oracle; bytes per second."""
     scale = lcm(*(link.bandwidth_Bps.denominator for link in topology.links))
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(topology.nodes)))
-    for (a, b), link in zip(topology.link_ends, topology.links, strict=True):
-        known = graph.edges[a, b]["capacity"] if graph.has_edge(a, b) else 0
-        graph.add_edge(a, b, capacity=known + int(link.bandwidth_Bps * scale))
-    start = topology.rank_nodes[root]
+    capacity = Counter()
+    for ends, link in zip(topology.link_ends, topology.links, strict=True):
+        capacity[ends] += int(link.bandwidth_Bps * scale)
+    start, enough = topology.rank_nodes[root], capacity.total()
     others = [node for node in topology.rank_nodes if node != start]
-    out = min(nx.maximum_flow_value(graph, start, node) for node in others)
-    into = min(nx.maximum_flow_value(graph, node, start) for node in others)
+    out = min(max_flow(capacity, start, node, enough) for node in others)
+    into = min(max_flow(capacity, node, start, enough) for node in others)
     return Fraction(out, scale), Fraction(into, scale)
 
 

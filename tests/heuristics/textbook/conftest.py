@@ -84,15 +84,15 @@ def congested_time_s(topology: Topology, schedule: StepSchedule) -> float:
     missing: Counter = Counter()
     for chunk, _, target, step in rows:
         missing.update((chunk, target, later) for later in waiting[chunk, target] if later > step)
+    paths = [sends.path(s) for s in range(len(rows))]
     first = [s for s, (chunk, source, _, step) in enumerate(rows) if not missing[chunk, source, step]]
     events = [(0.0, order, s, 0) for order, s in enumerate(first)]
     order, end, free = len(events), 0.0, defaultdict(float)
     while events:
         time, _, s, hop = heapq.heappop(events)
         chunk, _, target, step = rows[s]
-        path = schedule.sends.path(s)
-        if hop < len(path):
-            link = path[hop]
+        if hop < len(paths[s]):
+            link = paths[s][hop]
             free[link] = max(time, free[link]) + float(size_bytes[chunk]) / bandwidth[link]
             heapq.heappush(events, (free[link] + latency[link], order, s, hop + 1))
             order += 1
