@@ -14,50 +14,18 @@ import click
 from ..core.errors import CwbError, ExitStatus, did_you_mean, one_of
 from .streams import INTERRUPTED, StdoutError, echo, flush_streams, open_closed, stop_on_signals
 
-#: Command name to module and attribute, by what a user wants to do.
-GROUPS = {
-    "Design": {
-        "solve": "solve:solve",
-        "select": "machines:select",
-        "polish": "schedules:polish",
-        "find-topology": "find_topology:find_topology",
-        "repair": "failures:repair",
-    },
-    "Understand": {
-        "advise": "machines:advise",
-        "predict": "machines:predict",
-        "calibrate": "machines:calibrate",
-        "train": "train:train",
-        "resilience": "failures:resilience",
-        "show": "show:show",
-        "list": "listing:listing",
-        "check": "schedules:check",
-        "simulate": "schedules:simulate",
-        "view": "schedules:view",
-    },
-    "Compare": {
-        "compare": "compare:compare",
-        "table": "records:table",
-        "plot": "records:plot",
-        "report": "records:report",
-        "reproduce": "reproduce:reproduce",
-        "cite": "reproduce:cite",
-        "library": "schedules:library",
-    },
-    "Exchange": {
-        "import": "importing:importing",
-        "export": "export:export",
-        "export-instances": "export:export_instances",
-        "run": "schedules:run",
-    },
-    "Extend": {
-        "formulate": "formulate:formulate",
-        "new-method": "formulate:new_method",
-        "doctor": "doctor:doctor",
-        "warm": "doctor:warm",
-    },
+#: Commands by what a user wants to do, as ``name=module``, or ``name=module:function`` if that is called otherwise.
+_PLACES = {
+    "Design": "solve=solve select=machines polish=schedules find-topology=find_topology repair=failures",
+    "Understand": "advise=machines predict=machines calibrate=machines train=train resilience=failures show=show "
+    "list=listing:listing check=schedules simulate=schedules view=schedules",
+    "Compare": "compare=compare table=records plot=records report=records reproduce=reproduce cite=reproduce "
+    "library=schedules",
+    "Exchange": "import=importing:importing export=export export-instances=export run=schedules",
+    "Extend": "formulate=formulate new-method=formulate doctor=doctor warm=doctor",
 }
-COMMANDS = {name: where for group in GROUPS.values() for name, where in group.items()}
+GROUPS = {title: dict(entry.split("=") for entry in entries.split()) for title, entries in _PLACES.items()}
+COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
 class _CarriedException(Exception):
@@ -100,8 +68,9 @@ class LazyGroup(click.Group):
             return None
         if cmd_name not in COMMANDS:
             raise click.UsageError(f"no such command {cmd_name!r}{one_of(cmd_name, COMMANDS)}", ctx)
-        module, attribute = COMMANDS[cmd_name].split(":")
-        command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        found = import_module(f".{module}", __package__)
+        command: click.Command = getattr(found, function or cmd_name.replace("-", "_"))
         return command
 
 
