@@ -13,26 +13,12 @@ from .errors import InputError, one_of
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
-#: Collectives that files of MSCCL know.
-MSCCL_COLLECTIVES = (
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-    "broadcast",
-    "reduce",
-    "gather",
-    "scatter",
-)
+FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")  #: Those of the topology finder's schedules.
 
-#: Collectives that both nccl-tests and the method ``nccl`` have.
-NCCL_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
+#: Collectives that nccl-tests and the method ``nccl`` have, which are those whose optimum in the flow model is known.
+NCCL_COLLECTIVES = FLOW_COLLECTIVES = (*FINDER_COLLECTIVES, "broadcast", "reduce", "all_to_all")
 
-#: Collectives whose optimum in the flow model is known: by trees, and by the maximum concurrent flow.
-FLOW_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
-
-#: Collectives of the schedule that the topology finder builds.
-FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+MSCCL_COLLECTIVES = (*NCCL_COLLECTIVES, "gather", "scatter")  #: Collectives that files of MSCCL know.
 
 DIALECTS = ("msccl", "msccl-executor", "rccl")  #: Runtimes of MSCCL files.
 RUNTIMES = (*DIALECTS, "mscclpp")  #: Runtimes of the programs that ``cwb select`` writes.
