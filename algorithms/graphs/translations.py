@@ -8,7 +8,7 @@ correct. Translations are proposed from the order of the ranks (docs/methods/for
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from math import gcd, lcm, prod
 from typing import Self
@@ -379,8 +379,14 @@ def products_of(translations: Sequence[Translation]) -> Iterator[Translation]:
         yield Translation(image, order)
 
 
-def route_by_symmetry(topology: Topology, symmetry: Symmetry, source: Ints, target: Ints) -> Paths:
-    """Find a shortest path for each pair of ranks, images of one path for images of one pair.
+def route_by_symmetry(
+    topology: Topology,
+    symmetry: Symmetry,
+    source: Ints,
+    target: Ints,
+    find_paths: Callable[[Ints, Ints], Paths] | None = None,
+) -> Paths:
+    """Find a path for each pair of ranks, by default a shortest one; images of a pair get its images.
 
     The motions that move a rank or a link to another one are unique: no product of translations but the identity fixes
     either.
@@ -392,7 +398,8 @@ def route_by_symmetry(topology: Topology, symmetry: Symmetry, source: Ints, targ
     place, place_of_link = np.empty(len(topology.nodes), dtype=np.int64), np.empty(link.size, dtype=np.int64)
     place[node.ravel()], place_of_link[link.ravel()] = np.arange(node.size), np.arange(link.size)
     (by, root), (there, other) = (np.divmod(place[ends], len(symmetry.roots)) for ends in (source, target))
-    paths = route(topology, node[0, root], node[translate_ranks(orders, there, by, -1), other])
+    find_paths = find_paths or partial(route, topology)
+    paths = find_paths(node[0, root], node[translate_ranks(orders, there, by, -1), other])
     here, orbit = np.divmod(place_of_link[paths.links], link.shape[1])
     moved = translate_ranks(orders, here, np.repeat(by, np.diff(paths.offset)))
     return Paths(paths.offset, link[moved, orbit])

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ...algorithms.bounds.schedule_bounds import best_bound
-from ...algorithms.schedules.problem import GroupProblem, group_problems
+from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...core.budget import Budget, limited_by
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported, locate_errors
@@ -21,8 +21,10 @@ from ...core.outcome import Outcome, Status
 from ...core.refusals import refuse_unfit
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
-from ...core.trees import TreePacking
+from ...core.step_orbits import StepOrbits
+from ...core.trees import TreePacking, least_images, translation_images
 from .. import heuristic
+from ..textbook.algorithm import find_common_symmetry, positions_of
 from .boxes import Boxes, Rates
 from .constants import RCCL_TUNINGS, TUNINGS, Algorithm, Protocol, Tuning, nearest_tuning
 from .model import COLLECTIVES, EXCHANGES, Machine, Pick, choose, measured_protocol, seconds, table, without
@@ -245,7 +247,7 @@ class Prediction:
         """True if NCCL predicts the collective; sends and receives have no predicted times."""
         return self.problem.collective in COLLECTIVES
 
-    def schedule(self, algorithm: Algorithm | None) -> StepSchedule | TreePacking:
+    def schedule(self, algorithm: Algorithm | None) -> StepSchedule | StepOrbits | TreePacking:
         """Make the schedule of an algorithm, or of sends and receives."""
         from . import schedules
 
@@ -342,21 +344,27 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
     Given channels must be right, NCCL have an algorithm for the collective with these options, and every rank be
     reached.
     """
+    problem = group_problems(instance)[0]
+    least = fewest_sends(problem)
+    symmetry = find_common_symmetry(instance, least)
+    if problem.collective is not Collective.ALL_REDUCE:  # which may be along trees
+        check_size(least // (symmetry.motions if symmetry else 1))  # before a bound is computed and times are predicted
+    starts = positions_of(problem, symmetry) if symmetry else None
     with budget.clock.phase("bound"):
         try:
-            bound, certificate = best_bound(instance, flow=True)
+            bound, certificate = best_bound(instance, flow=True, starts=starts)
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
     with budget.clock.phase("build"), limited_by(budget, "predicting NCCL's choice"):
-        found = prediction(instance, options)
+        found = Prediction(problem, options)
         size = float(found.problem.demand.size_bytes)
         pick, made = found.pick(size), found.pick(size, found.drawable)
         if found.has_costs and (pick is None or made is None):
             raise Unsupported(_nothing(found, pick))
         answer = found.schedule(None if made is None else made.algorithm)
         if not isinstance(answer, TreePacking):  # its completion time has latency
-            bound, certificate = best_bound(instance)
+            bound, certificate = best_bound(instance, starts=starts)
     metrics: dict[str, Any] = {"nics": _nics_used(found.boxes, answer)}
     if pick is None or made is None:
         metrics |= {"algorithm": SENDS, "schedule": SENDS}
@@ -391,10 +399,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
     return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
 
 
-def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
-    parts = [answer.sends] if isinstance(answer, StepSchedule) else answer.passes
-    used = {link for part in parts for link in np.flatnonzero(np.bincount(part.path_links)).tolist()}
-    return sum(nic.out in used for box in boxes.boxes for nic in box.nics)
+def _nics_used(boxes: Boxes, answer: StepSchedule | StepOrbits | TreePacking) -> int:
+    orbit = np.arange(len(boxes.topology.links))
+    if isinstance(answer, StepOrbits):
+        images = [links for _, links in translation_images(answer.translations, boxes.topology)]
+        orbit = least_images([each.order for each in answer.translations], images, len(orbit))
+        answer = answer.base
+    parts = (answer.sends,) if isinstance(answer, StepSchedule) else answer.passes
+    used = np.isin(orbit, orbit[np.concatenate([np.unique(part.path_links) for part in parts])])
+    return sum(bool(used[nic.out]) for box in boxes.boxes for nic in box.nics)
 
 
 def _nothing(found: Prediction, pick: Pick | None) -> str:

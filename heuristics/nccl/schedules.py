@@ -13,20 +13,26 @@ inner nodes, with half of the channel's data each; within a box a chain begins a
 NVLS every GPU of a box is the head of a channel, and the switch replaces the chain.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import gcd
 
 import numpy as np
 
 from ...algorithms.graphs.distances import Paths, route
+from ...algorithms.graphs.translations import route_by_symmetry
 from ...algorithms.schedules.compose import concatenate
 from ...algorithms.schedules.problem import GroupProblem, check_size, equal_chunks
 from ...core.collective import Collective
+from ...core.equal_steps import translate_ranks
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets
+from ...core.step_orbits import StepOrbits
 from ...core.trees import TreeKind, TreePacking
+from ..textbook.algorithm import GATHERS, find_common_symmetry, is_shift, positions_of
 from ..textbook.trees import two_trees
 from .boxes import Boxes, as_paths
 from .search import Rings
@@ -37,59 +43,65 @@ def ring_orders(rings: Rings) -> list[tuple[int, ...]]:
     return [tuple(rank for box in channel for rank in box.order) for channel in rings.channels]
 
 
-def in_rings(problem: GroupProblem, rings: Rings, boxes: Boxes, pieces: int) -> StepSchedule:
+def in_rings(problem: GroupProblem, rings: Rings, boxes: Boxes, pieces: int) -> StepSchedule | StepOrbits:
     """Make the schedule of an all-gather, a reduce-scatter or an all-reduce.
 
     Every channel has its share of every part, which goes around its ring in pieces; an all-reduce goes around twice.
-    Chunks of the problem cut the pieces once more.
+    Chunks of the problem cut the pieces once more. Of many sends, those of some parts are listed, if the network has a
+    symmetry by which each ring is shifted along itself.
     """
-    orders, n = ring_orders(rings), problem.n
+    ring, n = np.array(ring_orders(rings), dtype=np.int64), problem.n
     pieces *= problem.demand.chunks
-    check_size(problem.collective.passes * n * (n - 1) * len(orders) * pieces)
-    ways = as_paths(
-        [
-            boxes.links(a, b, number, rings.channels[number][0].nic)
-            for number, order in enumerate(orders)
-            for a, b in zip(order, [*order[1:], order[0]], strict=True)
-        ]
-    )
-    halves: list[StepSchedule] = []
+    channel, places = np.repeat(np.arange(len(ring)), n).tolist(), np.argsort(ring, axis=1)
+
+    def is_invariant_under(image: Ints) -> bool:
+        return all(is_shift(place[image[order]]) for order, place in zip(ring, places, strict=True))
+
+    def find_ways(source: Ints, target: Ints) -> Paths:
+        rows = list(zip(channel, source.tolist(), target.tolist(), strict=True))
+        ways = {
+            (c, a, b): boxes.links(boxes.position[a], boxes.position[b], c, rings.channels[c][0].nic)
+            for c, a, b in dict.fromkeys(rows)
+        }
+        return as_paths([ways[row] for row in rows])
+
+    sends = problem.collective.passes * n * (n - 1) * len(ring) * pieces
+    symmetry = find_common_symmetry(problem.instance, sends, GATHERS, is_invariant_under)
+    check_size(sends // (symmetry.motions if symmetry else 1))
+    ends = problem.nodes[ring].ravel(), problem.nodes[np.roll(ring, -1, axis=1)].ravel()
+    ways = route_by_symmetry(problem.topology, symmetry, *ends, find_ways) if symmetry else find_ways(*ends)
+    parts, halves = positions_of(problem, symmetry), list[StepSchedule]()
     if problem.collective is not Collective.ALL_GATHER:
-        halves.append(_once_around(problem, orders, ways, pieces, reduce=True))
+        halves.append(_once_around(problem, parts, ring, ways, pieces, reduce=True))
     if problem.collective is not Collective.REDUCE_SCATTER:
-        halves.append(_once_around(problem, orders, ways, pieces, reduce=False))
-    return halves[0] if len(halves) == 1 else concatenate(*halves)
+        halves.append(_once_around(problem, parts, ring, ways, pieces, reduce=False))
+    made = halves[0] if len(halves) == 1 else concatenate(*halves)
+    return StepOrbits(made, symmetry.translations) if symmetry else made
 
 
 def _once_around(
-    problem: GroupProblem, orders: list[tuple[int, ...]], ways: Paths, pieces: int, *, reduce: bool
+    problem: GroupProblem, parts: Ints, ring: Ints, ways: Paths, pieces: int, *, reduce: bool
 ) -> StepSchedule:
-    """Return a schedule once around each ring.
+    """Return a schedule of some parts once around each ring.
 
     In step s, the i-th rank forwards the part of the rank s (reducing: s + 1) places before it.
     """
-    n = problem.n
-    step, channel, place = (
-        column.ravel() for column in np.meshgrid(np.arange(n - 1), np.arange(len(orders)), np.arange(n), indexing="ij")
+    n, count = problem.n, len(ring)
+    step, channel, start = (
+        np.arange(n - 1)[:, None, None],
+        np.arange(count)[:, None],
+        np.argsort(ring, axis=1)[:, parts],
     )
-    ring = np.array(orders, dtype=np.int64)
-    part = ring[channel, (place - step - int(reduce)) % n]
-    return steps_of(
-        problem,
-        part,
-        channel,
-        len(orders),
-        ring[channel, place],
-        ring[channel, (place + 1) % n],
-        step,
-        ways.take(channel * n + place),
-        reduce=reduce,
-        pieces=pieces,
-    )
+    place = np.sort((start + step + int(reduce)) % n, axis=2)
+    step, channel, place = (column.ravel() for column in np.broadcast_arrays(step, channel, place))
+    part, source, target = (ring[channel, at % n] for at in (place - step - int(reduce), place, place + 1))
+    ways = ways.take(channel * n + place)
+    return steps_of(problem, parts, part, channel, count, source, target, step, ways, reduce=reduce, pieces=pieces)
 
 
 def steps_of(
     problem: GroupProblem,
+    parts: Ints,
     part: Ints,
     share: Ints,
     shares: int,
@@ -101,15 +113,16 @@ def steps_of(
     reduce: bool,
     pieces: int,
 ) -> StepSchedule:
-    """Return a schedule in steps of parts that all ranks receive, or that are summed at their owners.
+    """Return a schedule in steps of some ranks' parts that all ranks receive, or that are summed at these ranks.
 
     Sends are of a ``share`` of the ``part`` of a rank, from step 0 on; each of the ``shares`` of a part is cut into
     pieces, which are sent one after the other. With ``reduce`` the receiver adds the data.
     """
     n, cut = problem.n, shares * pieces
-    chunk = np.repeat((part * shares + share) * pieces, pieces) + np.tile(np.arange(pieces), len(part))
+    number = np.searchsorted(parts, part) * shares + share
+    chunk = np.repeat(number * pieces, pieces) + np.tile(np.arange(pieces), len(part))
     ways = ways.take(np.repeat(np.arange(len(part)), pieces))
-    ends, everyone = np.repeat(np.arange(n), cut), np.full(n * cut, n)
+    ends, everyone = np.repeat(parts, cut), np.full(len(parts) * cut, n)
     held, needed = (everyone, ends) if reduce else (ends, everyone)
     chunks = equal_chunks(problem.ranks, problem.part_bytes / cut, held, needed, reduced=reduce)
     one, other = (np.repeat(problem.nodes[end], pieces) for end in (source, target))
@@ -117,73 +130,91 @@ def steps_of(
     return StepSchedule(problem.instance.sha256, chunks, sends, np.repeat(step, pieces))
 
 
-def aggregated_trees(problem: GroupProblem, pieces: int) -> StepSchedule:
-    """Make the schedule of an all-gather or a reduce-scatter."""
+def aggregated_trees(problem: GroupProblem, pieces: int) -> StepSchedule | StepOrbits:
+    """Make the schedule of an all-gather or a reduce-scatter; of many sends, those of some parts."""
     n, pieces = problem.n, pieces * problem.demand.chunks
     reduce = problem.collective is Collective.REDUCE_SCATTER
-    check_size(n * (n - 1) * pieces)
+    sends = n * (n - 1) * pieces
+    symmetry = find_common_symmetry(problem.instance, sends, GATHERS, is_shift)
+    check_size(sends // (symmetry.motions if symmetry else 1))
+    parts = positions_of(problem, symmetry)
     depth = (n - 1).bit_length()
     # Distance from the part's rank, how far it is sent on, and step.
     rows = [(far, 1 << k, depth - 1 - k) for k in reversed(range(depth)) for far in range(0, n - (1 << k), 2 << k)]
-    far, on, when = np.tile(np.array(rows, dtype=np.int64), (n, 1)).T
-    part = np.repeat(np.arange(n), len(rows))
+    far, on, when = np.tile(np.array(rows, dtype=np.int64), (len(parts), 1)).T
+    part = np.repeat(parts, len(rows))
     source = (part + far) % n
     target = (source + on) % n
     if reduce:
         source, target, when = target, source, depth - 1 - when
     order = np.argsort(when, kind="stable")
     part, source, target, when = part[order], source[order], target[order], when[order]
-    ways = route(problem.topology, problem.nodes[source], problem.nodes[target])
-    none = np.zeros_like(part)
-    made = steps_of(problem, part, none, 1, source, target, when, ways, reduce=reduce, pieces=pieces)
-    return replace(made, step=made.step - int(made.step.min()))
+    find_paths = partial(route_by_symmetry, symmetry=symmetry) if symmetry else route
+    ways = find_paths(problem.topology, source=problem.nodes[source], target=problem.nodes[target])
+    none, when = np.zeros_like(part), when - int(when.min())
+    made = steps_of(problem, parts, part, none, 1, source, target, when, ways, reduce=reduce, pieces=pieces)
+    return StepOrbits(made, symmetry.translations) if symmetry else made
 
 
 GROUP = 8  #: Ranks of a group at most.
 
 
-def peers(sizes: list[int]) -> list[list[tuple[int, int]]]:
-    """Return the pairs of positions, box by box, that exchange data in every round; the first are ranks themselves."""
-    size = gcd(GROUP if len(sizes) > 1 else sizes[0], *sizes)
-    count = sum(sizes) // size
-    rounds: list[list[tuple[int, int]]] = []
-    power, delta = 1 << (count - 1).bit_length(), 0
+def size_of_groups(sizes: Sequence[int]) -> int:
+    """Return how many ranks groups have that boxes of these sizes are cut into."""
+    return gcd(GROUP if len(sizes) > 1 else sizes[0], *sizes)
+
+
+def peers(sizes: Sequence[int], positions: Ints) -> Ints:
+    """Return to whom positions, box by box, send in every round, in the first to themselves; (rounds, positions)."""
+    size = size_of_groups(sizes)
+    count, deltas, delta = sum(sizes) // size, list[int](), 0
+    power = 1 << (count - 1).bit_length()
     for turn in range(power):
-        if delta < count:
-            rounds += [
-                [
-                    (g * size + i, (g + delta) % count * size + (i + place) % size)
-                    for g in range(count)
-                    for i in range(size)
-                ]
-                for place in range(size)
-            ]
+        deltas += [delta] if delta < count else []
         delta = (delta + turn + 1) & (power - 1)
-    return rounds
+    by = (np.array(deltas)[:, None] * size + np.arange(size)).reshape(-1, 1)
+    return translate_ranks((size, count), positions, by)
 
 
-def in_rounds(problem: GroupProblem, boxes: Boxes, pieces: int) -> StepSchedule:
-    """Make the schedule of an all-to-all: one step, whose sends are in the order of the rounds, each in pieces."""
+def in_rounds(problem: GroupProblem, boxes: Boxes, pieces: int) -> StepSchedule | StepOrbits:
+    """Make the schedule of an all-to-all: one step, whose sends are in the order of the rounds, each in pieces.
+
+    Of many sends, those of some ranks are listed, if the network has a symmetry that keeps the rounds.
+    """
     n, cut = problem.n, pieces * problem.demand.chunks
-    check_size(n * (n - 1) * cut)
-    ranks = [rank for box in boxes.boxes for rank in box.ranks]
+    ranks, sizes = (
+        np.array([rank for box in boxes.boxes for rank in box.ranks]),
+        [len(box.ranks) for box in boxes.boxes],
+    )
+    place, size = np.argsort(ranks), size_of_groups(sizes)
+
+    def is_invariant_under(image: Ints) -> bool:
+        moved = place[image[ranks]]
+        return np.array_equal(moved, translate_ranks((size, n // size), np.arange(n), moved[:1]))
+
+    symmetry = find_common_symmetry(problem.instance, n * (n - 1) * cut, (Collective.ALL_TO_ALL,), is_invariant_under)
+    check_size(n * (n - 1) * cut // (symmetry.motions if symmetry else 1))
     local = {rank: place for box in boxes.boxes for place, rank in enumerate(box.ranks)}
     near = {
         rank: next((i for i, nic in enumerate(box.nics) if nic.near[0] == rank), local[rank])
         for box in boxes.boxes
         for rank in box.ranks
     }
-    pairs = [(ranks[a], ranks[b]) for turn in peers([len(box.ranks) for box in boxes.boxes]) for a, b in turn if a != b]
+    positions = np.sort(place[positions_of(problem, symmetry)])
+    target = ranks[peers(sizes, positions)[1:]].ravel()
+    source = np.tile(ranks[positions], n - 1)
+    pairs = zip(source.tolist(), target.tolist(), strict=True)
     ways = as_paths([boxes.links(a, b, local[a], near[b]) for a, b in pairs]).take(
-        np.repeat(np.arange(len(pairs)), cut)
+        np.repeat(np.arange(len(source)), cut)
     )
-    source, target = (np.repeat(np.array(ends, dtype=np.int64), cut) for ends in zip(*pairs, strict=True))
+    source, target = np.repeat(source, cut), np.repeat(target, cut)
     count, no = len(source), np.zeros(len(source), dtype=bool)
     one, other = problem.nodes[source], problem.nodes[target]
     groups = tuple((rank,) for rank in problem.ranks)
     chunks = Chunks(np.ones(count, dtype=np.int64), problem.part_bytes / cut, groups, source, target, no)
     sends = Sends(np.arange(count), one, other, no, ways.offset, ways.links)
-    return StepSchedule(problem.instance.sha256, chunks, sends, np.zeros(count, dtype=np.int64))
+    made = StepSchedule(problem.instance.sha256, chunks, sends, np.zeros(count, dtype=np.int64))
+    return StepOrbits(made, symmetry.translations) if symmetry else made
 
 
 @dataclass
@@ -276,14 +307,15 @@ def _over_boxes(heads: Sequence[int], boxes: Boxes, channel: int, nic: int) -> l
         return [Tree(heads[0])]
     trees: list[Tree] = []
     for parent in two_trees(len(heads)):
-        tree = Tree(heads[parent.index(-1)])
         done = [parent.index(-1)]
+        tree, below = Tree(heads[done[0]]), defaultdict[int, list[int]](list)
+        for box, up in enumerate(parent):
+            below[up].append(box)
         for above in done:  # grows
-            for box, up in enumerate(parent):
-                if up == above:
-                    a, b = heads[up], heads[box]
-                    tree.edges.append((a, b, boxes.links(a, b, channel, nic), boxes.links(b, a, channel, nic)))
-                    done.append(box)
+            for box in below[above]:
+                a, b = heads[above], heads[box]
+                tree.edges.append((a, b, boxes.links(a, b, channel, nic), boxes.links(b, a, channel, nic)))
+            done += below[above]
         trees.append(tree)
     return trees
 

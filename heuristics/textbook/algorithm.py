@@ -210,7 +210,8 @@ def define(
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         problems = [(problem, algorithm(problem, given)) for problem in group_problems(instance)]
         sends = sum(count_sends(*each) for each in problems)
-        symmetry = find_common_symmetry(instance, *problems[0]) if sends > MOST_LISTED else None
+        first = problems[0][1]
+        symmetry = find_common_symmetry(instance, sends, first.by_parts, first.is_invariant_under)
         check_size(sends // (symmetry.motions if symmetry else 1))  # before a bound is computed and moves are made
         starts = None if symmetry is None else positions_of(problems[0][0], symmetry)
         try:
@@ -236,14 +237,24 @@ def is_large(problem: GroupProblem) -> bool:
     return fewest_sends(problem) > MOST_LISTED
 
 
-def find_common_symmetry(instance: Instance, problem: GroupProblem, algorithm: Algorithm) -> Symmetry | None:
-    """Return a symmetry of the network that maps the only collective's sends to one another; None if none is known."""
+def find_common_symmetry(
+    instance: Instance,
+    sends: int,
+    by_parts: Sequence[Collective] = (*GATHERS, Collective.ALL_TO_ALL),
+    is_invariant_under: Callable[[Ints], bool] = lambda image: True,
+) -> Symmetry | None:
+    """Return a symmetry of the network that maps many sends to one another; None if none is known.
+
+    It is None for few sends. Else it is that of one collective among those ``by_parts``, of all ranks in order.
+    """
     varies = instance.timing is not None and instance.timing.changes
+    if sends <= MOST_LISTED or instance.demand is None or instance.demand.collective not in by_parts:
+        return None
     if instance.also or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None
-    if problem.collective not in algorithm.by_parts or problem.ranks != tuple(range(instance.npus)):
+    if instance.demand.group(instance.npus) != tuple(range(instance.npus)):
         return None
-    return find_symmetry_of_schedule(ColouredNetwork.of(problem.topology), algorithm.is_invariant_under)
+    return find_symmetry_of_schedule(ColouredNetwork.of(instance.topology), is_invariant_under)
 
 
 def count_sends(problem: GroupProblem, algorithm: Algorithm) -> int:
