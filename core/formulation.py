@@ -20,11 +20,11 @@ from pydantic import BaseModel
 from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import CwbError, InputError, Refusal, Unsupported, locate_errors, one_of, show_value
+from .errors import CwbError, InputError, Refusal, Unsupported, one_of, show_value
 from .fabric import Fabric
-from .fields import Strict, run_validation
+from .fields import Strict
 from .instance import Instance
-from .network_views import NetworkView, links_of, supported_view, with_refusals
+from .network_views import NetworkView, Supporter, links_of, with_refusals
 from .outcome import NO_ANSWER, NO_TIME, Alternative, Outcome, Status
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
@@ -68,7 +68,7 @@ def keep_objective(index: Any, objective: float) -> float:
     return objective
 
 
-class Formulation:
+class Formulation(Supporter):
     """Declared model: index sets, parameters, algebra, and extraction of an answer from its solution.
 
     Parameters
@@ -297,15 +297,6 @@ class Formulation:
                 f"the model has a component {reserved[1]!r}, a name that Pyomo reserves; expected another name",
                 source=self.name,
             ) from error
-
-    def validate_and_pose(self, instance: Instance, options: Any) -> tuple[Instance, Any]:
-        """Validate options and pose an instance with them."""
-        seen, refusal = supported_view(self, instance)
-        if refusal is not None:
-            raise Unsupported(f"{self.name}: {refusal}")
-        with locate_errors(source="-O"):
-            chosen = run_validation(lambda: self.options.model_validate(dict(options)))
-        return self.pose(seen, chosen), chosen
 
     def extract(self, model: Any, index: Any) -> Answer | None:
         """Extract the answer from a solved model; None if the model has only a bound."""

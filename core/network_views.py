@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Flag, auto
 from fractions import Fraction
 from functools import wraps
-from typing import Protocol
+from typing import Any
 
-from .errors import InputError, Refusal
+from pydantic import BaseModel
+
+from .errors import InputError, Refusal, Unsupported, locate_errors
 from .fabric import Block, Dimension, Fabric, WiredFabric, expand, expanded_size, links_per_npu
+from .fields import run_validation
 from .instance import Instance
 from .topology import Topology
 
@@ -27,13 +30,23 @@ class NetworkView(Flag):
     EITHER = LINKS | FABRIC
 
 
-class _Supporter(Protocol):
-    """Method or formulation, which states the networks and instances that it supports."""
+class Supporter:
+    """Method or formulation, which states the networks and instances that it supports, and poses them."""
 
-    @property
-    def networks(self) -> NetworkView: ...
-    @property
-    def supports(self) -> Callable[[Instance], Refusal | None]: ...
+    name: str
+    options: type[BaseModel]
+    networks: NetworkView
+    supports: Callable[[Instance], Refusal | None]
+    pose: Callable[[Instance, Any], Instance]
+
+    def validate_and_pose(self, instance: Instance, options: Mapping[str, Any]) -> tuple[Instance, Any]:
+        """Validate options and pose an instance with them."""
+        seen, refusal = supported_view(self, instance)
+        if refusal is not None:
+            raise Unsupported(f"{self.name}: {refusal}")
+        with locate_errors(source="-O"):
+            chosen = run_validation(lambda: self.options.model_validate(dict(options)))
+        return self.pose(seen, chosen), chosen
 
 
 def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
@@ -64,7 +77,7 @@ def other_view(instance: Instance) -> Instance | None:
     return None if other is None else instance.with_changes(network=other)
 
 
-def supported_view(method: _Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
+def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
     """Return the view of an instance that a method supports, and the reason for a refusal.
 
     A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a method of

@@ -15,10 +15,8 @@ from typing import Any
 
 from .. import instances
 from ..core.budget import Budget, ignore
-from ..core.errors import CwbError, Unsupported, locate_errors
-from ..core.fields import run_validation
+from ..core.errors import CwbError
 from ..core.files import write_whole
-from ..core.network_views import supported_view
 from ..core.solver import CompiledModel, SolverOptions, SolverResult
 from ..exchange.models import write_model
 from ..harness import registry
@@ -101,12 +99,7 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
     request = cell.request
     method = registry.get(request.model)
     instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
-    with locate_errors(source="-O"):
-        options = run_validation(lambda: method.options.model_validate(dict(request.options)))
-    seen, refusal = supported_view(method, instance)
-    if refusal is not None:
-        raise Unsupported(f"{method.name}: {refusal}")
-    posed = method.pose(seen, options)
+    posed, options = method.validate_and_pose(instance, request.options)
     stem = slug(str(cell))
 
     def keep(mps: bytes, lp: bytes, sense: str, result: SolverResult) -> None:

@@ -19,12 +19,10 @@ from ..core.answers import BandwidthPlan
 from ..core.budget import Progress, ignore, limited_by
 from ..core.collective import Demand
 from ..core.design import Comparison, Design, LinearConstraint, parse_constraints
-from ..core.errors import CwbError, OutOfTime, SolverUnavailable, Unsupported, locate_errors
+from ..core.errors import CwbError, OutOfTime, SolverUnavailable, Unsupported
 from ..core.fabric import WiredFabric
-from ..core.fields import run_validation
 from ..core.instance import Instance
 from ..core.method import Method
-from ..core.network_views import supported_view
 from ..core.outcome import Outcome, Status
 from ..core.sensitivity import Entry, Sensitivity, sorted_entries
 from ..core.timing import EPOCHS
@@ -56,12 +54,7 @@ def sensitivity(
         If the method does not support the instance, proves no time for it, or there is no bandwidth to change.
     """
     method = registry.get(request.model)
-    with locate_errors(source="-O"):
-        options = run_validation(lambda: method.options.model_validate(dict(request.options)))
-    seen, refusal = supported_view(method, instance)
-    if refusal is not None:
-        raise Unsupported(f"{method.name}: {refusal}")
-    posed = method.pose(seen, options)
+    posed, options = method.validate_and_pose(instance, request.options)
     if posed.timing is not None and posed.timing.semantics not in EPOCHS:
         raise Unsupported(f"{method.name} uses ticks that depend on the bandwidths, so these cannot be changed")
     study = _Study(method, posed, options, request, stop or threading.Event())
