@@ -236,7 +236,8 @@ def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | No
         values.append(solution.value)
         last = _LAST[0 if solution.fits else 1]
         idle = len(values) > last and solution.value > values[-1 - last] * (1 - _GAIN)
-        if idle or (solution.fits and (solution.value <= packing.least * (1 + EXACT) or packing.grown > _WORK)):
+        least = packing.least * (1 + (EXACT if packing.times else _GAIN))
+        if idle or (solution.fits and (solution.value <= least or packing.grown > _WORK)):
             break
         if stop():
             return None

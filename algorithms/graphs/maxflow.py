@@ -234,8 +234,11 @@ def arcs_of(graph: Network) -> tuple[Arcs, Ints]:
 
 
 @kernel
-def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> tuple[int, int]:
-    """Label nodes by distance to the sink; return the first level where flow can start, or -1, and their number."""
+def search(sink: int, beyond: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> tuple[int, int]:
+    """Label nodes by distance to the sink, up to some levels ``beyond`` the first one where flow can start.
+
+    Return this first level, -1 if there is none, and the number of labelled nodes.
+    """
     first, head, mate = arcs
     cap, supply, grown = state
     level[sink] = 0
@@ -244,7 +247,7 @@ def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> t
     while at < size:
         y = queue[at]
         at += 1
-        if found >= 0 and level[y] >= found:
+        if found >= 0 and level[y] >= found + beyond:
             break
         for arc in range(first[y], first[y + 1]):
             x = head[arc]
@@ -261,7 +264,10 @@ def search(sink: int, arcs: Arcs, state: FlowState, level: Any, queue: Any) -> t
 def push(
     end: int, wanted: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
-    """Send the most along a path to the sink; return it, the nearest saturated arc, and the ``touched`` arcs."""
+    """Send the most along a path to the sink; return it, the nearest saturated arc, and the ``touched`` arcs.
+
+    If no arc is saturated, ``depth`` is returned for it.
+    """
     cap, supply, grown = state
     amount = wanted
     if not grown[end]:
@@ -272,7 +278,7 @@ def push(
         supply[end] -= amount
     if count + depth > len(touched):
         count = -1
-    full = depth - 1
+    full = depth
     for i in range(depth - 1, -1, -1):
         arc = path[i]
         cap[mate[arc]] -= amount
@@ -286,25 +292,23 @@ def push(
 
 
 @kernel
-def augment(
-    sink: int, wanted: Any, depth: int, arcs: Arcs, state: FlowState, work: Scratch, count: int
-) -> tuple[Any, int]:
-    """Send a blocking flow on shortest paths, up to ``wanted``; return it, and the ``touched`` arcs, -1 if too many."""
+def augment(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch, count: int) -> tuple[Any, int]:
+    """Send a blocking flow along the labels, up to ``wanted``; return it, and the ``touched`` arcs, -1 if too many."""
     first, head, mate = arcs
     cap, supply, grown = state
     level, _, cursor, path, touched = work
     sent = wanted - wanted
     at, y = 0, sink
     while sent < wanted:
-        if at == depth:
+        if at > 0 and (grown[y] or supply[y] > 0):
+            depth = at
             amount, at, count = push(y, wanted - sent, depth, mate, state, path, touched, count)
             sent += amount
+            if at == depth:
+                continue
         else:
             arc = cursor[y]
-            while arc < first[y + 1]:
-                x = head[arc]
-                if level[x] == at + 1 and cap[mate[arc]] > 0 and (at + 1 < depth or grown[x] or supply[x] > 0):
-                    break
+            while arc < first[y + 1] and not (level[head[arc]] == at + 1 and cap[mate[arc]] > 0):
                 arc += 1
             cursor[y] = arc
             if arc < first[y + 1]:
@@ -336,15 +340,16 @@ def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratc
         amount = min(state.supply[sink], wanted)
         state.supply[sink] -= amount
         flow += amount
-    count, size = 0, 0
+    count, size, beyond = 0, 0, 0
     while flow < wanted:
-        depth, size = search(sink, arcs, state, level, queue)
+        depth, size = search(sink, beyond, arcs, state, level, queue)
         if depth < 0:
             break
         for i in range(size):
             cursor[queue[i]] = arcs.first[queue[i]]
-        sent, count = augment(sink, wanted - flow, depth, arcs, state, work, count)
+        sent, count = augment(sink, wanted - flow, arcs, state, work, count)
         flow += sent
+        beyond = 2 * beyond + 1  # few searches, also where flow comes from many distances
         for i in range(size):
             level[queue[i]] = -1
         size = 0
