@@ -25,18 +25,15 @@ SMALLEST_COEFFICIENT = 1e-12  #: Coefficients up to this, HiGHS's least ``small_
 _ROUNDING = 1e-15
 
 TERMINATIONS = {
-    Status.kOptimal: Termination.OPTIMAL,
-    Status.kModelEmpty: Termination.OPTIMAL,
+    **dict.fromkeys((Status.kOptimal, Status.kModelEmpty), Termination.OPTIMAL),
     Status.kInfeasible: Termination.INFEASIBLE,
     Status.kUnbounded: Termination.UNBOUNDED,
     Status.kUnboundedOrInfeasible: Termination.INFEASIBLE_OR_UNBOUNDED,
     Status.kTimeLimit: Termination.TIME_LIMIT,
-    Status.kSolutionLimit: Termination.NODE_LIMIT,
-    Status.kIterationLimit: Termination.NODE_LIMIT,
+    **dict.fromkeys((Status.kSolutionLimit, Status.kIterationLimit), Termination.NODE_LIMIT),
     Status.kInterrupt: Termination.INTERRUPTED,
     # Limits that users set by HiGHS's own options are reported like node limits.
-    Status.kObjectiveBound: Termination.NODE_LIMIT,
-    Status.kObjectiveTarget: Termination.NODE_LIMIT,
+    **dict.fromkeys((Status.kObjectiveBound, Status.kObjectiveTarget), Termination.NODE_LIMIT),
     Status.kUnknown: Termination.NUMERICAL,
 }
 

@@ -18,13 +18,9 @@ INFINITY = 1e20
 #: Types as HiGHS and SCIP write them into files of options.
 _KINDS: Mapping[str, type] = {
     "bool": bool,
-    "integer": int,
-    "int": int,
-    "longint": int,
-    "double": float,
-    "real": float,
-    "char": str,
-    "string": str,
+    **dict.fromkeys(("integer", "int", "longint"), int),
+    **dict.fromkeys(("double", "real"), float),
+    **dict.fromkeys(("char", "string"), str),
 }
 
 _ENTRY = re.compile(

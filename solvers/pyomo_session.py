@@ -21,7 +21,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.log import LoggingIntercept
 from pyomo.core.expr import LinearExpression
-from pyomo.opt import TerminationCondition
+from pyomo.opt import TerminationCondition as Condition
 
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
@@ -32,16 +32,13 @@ from .options import INFINITY, known_solver, rejected_value_error, unknown_optio
 from .session import WITHOUT_SOLUTION, Session, SessionResult, Track, resolve_unclear
 
 _TERMINATIONS = {
-    TerminationCondition.optimal: Termination.OPTIMAL,
-    TerminationCondition.globallyOptimal: Termination.OPTIMAL,
-    TerminationCondition.infeasible: Termination.INFEASIBLE,
-    TerminationCondition.unbounded: Termination.UNBOUNDED,
-    TerminationCondition.infeasibleOrUnbounded: Termination.INFEASIBLE_OR_UNBOUNDED,
-    TerminationCondition.maxTimeLimit: Termination.TIME_LIMIT,
-    TerminationCondition.maxIterations: Termination.NODE_LIMIT,
-    TerminationCondition.maxEvaluations: Termination.NODE_LIMIT,
-    TerminationCondition.userInterrupt: Termination.INTERRUPTED,
-    TerminationCondition.resourceInterrupt: Termination.INTERRUPTED,
+    **dict.fromkeys((Condition.optimal, Condition.globallyOptimal), Termination.OPTIMAL),
+    Condition.infeasible: Termination.INFEASIBLE,
+    Condition.unbounded: Termination.UNBOUNDED,
+    Condition.infeasibleOrUnbounded: Termination.INFEASIBLE_OR_UNBOUNDED,
+    Condition.maxTimeLimit: Termination.TIME_LIMIT,
+    **dict.fromkeys((Condition.maxIterations, Condition.maxEvaluations), Termination.NODE_LIMIT),
+    **dict.fromkeys((Condition.userInterrupt, Condition.resourceInterrupt), Termination.INTERRUPTED),
 }
 
 #: What GLPK says in its log; the first that is there counts. Pyomo takes a linear program that is cut short for an
