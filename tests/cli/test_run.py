@@ -69,7 +69,7 @@ def test_wrong_data_is_status_5(schedule, tmp_path, capsys):
         (("--size", "1 PiB"), 4, "a smaller --size would fit"),
         (("--pieces", "2"), 2, "--pieces: only trees are divided into pieces"),
         (("--size", "five"), 2, "--size"),
-        (("--repeat", "1000000", "--time-limit", "3"), 4, "the time limit of 3 s ran out"),
+        (("--repeat", "1000000", "--time-limit", "1"), 4, "the time limit of 1 s ran out"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(schedule, words, status, told, capsys):
@@ -101,9 +101,9 @@ def test_every_field_is_documented(schedule, capsys):
 def test_progress_is_on_stderr(schedule, capsys):
     """Repetitions are counted on stderr, until the limit, and nothing is on stdout."""
     capsys.readouterr()
-    assert cwb("run", schedule, "--repeat", "1000000", "--time-limit", "6", "--json") == 4
+    assert cwb("run", schedule, "--repeat", "1000000", "--time-limit", "2", "--json") == 4
     out, err = capsys.readouterr()
     *counts, last = err.splitlines()
     assert out == ""
-    assert "the time limit of 6 s ran out" in last
+    assert "the time limit of 2 s ran out" in last
     assert all(line.endswith(" of 1,000,001 repetitions") for line in counts)

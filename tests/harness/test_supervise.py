@@ -66,12 +66,12 @@ def test_a_run() -> None:
 def test_what_hangs_is_stopped_and_its_answer_verified() -> None:
     """A method that waits in C with the interpreter locked is stopped; the answer that it had told is verified and
     kept."""
-    record = supervise_task(task("fault-hang", 5.0))
+    record = supervise_task(task("fault-hang", 2.0))
     assert (record["status"], record["stopped"], record["exit_status"]) == ("feasible", "time", 0)
     assert (record["verified"], record["objective_unit"]) == (True, "s")
     assert record["objective"] == supervise_task(task("ring"))["objective"]
     assert record["incumbent"].keys() == {"objective", "bound", "of", "seconds"}
-    assert record["message"] == "it did not end after 5 s and 1 s of grace: stopped"
+    assert record["message"] == "it did not end after 2 s and 1 s of grace: stopped"
 
 
 def test_what_ignores_its_limit_is_stopped() -> None:

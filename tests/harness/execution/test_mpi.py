@@ -25,7 +25,7 @@ BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "msccl_mpi.py"
 pytestmark = pytest.mark.slow  # programs of several processes are started
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def launcher(require_program):
     """Give mpirun and the environment for it.
 
@@ -46,7 +46,7 @@ def launcher(require_program):
     return program, environment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def mpirun(launcher):
     """Start as many processes of the command line as are asked for."""
     program, environment = launcher
@@ -95,7 +95,7 @@ def test_the_number_of_processes_is_told(mpirun, tmp_path):
     ("words", "status", "told"),
     [
         (("--size", "1 TiB"), 4, "a smaller --size would fit"),
-        (("--repeat", "1000000", "--time-limit", "3"), 4, "the time limit of 3 s ran out"),
+        (("--repeat", "1000000", "--time-limit", "2"), 4, "the time limit of 2 s ran out"),
         (("--processes", "local"), 2, "mpirun has started several"),
     ],
 )
