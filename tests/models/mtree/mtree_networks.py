@@ -100,8 +100,22 @@ def best_rate(edges, trees):
 
 
 def best_few(edges, trees, most):
-    """Largest sum of rates of at most so many trees: every choice is tried."""
-    return max(best_rate(edges, chosen) for chosen in combinations(trees, min(most, len(trees))))
+    """Largest sum of rates of at most so many trees: every choice is tried whose links let it be better."""
+    alone = {tree: min(edges[e][2] for e in tree) for tree in trees}
+
+    def at_most(chosen):
+        """The rates of trees that have all links for themselves, and the capacity of a link that all of them need."""
+        common = set.intersection(*map(set, chosen))
+        return min([sum(alone[tree] for tree in chosen), *(edges[e][2] for e in common)])
+
+    best = 0.0
+    for bound, chosen in sorted(
+        ((at_most(few), few) for few in combinations(trees, min(most, len(trees)))), reverse=True
+    ):
+        if bound <= best:
+            break
+        best = max(best, best_rate(edges, chosen))
+    return best
 
 
 def best_of_rates(edges, trees, most, floor):
