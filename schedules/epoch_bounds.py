@@ -268,16 +268,15 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     for e in range(len(grid.source)):
         delay, window, capacity = int(grid.delay[e]), int(grid.window[e]), int(grid.capacity[e])
         a, b = int(grid.source[e]), int(grid.target[e])
-        begin = np.arange(first[a], horizon - delay + 1, window)
+        start = np.arange(first[a], horizon - delay + 1)
+        if window == 1:
+            add(a * times + start, b * times + start + delay, capacity)
+            continue
         # All starts of a block share its room and count as if they had left with it: a node of its own collects them.
-        for k in begin.tolist():
-            block = np.arange(k, min(k + window, horizon - delay + 1))
-            if len(block) == 1:
-                add(a * times + block, b * times + block + delay, capacity)
-                continue
-            add(a * times + block, np.full(len(block), extra), capacity)
-            add(np.array([extra]), np.array([b * times + k + delay]), capacity)
-            extra += 1
+        begin = start[::window]
+        add(a * times + start, extra + (start - first[a]) // window, capacity)
+        add(extra + np.arange(len(begin)), b * times + begin + delay, capacity)
+        extra += len(begin)
     source = nodes * times
     where = np.array([node * times for node, _ in sources])
     add(np.full(len(where), source), where, np.array([count for _, count in sources]))
