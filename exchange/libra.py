@@ -22,7 +22,7 @@ from ..core.files import read_text
 from ..core.transformer import MAX_LAYERS
 from ..core.units import UnitKind, parse
 from ..core.workload import Span, check_span
-from ..instances.loader import from_data
+from .machine import checked_instance
 from .plain_data import read_yaml
 
 MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS  #: Room for the largest number of layers, in lines of 160 characters.
@@ -71,23 +71,21 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         prices = read_prices(files.cost_model, fabric)
     workload = to_instance_name(files.workload.stem) or "workload"
     names = ", ".join(path.name for path in (files.network, files.workload, files.communicator, files.cost_model))
-    data: dict[str, Any] = {
-        "schema": "cwb-instance/1",
-        "name": name or f"{workload}-{len(fabric.dimensions)}d",
-        "description": f"{workload} on {fabric}, imported from input files of LIBRA.",
-        "source": f"input files of LIBRA (astra-sim/libra): {names}",
-        "network": {"dimensions": str(fabric), "tiers": [d.tier for d in fabric.dimensions], "npus": fabric.npus},
-        "workloads": [
-            {"name": workload, "groups": {groups[p]: list(span) for p, span in spans.items()}, "layers": layers}
-        ],
-        "cost_model": prices,
-    }
+    design: dict[str, Any] = {}
     if total_bandwidth is not None:
         parse(total_bandwidth, UnitKind.RATE, allow_zero=False, source="--total-bandwidth")
-        data["design"] = {"objective": "perf", "total_bandwidth": total_bandwidth}
+        design = {"design": {"objective": "perf", "total_bandwidth": total_bandwidth}}
+    spanned = {groups[phase]: list(span) for phase, span in spans.items()}
     with locate_errors(source="the imported instance"):
-        from_data(data, workload)
-    return data
+        return checked_instance(
+            {"dimensions": str(fabric), "tiers": [d.tier for d in fabric.dimensions], "npus": fabric.npus},
+            name=name or f"{workload}-{len(fabric.dimensions)}d",
+            description=f"{workload} on {fabric}, imported from input files of LIBRA.",
+            source=f"input files of LIBRA (astra-sim/libra): {names}",
+            workloads=[{"name": workload, "groups": spanned, "layers": layers}],
+            cost_model=prices,
+            **design,
+        )
 
 
 def read_network(path: Path) -> Fabric:

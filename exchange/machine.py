@@ -41,9 +41,12 @@ def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dic
     return checked_instance(network, name=name, description=f"{about}, imported.", source=told)
 
 
-def checked_instance(network: dict[str, Any] | str, *, name: str, description: str, source: str) -> dict[str, Any]:
+def checked_instance(
+    network: dict[str, Any] | str, *, name: str, description: str, source: str, **demand: Any
+) -> dict[str, Any]:
     """Return the data of an instance, checked by building it; callers name the file in errors."""
-    data = {"schema": "cwb-instance/1", "name": name, "description": description, "source": source, "network": network}
+    about = {"schema": "cwb-instance/1", "name": name, "description": description, "source": source}
+    data = {**about, "network": network, **demand}
     from_data(data, name)
     return data
 

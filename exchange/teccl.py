@@ -31,6 +31,7 @@ from ..core.units import exact
 from ..instances.expression import parse_expression
 from ..instances.generators import generate
 from ..instances.loader import from_data
+from .machine import checked_instance
 from .plain_data import read_object, to_integer, to_number, to_object
 
 MAX_BYTES = 64 * 2**20  #: The largest file that the original has written is a hundred times smaller.
@@ -60,18 +61,14 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
         chunk = to_number(topology.get("chunk_size", 1), "TopologyParams.chunk_size") * 10**9
         if not chunk:
             raise InputError("a chunk of no size", place="TopologyParams.chunk_size")
-    size = chunk * chunks * ranks
-    result: dict[str, Any] = {
-        "schema": "cwb-instance/1",
-        "name": name or re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "teccl",
-        "description": f"{_COLLECTIVES[kind]} on {network}, imported from an input file of TE-CCL.",
-        "source": f"input file of TE-CCL (microsoft/TE-CCL): {path.name}",
-        "network": network,
-        "collective": {"kind": _COLLECTIVES[kind], "size": exact(size, "B"), "chunks": chunks},
-    }
     with locate_errors(source="the imported instance"):
-        from_data(result, result["name"])
-    return result
+        return checked_instance(
+            network,
+            name=name or re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "teccl",
+            description=f"{_COLLECTIVES[kind]} on {network}, imported from an input file of TE-CCL.",
+            source=f"input file of TE-CCL (microsoft/TE-CCL): {path.name}",
+            collective={"kind": _COLLECTIVES[kind], "size": exact(chunk * chunks * ranks, "B"), "chunks": chunks},
+        )
 
 
 def topology_name(path: Path) -> str:
