@@ -89,7 +89,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         most_columns=options.model_columns,
     )
     if options.model_columns and result.open:
-        with suppress(OutOfTime):  # to build a model
+        with suppress(OutOfTime, Unsupported):  # to build a model, or it is too large for any machine
             search.within(search.low)  # the bound is often met
             search.bisect(search.within)
     result.search.bound = search.low
