@@ -344,7 +344,8 @@ def explain(
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
     """
-    return explain_instance(*_study(instance, model, collective, size, solver, time_limit_s, options))
+    limit_s, asked = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
+    return explain_instance(asked, Request(model, solver, options, time_limit_s=limit_s))
 
 
 @verb
@@ -372,20 +373,8 @@ def sensitivity(
     Unsupported
         If the method proves no time for the instance, or there is no bandwidth to change.
     """
-    return sensitivity_of(*_study(instance, model, collective, size, solver, time_limit_s, options))
-
-
-def _study(
-    instance: Spec,
-    model: str,
-    collective: str | None,
-    size: str | None,
-    solver: str,
-    time_limit_s: float | None,
-    options: Mapping[str, Any],
-) -> tuple[Instance, Request]:
-    asked = load(instance, collective=collective, size=size)
-    return asked, Request(model, solver, options, time_limit_s=seconds_or_none(time_limit_s, "time_limit_s"))
+    limit_s, asked = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
+    return sensitivity_of(asked, Request(model, solver, options, time_limit_s=limit_s))
 
 
 @verb
