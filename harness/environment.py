@@ -22,6 +22,7 @@ def cwb_version() -> str:
     return package_version("cwb") or "unknown"
 
 
+@cache
 def package_version(name: str) -> str | None:
     """Return the version of an installed package, None if missing."""
     try:

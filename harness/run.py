@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -100,13 +101,19 @@ def skip_scipy_statistics() -> None:
 @contextmanager
 def spare_older_objects() -> Iterator[None]:
     """Keep all objects that exist, such as millions of links, from being searched for garbage again and again."""
-    spared_already = gc.get_freeze_count() > 0
+    spared_already = _has_spared()
     gc.freeze()
     try:
         yield
     finally:
         if not spared_already:
             gc.unfreeze()
+
+
+@cache
+def _has_spared() -> bool:
+    """Return whether this process spared objects before its first run; to count them takes as long as many runs."""
+    return gc.get_freeze_count() > 0
 
 
 def unsupported_record(instance: Instance, request: Request) -> RunRecord | None:
