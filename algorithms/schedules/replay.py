@@ -4,7 +4,6 @@ A link serves one chunk at a time; latency does not occupy it. All times are who
 Schedules of several kinds are compared by serving their sends first come, first served, or in their order.
 """
 
-from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import interpreted_form, kernel
-from ...core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, offsets, ranges
+from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, StepSchedule, offsets, ranges
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 from ..graphs.distances import Paths
@@ -27,36 +26,22 @@ _EXACT, _EVENTS = 2**53, 500_000
 _ROUNDS = 200  #: most replays after which sends may still change a sum before it was forwarded
 
 
-class _Links:
-    """Links with service times and latencies in ticks, and the tick at which each is free."""
-
-    def __init__(self, topology: Topology, chunks: Chunks) -> None:
-        # By identity, since links share their numbers and fractions are slow to compare.
-        kinds = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
-        place = {kind: index for index, kind in enumerate(kinds)}
-        self._kind = [place[id(link.bandwidth_Bps), id(link.latency_s)] for link in topology.links]
-        sizes = [int(units) * chunks.unit_bytes for units in np.unique(chunks.units)]
-        passing = [[size / link.bandwidth_Bps for link in kinds.values()] for size in sizes]
-        latency = [Fraction(link.latency_s) for link in kinds.values()]
-        scale = lcm(*(time.denominator for time in chain(latency, *passing)))
-        self.tick_s = Fraction(1, scale)
-        self._size: list[int] = np.unique(chunks.units, return_inverse=True)[1].tolist()
-        self._passing = [[int(time * scale) for time in row] for row in passing]
-        self._latency = [int(time * scale) for time in latency]
-        self._free = [0] * len(topology.links)
-
-    def of_hops(self, sends: Sends) -> tuple[Any, Any]:
-        """Return service time and latency in ticks of each hop, as unbounded integers if necessary."""
-        number: Any = np.int64 if max(map(max, [*self._passing, self._latency])) < _EXACT else object
-        size = np.array(self._size, dtype=np.int64)[sends.chunk][sends.hop_send]
-        kind = np.array(self._kind, dtype=np.int64)[sends.path_links]
-        return np.array(self._passing, dtype=number)[size, kind], np.array(self._latency, dtype=number)[kind]
-
-    def take(self, chunk: int, link: int, asks: int) -> tuple[int, int]:
-        """Send a chunk over a link; return its start and arrival."""
-        begin = max(asks, self._free[link])
-        self._free[link] = begin + self._passing[self._size[chunk]][self._kind[link]]
-        return begin, self._free[link] + self._latency[self._kind[link]]
+def _ticks_of_hops(topology: Topology, chunks: Chunks, sends: Sends) -> tuple[Any, Any, Fraction]:
+    """Return service time and latency of each hop in ticks, as unbounded integers if necessary, and the tick in s."""
+    # By identity, since links share their numbers and fractions are slow to compare.
+    kinds = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
+    place = {kind: index for index, kind in enumerate(kinds)}
+    kind = np.array([place[id(link.bandwidth_Bps), id(link.latency_s)] for link in topology.links], dtype=np.int64)
+    units, size = np.unique(chunks.units, return_inverse=True)
+    passing = [[int(unit) * chunks.unit_bytes / link.bandwidth_Bps for link in kinds.values()] for unit in units]
+    latency = [Fraction(link.latency_s) for link in kinds.values()]
+    scale = lcm(*(time.denominator for time in chain(latency, *passing)))
+    kinds_of_hops, sizes_of_hops = kind[sends.path_links], size[sends.chunk][sends.hop_send]
+    table = np.array([[int(time * scale) for time in row] for row in passing], dtype=object)
+    late = np.array([int(time * scale) for time in latency], dtype=object)
+    longest = len(sends.path_links) * (int(table.max(initial=0)) + int(late.max(initial=0)))
+    number: Any = np.int64 if longest < _EXACT / 2 else object
+    return table.astype(number)[sizes_of_hops, kinds_of_hops], late.astype(number)[kinds_of_hops], Fraction(1, scale)
 
 
 def first_come(topology: Topology, steps: StepSchedule) -> Fraction:
@@ -92,18 +77,16 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
     """Simulate a step schedule; return start and arrival ticks of its sends, and the tick in seconds."""
     order = np.argsort(steps.step, kind="stable")
     sends, step = steps.sends.take(order), steps.step[order]
-    links = _Links(topology, steps.chunks)
-    passing, latency = links.of_hops(sends)
-    small = float(passing.sum(dtype=np.float64) + latency.sum(dtype=np.float64)) < _EXACT / 2
-    kind: Any = np.int64 if small else object
+    passing, latency, tick_s = _ticks_of_hops(topology, steps.chunks, sends)
+    kind, small = passing.dtype, passing.dtype != object
     after, first_after, missing = _releases(sends, step)
     hops = len(sends.path_links)
     play = _Play(
         sends.path_offset,
         sends.hop_send,
         sends.path_links,
-        passing.astype(kind),
-        latency.astype(kind),
+        passing,
+        latency,
         np.zeros(len(topology.links), dtype=kind),
         after,
         first_after,
@@ -119,7 +102,7 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
     while size:
         size = serve(play, heap, size, _EVENTS)
     place = np.argsort(order)
-    return play._replace(start=play.start[place], end=play.end[place]), links.tick_s
+    return play._replace(start=play.start[place], end=play.end[place]), tick_s
 
 
 @kernel
@@ -142,24 +125,35 @@ def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
         for place in range(play.first_after[send], play.first_after[send + 1]):
             other = play.after[place]
             play.missing[other] -= 1
+            play.start[other] = max(play.start[other], arrives)
             if play.missing[other] == 0:
-                size = push_entry(heap, size, arrives, play.first[other], 0)
+                size = push_entry(heap, size, play.start[other], play.first[other], 0)
     return size
 
 
 def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
     """Return sends that wait for each send, their first positions, and the number that each waits for."""
-    nodes = int(max(sends.source.max(initial=0), sends.target.max(initial=0))) + 1
-    into, wanted = sends.chunk * nodes + sends.target, sends.chunk * nodes + sends.source
-    by_slot = np.argsort(into, kind="stable")
-    low, high = (np.searchsorted(into[by_slot], wanted, side=side) for side in ("left", "right"))
-    waiting = np.repeat(np.arange(len(wanted)), high - low)
-    other = by_slot[ranges(low, high - low)]
-    earlier = step[other] < step[waiting]
-    waiting, other = waiting[earlier], other[earlier]
+    came, left = _slots(sends)
+    waiting, other = _earlier_pairs((left, step), (came, step))
     order = np.argsort(other, kind="stable")
-    first = np.searchsorted(other[order], np.arange(len(wanted) + 1))
-    return waiting[order], first.astype(np.int64), np.bincount(waiting, minlength=len(wanted))
+    return waiting[order], offsets(np.bincount(other, minlength=len(step))), np.bincount(waiting, minlength=len(step))
+
+
+def _slots(sends: Sends) -> tuple[Ints, Ints]:
+    """Return the chunk and target of each send as a number, and its chunk and source."""
+    nodes = int(max(sends.source.max(initial=0), sends.target.max(initial=0))) + 1
+    return sends.chunk * nodes + sends.target, sends.chunk * nodes + sends.source
+
+
+def _earlier_pairs(ones: tuple[Ints, Any], others: tuple[Ints, Any], side: Any = "left") -> tuple[Ints, Ints]:
+    """Return all pairs of one and another in the same slot before its time, or if the side is right, not after it."""
+    (slot, time), (other_slot, other_time) = ones, others
+    times, rank = np.unique(other_time, return_inverse=True)
+    keys = other_slot * (len(times) + 1) + rank
+    order = np.argsort(keys, kind="stable")
+    low = np.searchsorted(keys[order], slot * (len(times) + 1))
+    high = np.searchsorted(keys[order], slot * (len(times) + 1) + np.searchsorted(times, time, side=side))
+    return np.repeat(np.arange(len(slot)), high - low), order[ranges(low, high - low)]
 
 
 def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction]:
@@ -170,64 +164,64 @@ def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction
     with their new times, and the exact end of the last one in seconds.
     """
     order = np.lexsort((schedule.end_s, schedule.start_s))
-    sends = schedule.sends.take(order)
-    same = _SAME_TIME * float(schedule.end_s.max(initial=0.0))
-    leaves, arrives = schedule.start_s[order], schedule.end_s[order] - same
-    waits, reads, writes = _dependences(sends, leaves.tolist(), arrives.tolist(), schedule.chunks)
-    release = [0] * len(sends)
-    rounds = _ROUNDS
+    sends, count = schedule.sends.take(order), len(order)
+    left, came = schedule.start_s[order], schedule.end_s[order] - _SAME_TIME * float(schedule.end_s.max(initial=0.0))
+    into, out = _slots(sends)
+    arriving, leaving = (into, came), (out, left)
+    send, other = _earlier_pairs(leaving, arriving, "right")
+    waits = offsets(np.bincount(send, minlength=count)), other
+    sums, adds = schedule.chunks.reduced[sends.chunk], sends.reduce
+    reads = _pairs_among(arriving, sums, leaving, sums | ~sums)
+    writes = [_pairs_among(arriving, sums & ~adds, arriving, adds | ~adds)]
+    writes.append(_pairs_among(arriving, sums & adds, arriving, ~adds))
+    passing, latency, tick_s = _ticks_of_hops(topology, schedule.chunks, sends)
+    serve = interpreted_form(_serve_in_order) if passing.dtype == object else _serve_in_order
+    hops = sends.path_offset, sends.path_links, passing, latency
+    release, rounds = np.zeros(count, passing.dtype), _ROUNDS
     while True:
-        links = _Links(topology, schedule.chunks)
-        start, end = _serve_in_order(links, sends, waits, release)
-        early = [(send, start[other]) for send, other in reads if end[send] <= start[other]]
-        early += [(send, end[other]) for send, other in writes if end[send] <= end[other]]
-        if not early or rounds == 0:
+        start, end = np.zeros((2, count), passing.dtype)
+        serve(hops, waits, release, np.zeros(len(topology.links), passing.dtype), start, end)
+        untils = [(reads[0], start[reads[1]]), *((send, end[other]) for send, other in writes)]
+        early = [(send, until, end[send] <= until) for send, until in untils]
+        if rounds == 0 or not any(now.any() for _, _, now in early):
             break
         rounds -= 1
-        for send, until in early:
-            release[send] = max(release[send], until)
-    start_s, end_s = (np.array([float(time * links.tick_s) for time in ticks]) for ticks in (start, end))
+        for send, until, now in early:
+            np.maximum.at(release, send[now], until[now])
+    start_s, end_s = (_seconds_of(ticks, tick_s) for ticks in (start, end))
     played = Schedule(schedule.instance_sha256, schedule.chunks, sends, start_s, end_s)
-    return played, max(end, default=0) * links.tick_s
+    return played, int(end.max(initial=0)) * tick_s
 
 
-def _serve_in_order(
-    links: _Links, sends: Sends, waits: list[list[int]], release: list[int]
-) -> tuple[list[int], list[int]]:
-    """Serve sends in sequence, none before its release; return start and arrival ticks."""
-    start, end = list[int](), list[int]()
-    for send, others in enumerate(waits):
-        at, begins = max([release[send], *(end[other] for other in others)]), list[int]()
-        for link in sends.path(send):
-            begin, at = links.take(int(sends.chunk[send]), link, at)
-            begins.append(begin)
-        start.append(begins[0])
-        end.append(at)
-    return start, end
+def _pairs_among(ones: tuple[Ints, Any], which: Bools, others: tuple[Ints, Any], of_others: Bools) -> tuple[Ints, Ints]:
+    """Return the earlier pairs of some sends and some others."""
+    mine, theirs = np.flatnonzero(which), np.flatnonzero(of_others)
+    one, other = _earlier_pairs((ones[0][mine], ones[1][mine]), (others[0][theirs], others[1][theirs]))
+    return mine[one], theirs[other]
 
 
-_Pairs = list[tuple[int, int]]
+def _seconds_of(ticks: Any, tick_s: Fraction) -> Floats:
+    """Convert ticks, each with one rounding."""
+    distinct, place = np.unique(ticks, return_inverse=True)
+    return np.array([float(time * tick_s) for time in distinct.tolist()], dtype=np.float64)[place]
 
 
-def _dependences(
-    sends: Sends, left: list[float], came: list[float], chunks: Chunks
-) -> tuple[list[list[int]], _Pairs, _Pairs]:
-    """List, for each send, those that bring its chunk to its source before it leaves; and pair sends of sums.
-
-    The pairs are a send that changes a sum and one that forwards the sum before the change; and a send with an earlier
-    arrival at the same target, if either replaces the sum.
-    """
-    chunk, adds = sends.chunk.tolist(), sends.reduce.tolist()
-    here, there = (list(zip(chunk, ends.tolist(), strict=True)) for ends in (sends.source, sends.target))
-    out, into = defaultdict[tuple[int, int], list[int]](list), defaultdict[tuple[int, int], list[int]](list)
-    for send in range(len(sends)):
-        out[here[send]].append(send)
-        into[there[send]].append(send)
-    waits = [[other for other in into.get(key, ()) if came[other] <= left[send]] for send, key in enumerate(here)]
-    sums = np.flatnonzero(chunks.reduced[sends.chunk]).tolist()
-    reads = [(send, other) for send in sums for other in out.get(there[send], ()) if came[send] > left[other]]
-    late = ((send, other) for send in sums for other in into[there[send]] if came[send] > came[other])
-    return waits, reads, [(send, other) for send, other in late if not (adds[send] and adds[other])]
+@kernel
+def _serve_in_order(hops: Any, waits: Any, release: Any, free: Any, start: Any, end: Any) -> None:
+    """Serve sends in sequence, none before its release; fill in start and arrival ticks."""
+    first, link, passing, latency = hops
+    first_wait, others = waits
+    for send in range(len(start)):
+        at = release[send]
+        for place in range(first_wait[send], first_wait[send + 1]):
+            at = max(at, end[others[place]])
+        for hop in range(first[send], first[send + 1]):
+            begin = max(at, free[link[hop]])
+            if hop == first[send]:
+                start[send] = begin
+            free[link[hop]] = begin + passing[hop]
+            at = free[link[hop]] + latency[hop]
+        end[send] = at
 
 
 class _Service(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
+from ...core.answers import is_same
 from ...core.budget import Budget, Incumbent, ignore
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
@@ -48,9 +49,11 @@ class AnswerCache:
     known: dict[tuple[str, str], Shares | None] = field(default_factory=dict)
 
     def shares(self, name: str, instance: Instance) -> Shares | None:
-        """Return the answer of an algorithm; None if it does not fit."""
+        """Return the answer of an algorithm, the same object for equal answers; None if it does not fit."""
         if (key := (name, instance.sha256)) not in self.known:
-            self.known[key] = self._ask(name, instance)
+            made = self._ask(name, instance)
+            others = (answer for (_, network), answer in self.known.items() if network == instance.sha256)
+            self.known[key] = next((other for other in others if is_same(other, made)), made)
         return self.known[key]
 
     def _ask(self, name: str, instance: Instance) -> Shares | None:
@@ -284,11 +287,13 @@ class Search:
         best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:
             return best
+        tried = {_identity(best.filled)}
         for change in _changes(ranked):
-            if self.over:
-                return best
-            tried = make_part([change.get(place, each) for place, each in enumerate(best.filled)])
-            best = min(best, tried, key=lambda part: part.seconds)
+            filled = [change.get(place, each) for place, each in enumerate(best.filled)]
+            if self.over or (key := _identity(filled)) in tried:
+                continue
+            tried.add(key)
+            best = min(best, make_part(filled), key=lambda part: part.seconds)
         return best
 
     def _rank_algorithms(
@@ -300,14 +305,18 @@ class Search:
             return fillings
         groups = _distinct_groups(fillings[0][1])
         times = Fraction(len(fillings[0][1].bases), len(groups))
-        alone = [self._alone(levels.hierarchy, filled, groups, block_bytes, pieces) for _, filled in fillings]
-        least = [float(self.loads_s(schedule).max()) for schedule in alone]
-        found: list[tuple[Fraction, int]] = []
-        for index in sorted(range(len(alone)), key=lambda index: least[index]):
-            if not found or (least[index] <= _NEAR * min(found)[0] and not self.budget.is_exhausted):
-                found.append((self.seconds(alone[index], times), index))
-        found.sort()
-        return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
+        keys = [_identity([each]) for each in fillings]
+        alone = {
+            key: self._alone(levels.hierarchy, filled, groups, block_bytes, pieces)
+            for key, (_, filled) in dict(zip(keys, fillings, strict=True)).items()
+        }
+        least = {key: float(self.loads_s(schedule).max()) for key, schedule in alone.items()}
+        found = dict[tuple[int, ...], Fraction]()
+        for key in sorted(least, key=least.__getitem__):
+            if not found or (least[key] <= _NEAR * min(found.values()) and not self.budget.is_exhausted):
+                found[key] = self.seconds(alone[key], times)
+        ranked = sorted((found[key], index) for index, key in enumerate(keys) if key in found)
+        return [fillings[index] for seconds, index in ranked if seconds <= _NEAR * ranked[0][0]]
 
     def _alone(
         self, hierarchy: Hierarchy, filled: PhaseAnswers, groups: Ints, block_bytes: Fraction, pieces: int
@@ -325,6 +334,11 @@ class Search:
             [filled.shares[group] for group in groups.tolist()],
         )
         return compose_phases(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
+
+
+def _identity(filled: Sequence[tuple[str, PhaseAnswers]]) -> tuple[int, ...]:
+    """Return a key that is equal for phases with equal answers, whatever the algorithm."""
+    return tuple(id(shares) for _, answers in filled for shares in answers.shares)
 
 
 def _distinct_groups(filled: PhaseAnswers) -> Ints:
