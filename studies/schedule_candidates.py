@@ -28,11 +28,13 @@ from ..core.trees import Forest, TreeOrbits, TreePacking
 from ..harness import registry
 from ..harness.clock import WallClock
 from ..harness.request import Request
-from ..harness.run import FinishedRun, run
-from ..schedules.completion import completion_of
+from ..harness.run import FinishedRun, run, skip_scipy_statistics
+from ..schedules.completion import completion_of, mode_of
 from ..schedules.files import Written
 from ..schedules.multirail import to_sends
 from ..schedules.simulate.pipeline import Pipeline, pipeline
+from ..schedules.simulate.run import totals_of
+from ..schedules.simulate.transfers import Transfers, transfers_of
 from ..schedules.verify import verify
 from .fastest_by_size import SAME, sizes_between
 from .inputs import Spec, load, machine_and_collective, seconds_or_none, whole_size
@@ -147,10 +149,18 @@ class Candidate:
         changing = self.instance.timing is not None and self.instance.timing.changes
         return None if changing or not isinstance(self.answer, Forest) else pipeline(self.instance, self.answer)
 
+    @cached_property
+    def _transfers(self) -> Transfers | None:
+        """Sends of a schedule in steps, which wait for one another alike at every size."""
+        return transfers_of(self.instance, self.answer) if isinstance(self.answer, StepSchedule) else None
+
     def _seconds(self, size: int) -> float:
         if (line := self._line) is not None:
             flow_s = float(line.flow_s * size * self.unit / line.size_bytes)
             return min(float(line.seconds(pieces, [flow_s])[0]) for pieces in PIECES)
+        if self._transfers is not None:
+            transfers = self._transfers.scale(Fraction(size, self.original_size))
+            return totals_of(self.instance, transfers, mode_of(self.answer, self.instance.routing)).completion_s
         found = completion_of(*resize_schedule(self.instance, self.answer, Fraction(size * self.unit)))
         if found.seconds is None:
             raise InputError(found.why)
@@ -252,6 +262,7 @@ def choice_of(
 ) -> Choice:
     """Return the selection problem that arguments of a verb state, with ``models`` and ``chunks`` as lists."""
     items, numbers = items_of(models), counts_of(chunks)
+    skip_scipy_statistics()  # before a method imports scipy
     limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
     posed, kind = machine_and_collective(load(spec), collective)
     return Choice(posed, kind, first, last, items, numbers, *limits)

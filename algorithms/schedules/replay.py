@@ -146,7 +146,7 @@ def _slots(sends: Sends) -> tuple[Ints, Ints]:
 
 
 def _earlier_pairs(ones: tuple[Ints, Any], others: tuple[Ints, Any], side: Any = "left") -> tuple[Ints, Ints]:
-    """Return all pairs of one and another in the same slot before its time, or if the side is right, not after it."""
+    """Pair each with all others of its slot before its time; not after it, if the side is right."""
     (slot, time), (other_slot, other_time) = ones, others
     times, rank = np.unique(other_time, return_inverse=True)
     keys = other_slot * (len(times) + 1) + rank

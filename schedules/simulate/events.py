@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.kernel import interpreted_form, kernel, worth_compiling
-from ...core.schedule import Floats, Ints, offsets
+from ...core.schedule import Floats, Ints
 from .network import Rules, Timeline, Wires
 from .transfers import Transfers
 
@@ -39,26 +39,13 @@ class Gates(NamedTuple):
 
 
 def gates_of(transfers: Transfers, *, compiled: bool = False) -> Gates:
-    """Find the gates of all sends; those that wait for nothing lack one arrival, the beginning."""
-    levels = int(max(transfers.leaves.max(initial=0), transfers.arrives.max(initial=0))) + 1
-    keys, waits = np.unique(transfers.waits_at * levels + transfers.leaves, return_inverse=True)
-    slot = keys // levels
-    wanted = transfers.feeds * levels + transfers.arrives
-    order, fed_by = np.argsort(wanted), np.empty(len(wanted), dtype=np.int64)
-    fed_by[order] = np.searchsorted(keys, wanted[order])  # several times faster in order
-    inside = fed_by < len(keys)
-    inside[inside] = slot[fed_by[inside]] == transfers.feeds[inside]
-    chained = slot[1:] == slot[:-1]
-    missing = np.bincount(fed_by[inside], minlength=len(keys))
-    missing[1:] += chained
-    following = np.full(len(keys), -1)
-    following[:-1][chained] = np.flatnonzero(chained) + 1
-    members, offset = np.argsort(waits, kind="stable"), offsets(np.bincount(waits, minlength=len(keys)))
-    columns = np.where(inside, fed_by, -1), following, missing, np.zeros(len(keys)), members, offset
+    """Return the gates of all sends in their first state."""
+    fed_by, following, missing, members, offset = transfers.gate_columns
+    columns = fed_by, following, missing.copy(), np.zeros(len(missing)), members, offset
     if compiled:
         return Gates(*columns)
     lists = Gates(*(column.tolist() for column in columns))
-    return lists._replace(opens_s=[0] * len(keys))  # integers stay integers
+    return lists._replace(opens_s=[0] * len(missing))  # integers stay integers
 
 
 @kernel
@@ -119,7 +106,7 @@ def _play(columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, vary
     heap.pop()
     start_sends(gates, came, heap, offset, in_order)
     while len(heap) > 0:
-        asks, entry = heapq.heappop(heap)
+        asks, entry = heap[0]
         send = owner[entry]
         tail = came[send]
         if in_order:
@@ -140,12 +127,13 @@ def _play(columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, vary
             entry += 1
             if entry == offset[send + 1]:
                 end[send] = tail
+                heapq.heappop(heap)
                 count_arrival(gates.fed_by[send], tail, gates, came, heap, offset, in_order)
                 break
             asks = begin + late if (streaming if links[entry] < adders else while_receiving) else tail
             if not in_order:
                 came[send] = tail
-                heapq.heappush(heap, (asks, entry))
+                heapq.heapreplace(heap, (asks, entry))
                 break
 
 

@@ -117,10 +117,14 @@ def totals(
         played = _simulate_timed(instance, answer, columns, rules(mode), unaware=unaware)
         if played is not None:
             return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
-    transfers = transfers_of(instance, answer)
-    sends = len(transfers.sends)
-    if routing is not Routing.FIXED:
-        transfers = route(instance.topology, transfers, routing).transfers
+    return totals_of(instance, transfers_of(instance, answer), mode, unaware=unaware)
+
+
+def totals_of(instance: Instance, transfers: Transfers, mode: SimulationMode, *, unaware: bool = False) -> Totals:
+    """Simulate sends in a mode in which they queue at links."""
+    columns, sends = wires(instance.topology, instance.timing), len(transfers.sends)
+    if instance.routing is not Routing.FIXED:
+        transfers = route(instance.topology, transfers, instance.routing).transfers
     completion_s, busy_s, alone_s = _simulate_totals(instance, transfers, columns, mode, unaware=unaware)
     if unaware and alone_s is None:
         alone_s = _simulate_totals(instance, transfers, columns, SimulationMode.ALPHA_BETA)[0]

@@ -16,7 +16,7 @@ from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.kernel import kernel, worth_compiling
-from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
+from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule, offsets
 from ...core.trees import TreePacking
 from ..trees import tree_sends
 from ..verify.answers import Whole, write_out
@@ -160,6 +160,35 @@ class Transfers:
     def slots(self) -> int:
         """Number of slots."""
         return self.slot_columns[-1]
+
+    @cached_property
+    def gate_columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Columns of :class:`~.events.Gates` without times; what waits for nothing lacks one arrival, the beginning."""
+        levels = int(max(self.leaves.max(initial=0), self.arrives.max(initial=0))) + 1
+        keys, waits = np.unique(self.waits_at * levels + self.leaves, return_inverse=True)
+        slot = keys // levels
+        wanted = self.feeds * levels + self.arrives
+        order, fed_by = np.argsort(wanted), np.empty(len(wanted), dtype=np.int64)
+        fed_by[order] = np.searchsorted(keys, wanted[order])  # several times faster in order
+        inside = fed_by < len(keys)
+        inside[inside] = slot[fed_by[inside]] == self.feeds[inside]
+        chained = slot[1:] == slot[:-1]
+        missing = np.bincount(fed_by[inside], minlength=len(keys))
+        missing[1:] += chained
+        following = np.full(len(keys), -1)
+        following[:-1][chained] = np.flatnonzero(chained) + 1
+        members, offset = np.argsort(waits, kind="stable"), offsets(np.bincount(waits, minlength=len(keys)))
+        return np.where(inside, fed_by, -1), following, missing, members, offset
+
+    def scale(self, factor: Fraction) -> "Transfers":
+        """Return the same sends, with the same dependencies, of chunks that are larger by a factor."""
+        unit_bytes = self.unit_bytes * factor
+        sizes: Any = self.chunk_bytes * float(factor) if self.units is None else self.units * float(unit_bytes)
+        scaled = replace(self, chunk_bytes=sizes, unit_bytes=unit_bytes)
+        vars(scaled).update(
+            {name: getattr(self, name) for name in ("slot_columns", "waits_at", "feeds", "gate_columns")}
+        )
+        return scaled
 
 
 def sends_of(instance: Instance, answer: Answer, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:

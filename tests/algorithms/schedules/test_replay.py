@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from cwb.algorithms.graphs.distances import Paths
-from cwb.algorithms.schedules.replay import serve_pieces
+from cwb.algorithms.schedules.replay import first_come, serve_pieces
 from cwb.core.schedule import offsets
+from cwb.harness import Request
+from cwb.harness import run as run_method
+from cwb.instances import load
+from cwb.instances.demand import with_demand
+from cwb.schedules.completion import completion_of
 
 
 def test_what_has_far_to_go_is_served_first():
@@ -35,3 +41,12 @@ def test_it_stops_when_the_time_is_over():
     """Nothing is given where the time is over."""
     ways = Paths(np.array([0, 1]), np.array([0]))
     assert serve_pieces(ways, np.array([0]), np.array([1]), np.array([1]), np.array([0]), lambda: True) is None
+
+
+@pytest.mark.parametrize("size", ["1 KiB", "1 GiB"])
+def test_first_come_is_the_simulators_time(size):
+    """A send that waits for several others leaves after the last arrival, so that MultiTree's sums take the simulator's
+    time."""
+    done = run_method(with_demand(load("dgx_h100(boxes=2)"), "all_reduce", size, None), Request("multitree"))
+    seconds = float(first_come(done.instance.topology, done.answer))
+    assert seconds == pytest.approx(completion_of(done.instance, done.answer).seconds, rel=1e-12)

@@ -15,10 +15,12 @@ from cwb.harness import Request
 from cwb.harness import run as run_method
 from cwb.instances import load
 from cwb.instances.demand import with_demand
-from cwb.schedules.simulate import simulate
+from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate import timelines as simulation
 from cwb.schedules.simulate.network import TickWires, rules, seconds_of, to_ticks, wires
+from cwb.schedules.simulate.run import totals_of
 from cwb.schedules.simulate.transfers import transfers_of
+from cwb.studies.schedule_candidates import resize_schedule
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,3 +105,12 @@ def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
 def test_ticks_in_seconds_are_rounded_once(number, unit_s):
     """A time in ticks is the float next to the fraction, so that it equals a bound that is the same fraction."""
     assert seconds_of(np.array([float(number)]), unit_s)[0] == float(number * unit_s)
+
+
+@pytest.mark.parametrize("factor", [Fraction(1, 1000), Fraction(7, 3), Fraction(10**6 + 1)])
+def test_larger_chunks_need_no_new_dependencies(bruck: tuple[Instance, StepSchedule], factor: Fraction) -> None:
+    """Sends whose chunks are scaled take as long as those of the schedule that is made for that size."""
+    instance, answer = bruck
+    scaled = transfers_of(instance, answer).scale(factor)
+    posed = resize_schedule(instance, answer, instance.demand.size_bytes * factor)
+    assert totals_of(instance, scaled, AWARE).completion_s == totals(*posed).completion_s
