@@ -56,13 +56,21 @@ def test_groups_of_links_run_together():
     assert all(each.verified for each in made.collectives)
 
 
-@pytest.mark.parametrize("method", ["nccl", "forestcoll", "auto"])
-def test_groups_of_a_method_with_one_collective(method):
+@pytest.mark.parametrize(
+    ("method", "machine", "per_box"),
+    [
+        ("nccl", "dgx_h100(boxes=2)", "8"),
+        ("forestcoll", "dgx_h100(boxes=2)", "8"),
+        ("auto", "rail(boxes=2, per_box=2)", "2"),
+        pytest.param("auto", "dgx_h100(boxes=2)", "8", marks=pytest.mark.nightly),
+    ],
+)
+def test_groups_of_a_method_with_one_collective(method, machine, per_box):
     """A method of one collective schedules each group's alone; together they take at least what all
     of them put on a link, here the NICs, and no less than what the ranks must send."""
-    network = cwb.load("dgx_h100(boxes=2)")
-    made = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": method}))
-    ideal = train(network, ask("gpt-3", {"tp": "8", "dp": "2"}, {"all": "ideal"}))
+    network, groups = cwb.load(machine), {"tp": per_box, "dp": "2"}
+    made = train(network, ask("gpt-3", groups, {"all": method}))
+    ideal = train(network, ask("gpt-3", groups, {"all": "ideal"}))
     least = {each.communication: each.seconds for each in ideal.collectives}
     for each in made.collectives:
         assert each.verified is None or (method == "auto" and each.verified)  # an estimate, if scheduled alone
@@ -73,10 +81,10 @@ def test_groups_of_a_method_with_one_collective(method):
 
 def test_the_fastest_of_several_is_taken():
     """``auto`` takes for each collective a time that none of its methods beats, and says when none has one."""
-    posed = {"workload": "gpt-3", "group": {"tp": "4", "dp": "4"}}
-    best = train(cwb.load("torus(4,4)"), ask(**posed, method={"all": "auto"})).collectives
+    posed = {"workload": "gpt-3", "group": {"tp": "4", "dp": "2"}}
+    best = train(cwb.load("torus(2,4)"), ask(**posed, method={"all": "auto"})).collectives
     for name in ("ring", "direct"):
-        alone = train(cwb.load("torus(4,4)"), ask(**posed, method={"all": name})).collectives
+        alone = train(cwb.load("torus(2,4)"), ask(**posed, method={"all": name})).collectives
         for one, other in zip(best, alone, strict=True):
             assert one.communication == other.communication
             assert one.seconds <= other.seconds
