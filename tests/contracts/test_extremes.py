@@ -20,6 +20,7 @@ OPTIONS = {
     "pccl": [{"steps": 200, "restarts": 0}],
     "sccl": [{"max_steps": 4}],
     "blink-wan": [{"steps": 50}],
+    "topoadopt": [{"moves": 50}],
     **{
         name: [{}, {"epoch": "slow"}] for name in ("teccl", "teccl-milp", "teccl-lp", "teccl-astar", "teccl-all-to-all")
     },

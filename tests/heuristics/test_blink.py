@@ -18,6 +18,7 @@ from cwb.harness import Request, run_one
 from cwb.heuristics.blink import BLINK, BLINK_SWITCH
 from cwb.instances import load
 from cwb.schedules.verify import heaviest_load, verify
+from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import networks
@@ -46,7 +47,7 @@ def rates(topology, root):
     return Fraction(out, scale), Fraction(into, scale)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(networks(), st.sampled_from([ALL_REDUCE, BROADCAST, REDUCE]))
 def test_the_rate_is_the_least_maximum_flow_from_the_root(drawn, kind):
     """On random networks with switches the trees carry what Edmonds' theorem says, are right, and the claim is the load
@@ -81,7 +82,7 @@ def uneven(draw):
     return network(nodes, 0, [(a, b, draw(st.integers(1, 9))) for a, b in pairs])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(uneven())
 def test_the_root_is_the_best_of_all(topology):
     """With unequal send and receive rates, no root has a shorter time for both ways in turn, by enumeration."""
@@ -94,7 +95,7 @@ def test_the_root_is_the_best_of_all(topology):
     assert outcome.metrics["in_turn_s"] == float(min(times))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(networks())
 def test_in_balanced_networks_every_root_has_the_same_rate(drawn):
     """If every node receives as much as it sends, one root is enough."""
