@@ -257,7 +257,8 @@ def _answer(
     except InputError:
         raise
     except Unsupported as error:
-        return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
+        best = _last_outcome(str(error), budget, found)  # what came before the step that is too large
+        return best if best.answer is not None else Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
     except OutOfTime as error:
         return _last_outcome(str(error), budget, found), posed, None
     except CwbError as error:

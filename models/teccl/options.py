@@ -52,7 +52,7 @@ class SearchOptions(AllToAllOptions):
 
     effort: int = Field(200, ge=1, le=1_000_000)
     """Millions of arcs that the search examines, the same on every machine."""
-    model_columns: int = Field(20_000, ge=0, le=5_000_000)
+    model_columns: int = Field(60_000, ge=0, le=5_000_000)
     """Sends of the largest model, if bound and search do not meet; 0 for no model."""
 
 
