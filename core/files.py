@@ -8,6 +8,7 @@ the targets of stdout and stderr are written to directly, since they cannot be r
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import stat
@@ -39,6 +40,18 @@ _OWN = re.compile(
 )
 _OWN_INSTANCE = re.compile(rb'\{\s*"schema": "cwb-instance/1",.*"source": ', re.DOTALL)
 _HEAD_BYTES = 65536  #: Bytes of a file in which its mark is looked for.
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the collector while much data is made: it has no cycles, and to search millions of objects takes longer."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def is_replaceable(path: Path, *, with_instance: bool) -> bool:

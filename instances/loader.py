@@ -1,8 +1,6 @@
 """The one loader: from a path, a shipped name or an expression to an instance."""
 
-import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -12,7 +10,7 @@ from ..core.budget import ITEMS_PER_REPORT, report_progress
 from ..core.errors import InputError, did_you_mean, locate_errors, show_value
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import run_validation
-from ..core.files import read_whole
+from ..core.files import read_whole, without_collector
 from ..core.instance import Instance
 from ..core.strict_json import check_kind, parse_json
 from ..core.topology import Topology
@@ -92,20 +90,8 @@ def load(spec: str | Path) -> Instance:
     OutOfTime
         If the limits (:func:`~cwb.core.budget.limited_by`) are exhausted before the instance is loaded.
     """
-    with _without_collector():
+    with without_collector():
         return _load(str(spec))
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the collector while loading: data has no cycles, and to search millions of links takes longer."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _load(text: str) -> Instance:

@@ -72,7 +72,7 @@ def trace_of(flow: Flow) -> Trace:
     """
     tags: Counter[tuple[int, int]] = Counter()
     sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
-    made = operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1)))
+    made = list(operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1))))
     for rank, some in enumerate(made):
         for operation in some:
             if operation.given is not None:

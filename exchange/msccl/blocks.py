@@ -4,6 +4,7 @@ Connections whose data is forwarded are put together. Every thread block keeps t
 """
 
 from collections import Counter
+from operator import itemgetter
 
 from .operations import Operation
 from .program import Block, Gpu, Step
@@ -27,13 +28,13 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
     copies are spread.
     """
     pairs = _match_connections(operations) if joined else {}
-    ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])
-    loose_in = [end for side, end in ends if side == "in" and end not in pairs]
-    loose_out = [end for side, end in ends if side == "out" and end not in pairs.values()]
+    used = {*pairs.values()}
+    loose_in = [end for end in dict.fromkeys(one.taken for one in operations) if end and end not in pairs]
+    loose_out = [end for end in dict.fromkeys(one.given for one in operations) if end and end not in used]
     if len(pairs) + len(loose_in) + len(loose_out) + 1 > most:
         for end in list(loose_in):
-            other = next((one for one in loose_out if one and end and one[1] == end[1]), None)
-            if other is not None and end is not None:
+            other = next((one for one in loose_out if one[1] == end[1]), None)
+            if other is not None:
                 pairs[end] = other
                 loose_in.remove(end)
                 loose_out.remove(other)
@@ -57,12 +58,12 @@ def draft_blocks(operations: list[Operation], most: int, steps: int, *, joined: 
     return found
 
 
-def _match_connections(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[int, int] | None]:
+def _match_connections(operations: list[Operation]) -> dict[tuple[int, int], tuple[int, int]]:
     count: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
     for one in operations:
         if one.given and len(one.after) == 1 and (end := one.after[0].taken) and end[1] == one.given[1]:
             count[end, one.given] += 1
-    found: dict[tuple[int, int] | None, tuple[int, int] | None] = {}
+    found: dict[tuple[int, int], tuple[int, int]] = {}
     used: set[tuple[int, int]] = set()
     for (taken, given), _ in count.most_common():
         if taken not in found and given not in used:
@@ -87,12 +88,12 @@ def _fuse(draft: DraftBlock) -> None:
             order.append((last, index, sent))
             continue
         last = place[id(one)]
-        sent.into, one.given = one, sent.given
+        sent.fused_into, one.given = one, sent.given
         if one.kind == "r":
             one.kind = "rcs"
         else:
             one.kind = "rrs" if one.readers == 1 and not one.kept else "rrcs"
-    draft.steps = [one for _, _, one in sorted(order, key=lambda item: item[:2])]
+    draft.steps = [one for _, _, one in sorted(order, key=itemgetter(0, 1))]
 
 
 def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[DraftBlock]) -> Gpu:
@@ -122,8 +123,8 @@ def find_waits(operations: list[Operation], drafts: list[DraftBlock]) -> list[di
             continue
         index, place = one.place
         draft = drafts[index]
-        needed = sorted({other.into.place for other in one.after}, key=lambda where: -where[1])
-        for block, step in needed:
+        needed = {other.into.place for other in one.after}
+        for block, step in sorted(needed, key=lambda where: -where[1]) if needed else ():
             if block == index or draft.certain[block] > step:
                 continue
             draft.waits[place].append(drafts[block].steps[step])

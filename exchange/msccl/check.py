@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import locate_errors
-from ...core.files import read_whole
+from ...core.files import read_whole, without_collector
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
 from .files import MAX_BYTES, parse_algorithm, quirks
 from .findings import Finding, Findings, first_fault
@@ -56,11 +56,14 @@ class AlgorithmReport:
         return list(dict.fromkeys(found))
 
 
+@without_collector()
 def check_file(path: Path, dialects: Sequence[Dialect]) -> AlgorithmReport:
     """Check a file."""
     with locate_errors(source=str(path)):
         raw = read_whole(path, MAX_BYTES, "an XML file")
-        return check_algorithm(parse_algorithm(raw), dialects, path, quirks(raw))
+        algorithm, text = parse_algorithm(raw), quirks(raw)
+        del raw  # which is as large as the program
+        return check_algorithm(algorithm, dialects, path, text)
 
 
 def check_algorithm(

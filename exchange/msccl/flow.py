@@ -3,10 +3,11 @@
 Sizes are exact fractions, so that there always is a grain of which all chunks and parts of buffers are multiples.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from math import gcd, lcm
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
+from ...core.files import without_collector
 from ...core.instance import Instance
 from ...core.schedule import Ints, Sends
 from ...core.timing import RankCosts
@@ -52,7 +54,10 @@ class Transfer(NamedTuple):
 
     def hop(self, number: int) -> Hop:
         """Return a simulated message, or else one that starts in the order of reading."""
-        return self.hops[number] if self.hops else Hop(self.read, -1)
+        return self.hops[number] if self.hops else _unsimulated_hop(self.read)
+
+
+_unsimulated_hop = cache(lambda order: Hop(order, -1))
 
 
 class Piece(NamedTuple):
@@ -86,6 +91,7 @@ class Flow:
         return "" if self.routing is Routing.FIXED else f"; {named} is left out: the format has no routing"
 
 
+@without_collector()
 def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = None, pieces: int = 1) -> Flow:
     """Convert a correct schedule to transfers.
 
@@ -146,19 +152,18 @@ def _transfers(
     """Return sends from rank to rank; those through switches that store are joined."""
     compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
     ends = topology.link_ends
-    links, offset = sends.path_links.tolist(), sends.path_offset.tolist()
+    links, offset = sends.path_links.tolist(), np.asarray(sends.path_offset)
     messages = [] if starts is None else list(map(Hop, starts.tolist(), links))
     stored: dict[tuple[int, int], list[_Half]] = defaultdict(list)
     found: list[Transfer] = []
-    order = np.lexsort((np.arange(len(sends)), read)).tolist()
-    columns = (sends.chunk.tolist(), sends.source.tolist(), sends.target.tolist(), sends.reduce.tolist())
-    for send in order:
-        chunk, source, target, reduce = (column[send] for column in columns)
-        nodes = [source, *(ends[link][1] for link in links[offset[send] : offset[send + 1]])]
-        begin, end = int(read[send]), int(write[send])
+    columns = sends.chunk, sends.source, sends.target, sends.reduce, read, write, offset[:-1], offset[1:]
+    order = np.argsort(read, kind="stable")
+    for chunk, source, target, reduce, start, end, low, high in zip(
+        *(one[order].tolist() for one in columns), strict=True
+    ):
+        begin, nodes = start, [source, *[ends[link][1] for link in links[low:high]]]
         way = [node for node in nodes if compute[node]]
-        sent = messages[offset[send] : offset[send + 1]]
-        hops = [hop for hop, node in zip(sent, nodes, strict=False) if compute[node]]
+        hops = [hop for hop, node in zip(messages[low:high], nodes, strict=False) if compute[node]]
         if not compute[source]:
             kept = stored[chunk, source]  # every arrival leaves once
             before = next((one for one in kept if one.end <= begin), None)
@@ -173,12 +178,12 @@ def _transfers(
                 raise InputError(text, place="sends")
             stored[chunk, target].append(_Half(way, hops, begin, end))
             continue
-        outside = [topology.nodes[node].name for node in way if node not in rank]
-        if outside:
-            text = f"data goes over {outside[0]}, which is not in the group; a file is of one communicator"
+        ranks = tuple([rank.get(node, -1) for node in way])
+        if -1 in ranks:
+            name = topology.nodes[way[ranks.index(-1)]].name
+            text = f"data goes over {name}, which is not in the group; a file is of one communicator"
             raise InputError(text, place="sends")
-        ranks = tuple(rank[node] for node in way)
-        found.append(Transfer(chunk, ranks, bool(reduce), begin, max(begin, end), tuple(hops)))
+        found.append(Transfer(chunk, ranks, reduce, begin, max(begin, end), tuple(hops)))
     return found
 
 
@@ -202,8 +207,11 @@ def _lay_out_chunks(
 ) -> Flow:
     """Join chunks that are sent alike, count in grains, and give every chunk its place in the buffers."""
     ways: list[list[tuple[object, ...]]] = [[] for _ in kinds]
+    count = Counter(kinds)
+    joinable = [count[some] > 1 for some in kinds]
     for transfer in transfers:
-        ways[transfer.chunk].append(transfer[1:])
+        if joinable[transfer.chunk]:
+            ways[transfer.chunk].append(transfer[1:])
     alike: dict[object, list[int]] = defaultdict(list)
     for chunk, sent in enumerate(ways):
         alike[kinds[chunk], tuple(sorted(sent))].append(chunk)
@@ -218,8 +226,9 @@ def _lay_out_chunks(
     counts = [int(size / grain) for size in sizes]
     pieces, buffers = _places(kind, ranks, [kinds[members[0]] for members in groups], counts, whole, grain)
     total = int(whole[-1] / grain) if kind is not None else max(map(max, buffers), default=1)
-    kept = tuple(transfer._replace(chunk=number[transfer.chunk]) for transfer in transfers if transfer.chunk in number)
-    return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), kept)
+    if any(chunk != joined for chunk, joined in number.items()) or len(number) < len(kinds):
+        transfers = [one._replace(chunk=number[one.chunk]) for one in transfers if one.chunk in number]
+    return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), tuple(transfers))
 
 
 def _whole_sizes(kind: Collective | None, demand: Demand, ranks: int) -> list[Fraction]:

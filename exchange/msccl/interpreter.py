@@ -103,14 +103,6 @@ class _RunningBlock:
         place = bisect_left(self.counts, count)
         return self.flags[place] if place < len(self.flags) else None
 
-    def finish(self) -> list[_RunningBlock]:
-        """End an instruction; give the blocks that waited for it."""
-        self.done, self.unit, self.passed = self.done + 1, 0, 0
-        woken = []
-        while self.waiting and self.waiting[0][0] < self.done:
-            woken.append(heappop(self.waiting)[2])
-        return woken
-
 
 class _Machine:
     def __init__(self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None) -> None:
@@ -162,7 +154,9 @@ class _Machine:
         while self.ready:
             block = self.ready.popleft()
             while block.done < len(block.instructions) and self._instruction(block):
-                self.ready.extend(block.finish())
+                block.done, block.unit, block.passed = block.done + 1, 0, 0
+                while block.waiting and block.waiting[0][0] < block.done:
+                    self.ready.append(heappop(block.waiting)[2])
 
     def _instruction(self, block: _RunningBlock) -> bool:
         """Go on with an instruction; whether it has come to its end."""
@@ -204,7 +198,7 @@ class _Machine:
                 out.sender = block
             return 0
         came = self._take(block, into, step, count) if into is not None and kind in RECEIVES else (-1,) * count
-        given = tuple(self._run_chunk(block, step, unit, value) for unit, value in enumerate(came, block.unit))
+        given = tuple([self._run_chunk(block, step, unit, value) for unit, value in enumerate(came, block.unit)])
         if out is not None and kind in SENDS:
             out.items.append((given, step.cnt, block.unit, Access(block.actor, block.done * UNITS + block.unit, 0)))
             out.sent += count

@@ -118,10 +118,16 @@ def _blocks(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block]]:
             yield gpu, block
 
 
-def _steps(algorithm: Algorithm) -> Iterator[tuple[tuple[int, int, int], Block, Step]]:
+def _steps(
+    algorithm: Algorithm, wrong: Callable[[Step], bool] | None = None
+) -> Iterator[tuple[tuple[int, int, int], Block, Step]]:
+    """Yield steps with their places; with a test of type, buffers, count, depid and hasdep, those that it holds for."""
+    if wrong is not None and not any(map(wrong, algorithm.kinds_of_steps)):
+        return
     for gpu, block in _blocks(algorithm):
         for position, step in enumerate(block.steps):
-            yield (gpu.id, block.id, position), block, step
+            if wrong is None or wrong(step):
+                yield (gpu.id, block.id, position), block, step
 
 
 def channel(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -191,10 +197,9 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def wait_numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Thread blocks that are waited for have numbers of 7 bits."""
-    for place, _, step in _steps(algorithm):
-        if step.depid >= dialects.MAX_WAITED:
-            wrapped = (step.depid + 128) % 256 - 128
-            yield f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else", *place
+    for place, _, step in _steps(algorithm, lambda step: step.depid >= dialects.MAX_WAITED):
+        wrapped = (step.depid + 128) % 256 - 128
+        yield f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else", *place
 
 
 def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -242,7 +247,7 @@ def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the build has all used types of steps."""
     if dialect.fused:
         return
-    used = {step.type for _, block in _blocks(algorithm) for step in block.steps} & FUSED
+    used = {step.type for step in algorithm.kinds_of_steps} & FUSED
     if used:
         yield (Note(f"uses {', '.join(sorted(used))}, which {dialect.name} rejects as it is built by default"),)
 
@@ -266,9 +271,7 @@ def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Types are known, and executed."""
-    for place, _, step in _steps(algorithm):
-        if step.type in _TYPES:
-            continue
+    for place, _, step in _steps(algorithm, lambda step: step.type not in _TYPES):
         if step.type == "ra" and dialect.residual_add:
             yield "ra is taken but not executed: the thread block ends there", *place
         else:
@@ -277,9 +280,7 @@ def types(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps move at least one chunk and at most as many as fit."""
-    for place, _, step in _steps(algorithm):
-        if step.type == "nop" or 0 < step.cnt < dialects.MAX_COUNT:
-            continue
+    for place, _, step in _steps(algorithm, lambda step: step.type != "nop" and not 0 < step.cnt < dialects.MAX_COUNT):
         if step.cnt:
             yield f"cnt {step.cnt} is rejected; expected 1 to {dialects.MAX_COUNT - 1}", *place
         else:
@@ -296,9 +297,10 @@ def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Buffers are input, output and scratch."""
-    for place, _, step in _steps(algorithm):
+    known = {"i", "o", "s"}
+    for place, _, step in _steps(algorithm, lambda step: not known >= {step.srcbuf, step.dstbuf}):
         for name in (step.srcbuf, step.dstbuf):
-            if name not in ("i", "o", "s"):
+            if name not in known:
                 yield f"buffer {name!r} is rejected; expected i, o or s", *place
 
 
@@ -335,9 +337,9 @@ def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> It
 
 def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
     """``hasdep`` is 0 or 1, and not of a step that is left out."""
-    for place, _, step in _steps(algorithm):
-        if step.hasdep == 0 or (step.hasdep == 1 and step.type != "nop"):
-            continue
+    for place, _, step in _steps(
+        algorithm, lambda step: step.hasdep not in (0, 1) or (step.hasdep == 1 and step.type == "nop")
+    ):
         if step.type == "nop":
             yield "a nop has hasdep, but is not executed and sets no flag", *place
         else:
@@ -365,6 +367,8 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
 def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that dependences name existing steps that are flagged."""
     for gpu in algorithm.gpus:
+        if not any(step.depid >= 0 for block in gpu.blocks for step in block.steps):
+            continue
         known = {block.id: {one.flag: one for one in block.instructions} for block in gpu.blocks}
         for block in gpu.blocks:
             for position, step in enumerate(block.steps):

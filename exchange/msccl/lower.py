@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...core.errors import InputError
+from ...core.files import without_collector
 from .blocks import draft_blocks, gpu_of
 from .dialects import BLOCKS_PER_CHANNEL, DIALECTS, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
 from .flow import Flow
@@ -33,6 +34,7 @@ class Target:
     fused: bool | None = None  #: Whether steps may be fused; by default if the runtime has fused steps.
 
 
+@without_collector()
 def lower(flow: Flow, target: Target) -> Algorithm:
     """Compile a schedule to a program, and run it.
 

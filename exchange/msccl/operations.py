@@ -5,14 +5,18 @@ reads, and the last writing and all reading since of what it writes. Where input
 are the same here, which is right for both.
 """
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from itertools import chain
 
 import numpy as np
 
 from ...core.collective import Collective
 from ...core.errors import InputError
+from ...core.schedule import Ints
 from .dialects import BLOCKS_PER_CHANNEL
 from .flow import Flow, Hop
 from .outcome import Meaning
@@ -42,10 +46,12 @@ class Operation:
     readers: int = 0
     kept: bool = False
     place: tuple[int, int] = (0, 0)
-    into: "Operation" = field(init=False)  # the operation that does its work, where two are one
+    fused_into: "Operation | None" = None
 
-    def __post_init__(self) -> None:
-        self.into = self
+    @property
+    def into(self) -> "Operation":
+        """The operation that does its work: another one where two are one, else itself."""
+        return self.fused_into or self
 
 
 @dataclass(frozen=True)
@@ -61,131 +67,164 @@ class Shape:
     joined: bool = False
 
 
-def operations(flow: Flow, shape: Shape) -> list[list[Operation]]:
-    """Return the operations of every GPU, in order."""
-    return _OperationBuilder(flow, shape).list_operations()
+def operations(flow: Flow, shape: Shape) -> Iterator[list[Operation]]:
+    """Yield the operations of one GPU after another, in order; only those of one are held."""
+    events = _Events(flow, shape)
+    for rank in range(flow.ranks):
+        yield _OperationBuilder(flow, shape, events, rank).list_operations()
+
+
+class _Events:
+    """Sends and receives of all hops in order, by the GPU that they are at."""
+
+    def __init__(self, flow: Flow, shape: Shape) -> None:
+        ways = [transfer.way for transfer in flow.transfers]
+        chunk, read, write = (
+            np.fromiter((transfer[column] for transfer in flow.transfers), np.int64, len(ways)) for column in (0, 3, 4)
+        )
+        hops = np.fromiter(map(len, ways), np.int64, len(ways)) - 1
+        nodes = np.fromiter(chain.from_iterable(ways), np.int64)
+        index = np.repeat(np.arange(len(ways)), hops)
+        hop = np.arange(len(index)) - np.repeat(np.cumsum(hops) - hops, hops)
+        source, target = (nodes[np.arange(len(index)) + index + end] for end in (0, 1))
+        last = hop == hops[index] - 1
+        time = np.concatenate([read[index], np.where(last, write[index], read[index])])
+        turn = np.concatenate([2 * hop, np.where(last, _LAST, 2 * hop + 1)])
+        order = np.lexsort((np.tile(index, 2), turn, np.tile(chunk[index], 2), time))
+        self.lane = self._find_lanes(flow.ranks, source, target, chunk[index] % shape.groups, order)
+        self._rows = np.stack([np.tile(index, 2), np.tile(hop, 2), np.tile(self.lane, 2)])
+        self._events = _Grouped(np.concatenate([source, target])[order], order, flow.ranks)
+        self._held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
+        self._needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
+
+    @staticmethod
+    def _find_lanes(ranks: int, source: Ints, target: Ints, group: Ints, order: Ints) -> Ints:
+        """Return the further channel of every hop, where a connection is not in order or a channel has no room.
+
+        A connection receives in the order in which it is sent on, and a channel of a GPU has room for some neighbours.
+        """
+        hops = len(source)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        pair = source * ranks + target
+        link = (pair * (group.max(initial=0) + 1) + group).tolist()
+        received = place[hops:].tolist()
+        last: dict[int, list[int]] = defaultdict(list)  # of every lane the last receive, negative: the lanes are sorted
+        lane = np.zeros(hops, dtype=np.int64)
+        for send in order[order < hops].tolist():
+            rows, row = last[link[send]], -received[send]
+            found = bisect_right(rows, row)
+            rows[found : found + 1] = [row]
+            if found:
+                lane[send] = found
+        neighbours = np.bincount(np.unique(pair) // ranks, minlength=1)
+        if neighbours.max() <= BLOCKS_PER_CHANNEL:
+            return lane
+        return lane * -(-ranks // BLOCKS_PER_CHANNEL) + (target - source) % ranks // BLOCKS_PER_CHANNEL
+
+    def at(self, rank: int) -> Iterator[tuple[int, int, int, bool]]:
+        """Yield those of a GPU: transfer, hop, lane, whether it sends."""
+        events = self._events.of(rank)
+        yield from zip(*self._rows[:, events].tolist(), (events < len(self.lane)).tolist(), strict=True)
+
+    def chunks(self, rank: int) -> tuple[set[int], set[int]]:
+        """Return the chunks that a GPU has at the start, and those that it needs."""
+        return {*self._held.of(rank).tolist()}, {*self._needed.of(rank).tolist()}
+
+
+class _Grouped:
+    """Values by their group, in order."""
+
+    def __init__(self, group: Ints, values: Ints, groups: int) -> None:
+        self._values = values[np.argsort(group, kind="stable")]
+        self._begin = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
+
+    def of(self, group: int) -> Ints:
+        return self._values[self._begin[group] : self._begin[group + 1]]
+
+
+def _chunks_of_ranks(ranks: list[tuple[int, ...]], groups: int) -> _Grouped:
+    chunk = np.repeat(np.arange(len(ranks)), np.fromiter(map(len, ranks), np.int64, len(ranks)))
+    return _Grouped(np.fromiter(chain.from_iterable(ranks), np.int64), chunk, groups)
 
 
 class _OperationBuilder:
-    """Makes operations, and knows where every rank has which chunk."""
+    """Makes the operations of a GPU, and knows where it has which chunk."""
 
-    def __init__(self, flow: Flow, shape: Shape) -> None:
-        self.flow, self.shape, self.times = flow, shape, shape.instances
+    def __init__(self, flow: Flow, shape: Shape, events: _Events, rank: int) -> None:
+        self.flow, self.shape, self.events, self.rank, self.times = flow, shape, events, rank, shape.instances
         self.meaning = Meaning(flow.kind, flow.ranks, flow.grains * self.times)
-        self.found: list[list[Operation]] = [[] for _ in range(flow.ranks)]
-        self.written: list[dict[int, Operation]] = [{} for _ in range(flow.ranks)]
-        self.read: list[dict[int, list[Operation]]] = [{} for _ in range(flow.ranks)]
-        self.bases = [self.meaning.bases(rank, inplace=shape.inplace) for rank in range(flow.ranks)]
-        self.scratch = [0] * flow.ranks
-        self.stored: dict[tuple[int, int], int] = {}  # where a rank collects a chunk that it does not need
-        self.changed: set[tuple[int, int]] = set()  # chunk and rank: no longer in the input
-        self.held = [frozenset(piece.kind[0]) for piece in flow.chunks]
-        self.needed = [frozenset(piece.kind[1]) for piece in flow.chunks]
+        self.found: list[Operation] = []
+        self.written: dict[int, Operation] = {}
+        self.read: dict[int, list[Operation]] = {}
+        self.base = dict(zip("ios", self.meaning.bases(rank, inplace=shape.inplace), strict=True))
+        self.scratch = 0
+        self.stored: dict[int, int] = {}  # where it collects a chunk that it does not need
+        self.changed: set[int] = set()  # chunks that are no longer in the input
         self.staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
-        self.last_staged: list[Operation | None] = [None] * flow.ranks
+        self.last_staged: Operation | None = None
         self.relays: dict[tuple[int, int], int] = {}
-        self.lane: dict[tuple[int, int], int] = {}
+        self.held, self.needed = events.chunks(rank)
 
-    def list_operations(self) -> list[list[Operation]]:
-        for rank in range(self.flow.ranks) if self.staged else ():
-            self.scratch[rank] = self.meaning.grains
-            self._copy(rank, ("i", 0), ("s", 0), self.meaning.grains)
-            self.last_staged[rank] = self.found[rank][-1]
-        for index, hop, sends in self._events():
-            transfer = self.flow.transfers[index]
-            for offset, count, group in self._pieces(transfer.chunk):
-                channel = group + self.shape.instances * self.shape.groups * self.lane[index, hop]
+    def list_operations(self) -> list[Operation]:
+        if self.staged:
+            self.scratch = self.meaning.grains
+            self._copy(("i", 0), ("s", 0), self.meaning.grains)
+            self.last_staged = self.found[-1]
+        pieces, groups = cache(self._pieces), self.shape.groups
+        transfers, chunks = self.flow.transfers, self.flow.chunks
+        for index, hop, lane, sends in self.events.at(self.rank):
+            transfer = transfers[index]
+            for offset, count, group in pieces(chunks[transfer.chunk].grains, transfer.chunk % groups):
+                channel = group + self.times * groups * lane
                 if sends:
                     self._send(index, hop, offset, count, channel)
                 else:
                     self._receive(index, hop, offset, count, channel)
             if not sends and hop == len(transfer.way) - 2:
-                self.changed.add((transfer.chunk, transfer.way[-1]))
+                self.changed.add(transfer.chunk)
         self._own_parts()
-        for written in self.written:
-            for operation in written.values():
-                operation.kept = operation.target[0] == "o"
+        for operation in self.written.values():
+            operation.kept = operation.target[0] == "o"
         return self.found
 
-    def _pieces(self, chunk: int) -> Iterator[tuple[int, int, int]]:
-        grains, largest = self.flow.chunks[chunk].grains, self.shape.largest
-        for instance in range(self.times):
-            group = instance * self.shape.groups + chunk % self.shape.groups
-            for offset in range(0, grains, largest):
-                yield instance * grains + offset, min(largest, grains - offset), group
-
-    def _events(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield sends and receives of all hops in order: transfer, hop, whether it sends."""
-        rows: list[tuple[int, int, int, int, int, int]] = []
-        for index, (chunk, way, _, read, write, _) in enumerate(self.flow.transfers):
-            for hop in range(len(way) - 1):
-                rows.append((read, chunk, 2 * hop, index, hop, 1))
-                last = hop == len(way) - 2
-                rows.append((write if last else read, chunk, _LAST if last else 2 * hop + 1, index, hop, 0))
-        table = np.array(rows, dtype=np.int64).reshape(-1, 6)
-        order = np.lexsort(table[:, [3, 2, 1, 0]].T)
-        self._find_lanes(table[order])
-        for index, hop, sends in table[order][:, 3:].tolist():
-            yield index, hop, bool(sends)
-
-    def _find_lanes(self, events: np.ndarray) -> None:
-        """Spread hops over further channels, where a connection would not be in order or a channel has no room.
-
-        A connection receives in the order in which it is sent on, and a channel of a GPU has room for some neighbours.
-        """
-        transfers, groups = self.flow.transfers, self.shape.groups
-        received = {(index, hop): row for row, (index, hop, sends) in enumerate(events[:, 3:].tolist()) if not sends}
-        neighbours: list[set[int]] = [set() for _ in range(self.flow.ranks)]
-        last: dict[tuple[int, int, int], list[int]] = {}
-        lane: dict[tuple[int, int], int] = {}
-        for index, hop, sends in events[:, 3:].tolist():
-            if not sends:
-                continue
-            source, target = transfers[index].way[hop : hop + 2]
-            neighbours[source].add(target)
-            rows = last.setdefault((source, target, transfers[index].chunk % groups), [])
-            row = received[index, hop]
-            found = next((number for number, before in enumerate(rows) if before < row), len(rows))
-            rows[found : found + 1] = [row]
-            lane[index, hop] = found
-        crowded = max(map(len, neighbours), default=0) > BLOCKS_PER_CHANNEL
-        colours = -(-self.flow.ranks // BLOCKS_PER_CHANNEL) if crowded else 1
-        for (index, hop), number in lane.items():
-            source, target = transfers[index].way[hop : hop + 2]
-            colour = (target - source) % self.flow.ranks // BLOCKS_PER_CHANNEL if crowded else 0
-            self.lane[index, hop] = number * colours + colour
+    def _pieces(self, grains: int, group: int) -> list[tuple[int, int, int]]:
+        largest = self.shape.largest
+        return [
+            (instance * grains + offset, min(largest, grains - offset), instance * self.shape.groups + group)
+            for instance in range(self.times)
+            for offset in range(0, grains, largest)
+        ]
 
     def _send(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
-        transfer = self.flow.transfers[index]
-        gpu, target = transfer.way[hop : hop + 2]
-        place = self._place(transfer.chunk, gpu) if hop == 0 else self._relay(index, hop)
+        transfer, gpu = self.flow.transfers[index], self.rank
+        place = self._place(transfer.chunk) if hop == 0 else self._relay(index, hop)
         if place is None:
             raise InputError(f"rank {gpu} sends data that it does not have yet", place="sends")
         place = _shift_place(place, offset)
-        given = (target, channel)
+        given = (transfer.way[hop + 1], channel)
         made = Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk, hop=transfer.hop(hop))
         self._add(made, place, None)
 
     def _receive(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
-        transfer = self.flow.transfers[index]
-        source, gpu = transfer.way[hop : hop + 2]
-        taken = source, channel
-        known: dict[str, Any] = {"chunk": transfer.chunk, "hop": transfer.hop(hop)}
+        transfer, gpu = self.flow.transfers[index], self.rank
+        taken = transfer.way[hop], channel
+        chunk, came = transfer.chunk, transfer.hop(hop)
         if hop < len(transfer.way) - 2:
             place = _shift_place(self._relay(index, hop + 1), offset)
-            operation = Operation("r", gpu, place, place, count, taken, passed=True, **known)
+            operation = Operation("r", gpu, place, place, count, taken, chunk=chunk, hop=came, passed=True)
             self._add(operation, None, place)
             return
-        target = _shift_place(self._collection_place(transfer.chunk, gpu), offset)
-        has = self._place(transfer.chunk, gpu)
-        if not transfer.reduce or has is None:
-            self._add(Operation("r", gpu, target, target, count, taken, **known), None, target)
+        target = _shift_place(self._collection_place(chunk), offset)
+        has = self._place(chunk) if transfer.reduce else None
+        if has is None:
+            self._add(Operation("r", gpu, target, target, count, taken, chunk=chunk, hop=came), None, target)
         elif self.shape.fused:
             own = _shift_place(has, offset)
-            self._add(Operation("rrc", gpu, own, target, count, taken, **known), own, target)
+            self._add(Operation("rrc", gpu, own, target, count, taken, chunk=chunk, hop=came), own, target)
         else:  # in two steps, for want of ``rrc``
-            own, part = _shift_place(has, offset), ("s", self._room(gpu, count))
-            same = self.shape.only_inplace and self._address(gpu, own) == self._address(gpu, target)
+            own, part = _shift_place(has, offset), ("s", self._room(count))
+            same = self.shape.only_inplace and self._address(own) == self._address(target)
             if own != target and not same:
                 self._add(Operation("cpy", gpu, own, target, count, home=taken), own, target)
             self._add(Operation("r", gpu, part, part, count, taken), None, part)
@@ -194,86 +233,81 @@ class _OperationBuilder:
             self._reads(operation, target)
 
     def _own_parts(self) -> None:
-        """Copy to the output what a rank has and needs itself."""
-        kind, part = self.flow.kind, self.meaning.part
-        roots = {piece.kind[0][0] for piece in self.flow.chunks}
-        root = next(iter(roots), 0)
-        for rank in range(self.flow.ranks):
-            match kind:
-                case Collective.ALL_GATHER:
-                    self._copy(rank, ("i", 0), ("o", rank * part), part)
-                case Collective.ALL_TO_ALL:
-                    start = ("s" if self.staged else "i", rank * part)
-                    self._copy(rank, start, ("o", rank * part), part)
-                case Collective.BROADCAST if rank == root:
-                    self._copy(rank, ("i", 0), ("o", 0), self.meaning.grains)
-                case Collective.SCATTER if rank == root:
-                    self._copy(rank, ("i", rank * part), ("o", 0), part)
-        if kind is Collective.GATHER:
-            root = self.flow.chunks[0].kind[1][0] if self.flow.chunks else 0
-            self._copy(root, ("i", 0), ("o", root * part), part)
+        """Copy to the output what the GPU has and needs itself."""
+        kind, part, rank, grains = self.flow.kind, self.meaning.part, self.rank, self.meaning.grains
+        held, needed, _ = self.flow.chunks[0].kind if self.flow.chunks else ((0,), (0,), False)
+        match kind:
+            case Collective.ALL_GATHER:
+                self._copy(("i", 0), ("o", rank * part), part)
+            case Collective.ALL_TO_ALL:
+                self._copy(("s" if self.staged else "i", rank * part), ("o", rank * part), part)
+            case Collective.BROADCAST if rank == held[0]:
+                self._copy(("i", 0), ("o", 0), grains)
+            case Collective.SCATTER if rank == held[0]:
+                self._copy(("i", rank * part), ("o", 0), part)
+            case Collective.GATHER if rank == needed[0]:
+                self._copy(("i", 0), ("o", rank * part), part)
 
-    def _copy(self, gpu: int, source: Place, target: Place, count: int) -> None:
-        if self.shape.only_inplace and self._address(gpu, source) == self._address(gpu, target):
+    def _copy(self, source: Place, target: Place, count: int) -> None:
+        if self.shape.only_inplace and self._address(source) == self._address(target):
             return
         for offset in range(0, count, self.shape.largest):
             some = min(self.shape.largest, count - offset)
             here, there = _shift_place(source, offset), _shift_place(target, offset)
-            self._add(Operation("cpy", gpu, here, there, some), here, there)
+            self._add(Operation("cpy", self.rank, here, there, some), here, there)
 
-    def _place(self, chunk: int, rank: int) -> Place | None:
-        """Return the present place of a chunk at a rank."""
-        if (chunk, rank) in self.changed:
-            return self._collection_place(chunk, rank)
-        if rank in self.held[chunk]:
+    def _place(self, chunk: int) -> Place | None:
+        """Return the present place of a chunk."""
+        if chunk in self.changed:
+            return self._collection_place(chunk)
+        if chunk in self.held:
             return "s" if self.staged else "i", self.flow.chunks[chunk].input * self.times
         return None
 
-    def _collection_place(self, chunk: int, rank: int) -> Place:
-        """Return the place where a rank collects a chunk: output if it needs it, else scratch."""
-        if rank in self.needed[chunk]:
-            return "o", self.flow.chunks[chunk].output * self.times
-        if (chunk, rank) not in self.stored:
-            self.stored[chunk, rank] = self._room(rank, self.flow.chunks[chunk].grains * self.times)
-        return "s", self.stored[chunk, rank]
+    def _collection_place(self, chunk: int) -> Place:
+        """Return the place where a chunk is collected: output if it is needed, else scratch."""
+        piece = self.flow.chunks[chunk]
+        if chunk in self.needed:
+            return "o", piece.output * self.times
+        if chunk not in self.stored:
+            self.stored[chunk] = self._room(piece.grains * self.times)
+        return "s", self.stored[chunk]
 
     def _relay(self, index: int, hop: int) -> Place:
-        transfer = self.flow.transfers[index]
         if (index, hop) not in self.relays:
-            grains = self.flow.chunks[transfer.chunk].grains * self.times
-            self.relays[index, hop] = self._room(transfer.way[hop], grains)
+            grains = self.flow.chunks[self.flow.transfers[index].chunk].grains
+            self.relays[index, hop] = self._room(grains * self.times)
         return "s", self.relays[index, hop]
 
-    def _room(self, rank: int, grains: int) -> int:
-        self.scratch[rank] += grains
-        return self.scratch[rank] - grains
+    def _room(self, grains: int) -> int:
+        self.scratch += grains
+        return self.scratch - grains
 
-    def _address(self, gpu: int, place: Place) -> int:
-        return self.bases[gpu]["ios".index(place[0])] + place[1]
+    def _address(self, place: Place) -> int:
+        return self.base[place[0]] + place[1]
 
     def _add(self, operation: Operation, read: Place | None, written: Place | None) -> None:
-        gpu = operation.gpu
-        if self.staged and (staged := self.last_staged[gpu]) is not None:
-            operation.after.append(staged)
+        if self.last_staged is not None:
+            operation.after.append(self.last_staged)
         if read is not None:
             self._reads(operation, read)
         if written is not None:
-            address = self._address(gpu, written)
-            before = self.written[gpu].get(address)
+            address = self._address(written)
+            before = self.written.get(address)
             if before is not None and before is not operation:
                 operation.after.append(before)
-            operation.after += [one for one in self.read[gpu].pop(address, ()) if one is not operation]
-            self.written[gpu][address] = operation
-        self.found[gpu].append(operation)
+            operation.after += [one for one in self.read.pop(address, ()) if one is not operation]
+            self.written[address] = operation
+        self.found.append(operation)
 
     def _reads(self, operation: Operation, place: Place) -> None:
-        gpu, address = operation.gpu, self._address(operation.gpu, place)
-        before = self.written[gpu].get(address)
+        address = self._address(place)
+        before = self.written.get(address)
         if before is not None and before is not operation:
             before.readers += 1
             operation.after.append(before)
-        self.read[gpu].setdefault(address, []).append(operation)
+        self.read.setdefault(address, []).append(operation)
 
 
 def _shift_place(place: Place, offset: int) -> Place:
-    return place[0], place[1] + offset
+    return (place[0], place[1] + offset) if offset else place

@@ -42,7 +42,7 @@ class Order:
 
     def __init__(self, count: int) -> None:
         self.events: list[list[int]] = [[] for _ in range(count)]  # those that have sources, in order
-        self.sources: list[dict[int, list[Source]]] = [{} for _ in range(count)]
+        self.sources: list[list[tuple[Source, ...]]] = [[] for _ in range(count)]  # of each of these
         self.parts: dict[Part, list[Source]] = {}
         self.known: tuple[list[dict[int, int]], ...] = tuple([{} for _ in range(count)] for _ in range(2))
         self.budget = 2**16
@@ -52,10 +52,10 @@ class Order:
         self.budget += SEARCHED_PER_EVENT
         events = self.events[actor]
         if events and events[-1] == event:
-            self.sources[actor][event] += sources
+            self.sources[actor][-1] += sources
         else:
-            self.sources[actor][event] = [*sources]
             events.append(event)
+            self.sources[actor].append(sources)
 
     def ends_before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
         """Return True if an access has always ended when another one begins; None if the search was aborted.
@@ -102,7 +102,7 @@ class Order:
             place = bisect_left(here, high) - 1
             if place >= 0 and here[place] >= low:
                 rest.append((actor, low, here[place]))
-                reach(list(self.sources[actor][here[place]]))
+                reach([*self.sources[actor][place]])
         known = self.known[relaxed][second.actor]
         if second not in self.parts:  # otherwise it is certain for this unit alone
             for actor, events in reached.items():

@@ -66,8 +66,8 @@ def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
             waits.append((step.depid, step.deps))
         if step.type == "nop":
             continue
-        key = (step.dstbuf, step.dstoff, step.srcbuf)
-        if step.type == "re" and chain == key and step.depid == -1:
+        adds = step.type == "re"
+        if adds and step.depid == -1 and chain == (step.dstbuf, step.dstoff, step.srcbuf):
             last = found.pop()
             count = last.flag + 1
             found.append(Instruction(step, last.waits, (*last.sources, step.srcoff), count, position))
@@ -77,8 +77,9 @@ def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
             found.append(Instruction(step, tuple(waits), (step.srcoff,), count, position))
             waits = []
         count += 1
-        reductions += step.type == "re"
-        chain = key if step.type == "re" and not step.hasdep and reductions != MAX_FUSION else None
+        reductions += adds
+        ends = not adds or step.hasdep or reductions == MAX_FUSION
+        chain = None if ends else (step.dstbuf, step.dstoff, step.srcbuf)
     return found
 
 
@@ -127,6 +128,14 @@ class Algorithm:
     max_bytes: int | None
     nthreads: int | None
     gpus: tuple[Gpu, ...]
+
+    @cached_property
+    def kinds_of_steps(self) -> frozenset[Step]:
+        """Steps that occur, with 0 for their numbers, offsets and steps that they wait for: few also in large files."""
+        steps = (step for gpu in self.gpus for block in gpu.blocks for step in block.steps)
+        return frozenset(
+            Step(0, *one) for one in {(step[1], step[2], 0, step[4], 0, *step[6:8], 0, step[9]) for step in steps}
+        )
 
     @property
     def steps(self) -> int:

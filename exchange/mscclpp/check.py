@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...core.files import without_collector
 from ..msccl.findings import Finding, Findings, first_fault
 from ..msccl.outcome import check_outcome
 from .compile import MAX_ITERATIONS, MAX_MOVED, MAX_UNITS, units_of
@@ -40,6 +41,7 @@ class PlanReport:
         return list(dict.fromkeys(str(one) for one in (*self.rules.kept, *self.run.kept) if not one.wrong))
 
 
+@without_collector()
 def check_file(path: Path) -> PlanReport:
     """Check a file."""
     return check_plan(read_plan(path), path)

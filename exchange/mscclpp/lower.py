@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...core.errors import InputError
+from ...core.files import without_collector
 from ..msccl.blocks import DraftBlock, Scratch, draft_blocks, find_waits
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
@@ -254,6 +255,7 @@ _VARIANTS = {
 }
 
 
+@without_collector()
 def lower(flow: Flow, target: Target) -> Plan:
     """Make a plan of a schedule with as few channels as the limits allow, and run it."""
     kind = target.kinds(flow)
@@ -290,7 +292,7 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
 
 
 def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
-    made = operations(flow, shape)
+    made = list(operations(flow, shape))
     ranks = [draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards) for some in made]
     for some, drafts in zip(made, ranks, strict=True):
         find_waits(some, drafts)
