@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from math import gcd, lcm
 from typing import NamedTuple
 
@@ -156,11 +157,11 @@ def _transfers(
     messages = [] if starts is None else list(map(Hop, starts.tolist(), links))
     stored: dict[tuple[int, int], list[_Half]] = defaultdict(list)
     found: list[Transfer] = []
+    ways: dict[tuple[int, ...], tuple[int, ...]] = {}  # of which many transfers share each
     columns = sends.chunk, sends.source, sends.target, sends.reduce, read, write, offset[:-1], offset[1:]
-    order = np.argsort(read, kind="stable")
-    for chunk, source, target, reduce, start, end, low, high in zip(
-        *(one[order].tolist() for one in columns), strict=True
-    ):
+    parts = np.array_split(np.argsort(read, kind="stable"), len(read) // 2**16 + 1)
+    rows = chain.from_iterable(zip(*(one[part].tolist() for one in columns), strict=True) for part in parts)
+    for chunk, source, target, reduce, start, end, low, high in rows:
         begin, nodes = start, [source, *[ends[link][1] for link in links[low:high]]]
         way = [node for node in nodes if compute[node]]
         hops = [hop for hop, node in zip(messages[low:high], nodes, strict=False) if compute[node]]
@@ -183,7 +184,7 @@ def _transfers(
             name = topology.nodes[way[ranks.index(-1)]].name
             text = f"data goes over {name}, which is not in the group; a file is of one communicator"
             raise InputError(text, place="sends")
-        found.append(Transfer(chunk, ranks, reduce, begin, max(begin, end), tuple(hops)))
+        found.append(Transfer(chunk, ways.setdefault(ranks, ranks), reduce, begin, max(begin, end), tuple(hops)))
     return found
 
 
