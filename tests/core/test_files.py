@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import stat
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.files import open_atomic, write_whole
+from cwb.core.files import open_atomic, without_collector, write_whole
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -124,3 +125,17 @@ def test_a_name_that_is_guessed_is_of_no_use(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(InputError, match="file exists"):
         write_whole(tmp_path / "x", b"content")
     assert victim.read_bytes() == b"kept"
+
+
+def test_the_collector_pauses_and_is_then_as_before() -> None:
+    """The collector is off within the context, and afterwards as it was before, also after an error."""
+    was_enabled = gc.isenabled()
+    try:
+        for set_collector, enabled in ((gc.enable, True), (gc.disable, False)):
+            set_collector()
+            with pytest.raises(KeyError), without_collector():
+                assert not gc.isenabled()
+                raise KeyError
+            assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()

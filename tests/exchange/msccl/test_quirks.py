@@ -39,6 +39,19 @@ def test_comments_are_no_quirk():
     assert quirks(text.encode()).kept == []
 
 
+def test_what_is_between_plain_steps_is_found():
+    """Steps that are skipped as plain keep their lines, and each text between them and each odd number is found."""
+    lines = TEXT.splitlines()
+    first = next(number for number, line in enumerate(lines) if "<step" in line)
+    lines[first + 1 : first + 1] = ["x", lines[first].replace('s="0"', 's="00"'), "y", lines[first]]
+    found = quirks("\n".join(lines).encode()).kept
+    assert [(one.rule, one.place) for one in found] == [
+        ("text", f"line {first + 1}"),
+        ("text", f"line {first + 3}"),
+        ("number", f"line {first + 3}"),
+    ]
+
+
 @pytest.mark.parametrize("rule", CASES)
 def test_each_is_found(rule):
     """A text with one of them has just this one."""
