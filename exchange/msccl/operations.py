@@ -93,7 +93,7 @@ class _Events:
         order = np.lexsort((np.tile(index, 2), turn, np.tile(chunk[index], 2), time))
         self.lane = self._find_lanes(flow.ranks, source, target, chunk[index] % shape.groups, order)
         self._rows = np.stack([np.tile(index, 2), np.tile(hop, 2), np.tile(self.lane, 2)])
-        self._events = _Grouped(np.concatenate([source, target])[order], order, flow.ranks)
+        self._events = _Groups(np.concatenate([source, target])[order], order, flow.ranks)
         self._held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
         self._needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
 
@@ -132,7 +132,7 @@ class _Events:
         return {*self._held.of(rank).tolist()}, {*self._needed.of(rank).tolist()}
 
 
-class _Grouped:
+class _Groups:
     """Values by their group, in order."""
 
     def __init__(self, group: Ints, values: Ints, groups: int) -> None:
@@ -143,9 +143,9 @@ class _Grouped:
         return self._values[self._begin[group] : self._begin[group + 1]]
 
 
-def _chunks_of_ranks(ranks: list[tuple[int, ...]], groups: int) -> _Grouped:
+def _chunks_of_ranks(ranks: list[tuple[int, ...]], groups: int) -> _Groups:
     chunk = np.repeat(np.arange(len(ranks)), np.fromiter(map(len, ranks), np.int64, len(ranks)))
-    return _Grouped(np.fromiter(chain.from_iterable(ranks), np.int64), chunk, groups)
+    return _Groups(np.fromiter(chain.from_iterable(ranks), np.int64), chunk, groups)
 
 
 class _OperationBuilder:
