@@ -7,7 +7,9 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import nan
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +24,7 @@ from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
 from cwb.harness.clock import WallClock
 from cwb.harness.request import MOST_REPORTS, extend_history, report_of
-from cwb.harness.run import _limits_after_stop
+from cwb.harness.run import _has_spared, _limits_after_stop, spare_older_objects
 from cwb.instances import load
 from cwb.instances.demand import with_demand
 
@@ -221,3 +223,19 @@ def test_scipy_is_imported_without_its_statistics() -> None:
     """A method that declares a Pyomo model is run without scipy.stats, which Pyomo still finds when it is asked for."""
     shown = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["False", "scipy.stats"]
+
+
+@pytest.mark.parametrize("before", [0, 10**6])
+def test_older_objects_are_spared_for_the_time_of_a_run(before: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects are frozen during a run, and afterwards only if some were before, which is looked up once."""
+    calls: list[str] = []
+    names = ("freeze", "unfreeze", "get_freeze_count")
+    fake = SimpleNamespace(**{name: lambda name=name: calls.append(name) or before for name in names})
+    module = sys.modules[spare_older_objects.__module__]
+    monkeypatch.setattr(module, "gc", fake)
+    monkeypatch.setattr(module, "_has_spared", cache(_has_spared.__wrapped__))
+    for _ in range(2):
+        with spare_older_objects():
+            assert calls[-1] == "freeze"
+    assert calls.count("get_freeze_count") == 1
+    assert calls.count("unfreeze") == (0 if before else 2)
