@@ -20,13 +20,15 @@ from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights,
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)  #: price of depth, over that of the dearest link, from cheap trees to low ones
 
 _LOWER = (-1, 0)  #: heights that cheap trees must not exceed, beyond that of the highest tree of the root that is used
-_NOISE = (0.3, 3.0)  #: largest random change of the last prices, and of the smoothed ones of all solutions
+#: Largest random change of the last prices, and of the smoothed ones of all solutions; and how often each changes in a
+#: round: trees of small networks are grown in less time than the program is solved again.
+_NOISE, _CHANGES = (0.3, 3.0), 2
 
 _BEFORE = 0.7  #: part that the prices of all solutions before count
 _LEAST = 1e-3  #: what links cost at least: this part of the dearest, in proportion to how little room they have
 
 #: Rounds at most; and how many last ones must have gained a part of the value, while trees fit and before.
-_ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
+_ROUNDS, _LAST, _GAIN = 200, (6, 12), 0.04
 
 _WORK = 37_000_000  #: nodes of trees that are grown until no more is tried to make trees lower
 _AGAIN = 45_000  #: nodes of trees up to which small networks are packed again, with other changes of prices
@@ -35,7 +37,7 @@ _FIRST, _FIRST_WORK = 16, 1_000_000  #: trees per root and price of depth before
 _AT_ONCE = 1_000_000  #: nodes of trees that are grown at once
 _OTHERS, _PART = 30, 0.8  #: tries where weights have no common denominator; part of the columns
 
-_SPARE = 1e-3  #: part of a room that is left free where weights are rounded
+_SPARE = 1e-4  #: part of a room that is left free where weights are rounded
 _ANY = 2**31  #: no limit to heights
 
 _TreeRequest = tuple[int, float, int]  #: root, cost of depth, and height limit of a tree
@@ -156,9 +158,9 @@ class _Packing:
             high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
             trees += [(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
         least = _LEAST * self.network.scarcity
-        prices = zip((price, self.before), _NOISE, strict=True)
+        prices = [*zip((price, self.before), _NOISE, strict=True)] * (_CHANGES if self.times else 1)
         return self._grow_trees(
-            trees * len(_NOISE),
+            trees * len(prices),
             np.concatenate([self._perturb_prices(each + least, noise, len(trees)) for each, noise in prices]),
         )
 
@@ -168,17 +170,18 @@ class _Packing:
     def exact(self, solution: Solution) -> OrbitForest | None:
         """Solve exactly for the weights of the used columns and grow their trees; None if impossible.
 
-        If the weights have no small common denominator, fall back to an earlier solution, to one without some of
-        the columns, or to weights rounded in rooms of which a part is left free where possible.
+        If the weights have no small common denominator, fall back to an earlier solution, or to one without some of the
+        columns, or round weights that leave parts of rooms free.
         """
         kept = self._weigh_columns(solution)
         if not kept:
             others = sorted([*self.kept, *self._alternative_solutions()], key=lambda other: other.value)
             kept = next((each for each in map(self._weigh_columns, others) if each), [])
         if not kept:
-            narrow = self.program.solve(low=False).price > EXACT
-            spared = self.program.solve(spare=np.where(narrow, 0.0, _SPARE))
-            kept = self._weigh_columns(spared, rounded=True) if spared.fits else []
+            tallest = max(column.height for column in solution.used)
+            low = [column for column in self.program.columns if column.height <= tallest]
+            spared = OrbitProgram(self.program.room, len(self.roots), self.highest, low, _SPARE).solve()
+            kept = self._weigh_columns(spared, rounded=True)
         if not kept:
             return None
         trees = tuple(self._tree(column) for column, _ in kept)

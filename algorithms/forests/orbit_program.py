@@ -20,7 +20,7 @@ from ...core.stdout import silent_highs
 _TOO_MUCH = 100.0  #: cost of a shortage of 1, twice the capacity, in largest cubes of heights
 
 EXACT = 1e-9  #: tolerance of floating-point linear programs
-_COLUMNS = 32  #: columns of the program, for each of its rows
+_COLUMNS = 64  #: columns of the program, for each of its rows
 _PRIMAL = 4  #: primal simplex, which continues from the last basis after columns were added
 
 
@@ -58,25 +58,23 @@ class OrbitProgram:
     """Linear program that grows by columns.
 
     ``room`` is the capacity of every orbit: the most uses of its links by trees of total weight 1 from each of the
-    roots. ``dearest`` bounds the cube of a tree's height.
+    roots. ``dearest`` bounds the cube of a tree's height. With ``spare``, there must be no shortage, and up to this
+    part of every room is left free, before heights count.
     """
 
-    def __init__(self, room: Floats, roots: int, dearest: float, columns: Sequence[Column]) -> None:
-        self.room, self.roots, self.lack = room, roots, _TOO_MUCH * dearest
+    def __init__(self, room: Floats, roots: int, dearest: float, columns: Sequence[Column], spare: float = 0.0) -> None:
+        self.room, self.roots, self.lack, self.spare = room, roots, _TOO_MUCH * dearest, spare
         self.columns, self.solved, self._loaded = list(columns), 0, 0
         self._highs: Any = None
-        self._upper = np.ones(len(room))
+        self._first = 0  # the first column of a tree
 
-    def solve(self, *, spare: Floats | None = None, low: bool = True) -> Solution:
-        """Solve with parts ``spare`` of the rooms left free; minimize heights after the shortage if ``low``."""
-        if self._highs is None or spare is not None or not low:
-            self._begin(np.ones(len(self.room)) if spare is None else 1 - spare)
-        self._load(self.columns[self._loaded :], low=low)
-        solution = self._solution()
+    def solve(self) -> Solution:
+        """Solve the program with the columns that were added since the last time."""
+        if self._highs is None:
+            self._begin()
+        self._load(self.columns[self._loaded :])
         self.solved += 1
-        if spare is not None or not low:
-            self._highs = None
-        return solution
+        return self._solution()
 
     def forget(self, solution: Solution) -> None:
         """Drop unused columns with the largest reduced costs if there are too many columns."""
@@ -91,21 +89,24 @@ class OrbitProgram:
         self.columns = [self.columns[j] for j in kept.tolist()]
         self._highs = None
 
-    def _begin(self, upper: Floats) -> None:
-        """Create the program with its rows and the column of the shortage."""
+    def _begin(self) -> None:
+        """Create the program with its rows and the column of the shortage, or those of the parts to leave free."""
         import highspy
 
-        self._highs, self._loaded, self._upper = silent_highs(), 0, upper
+        self._highs, self._loaded = silent_highs(), 0
         for option, value in {"threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}.items():
             self._highs.setOptionValue(option, value)
-        orbits, rows = len(self.room), len(self.room) + self.roots
+        spare, orbits, rows = self.spare, len(self.room), len(self.room) + self.roots
         lower = np.append(np.full(orbits, -highspy.kHighsInf), np.ones(self.roots))
         none, empty = np.zeros(rows, dtype=np.int32), np.zeros(0)
-        self._highs.addRows(rows, lower, np.append(upper, np.ones(self.roots)), 0, none, none[:0], empty)
+        self._highs.addRows(rows, lower, np.ones(rows), 0, none, none[:0], empty)
         every = np.arange(orbits, dtype=np.int32)
-        self._highs.addCol(self.lack, 0.0, highspy.kHighsInf, orbits, every, -np.ones(orbits))
+        self._highs.addCol(self.lack, 0.0, 0.0 if spare else highspy.kHighsInf, orbits, every, -np.ones(orbits))
+        for orbit in every[: orbits if spare else 0]:
+            self._highs.addCol(-self.lack / spare, 0.0, spare, 1, every[orbit : orbit + 1], np.ones(1))
+        self._first = self._highs.getNumCol()
 
-    def _load(self, columns: Sequence[Column], *, low: bool) -> None:
+    def _load(self, columns: Sequence[Column]) -> None:
         if not columns:
             return
         import highspy
@@ -115,11 +116,12 @@ class OrbitProgram:
         whole[np.arange(count), [column.root for column in columns]] = 1.0
         entry = np.hstack([np.array([column.uses for column in columns]) / self.room, whole])
         column, row = np.nonzero(entry)
-        cost = self._cost(columns) if low else np.zeros(count)
         start = np.searchsorted(column, np.arange(count)).astype(np.int32)
         most = np.full(count, highspy.kHighsInf)
         entries = entry[column, row]
-        self._highs.addCols(count, cost, np.zeros(count), most, len(row), start, row.astype(np.int32), entries)
+        self._highs.addCols(
+            count, self._cost(columns), np.zeros(count), most, len(row), start, row.astype(np.int32), entries
+        )
         self._loaded += count
 
     def _solution(self) -> Solution:
@@ -134,7 +136,7 @@ class OrbitProgram:
                 f"HiGHS could not solve a program of trees: {highs.modelStatusToString(highs.getModelStatus())}"
             )
         found, orbits = highs.getSolution(), len(self.room)
-        lacking, weight = found.col_value[0], np.array(found.col_value[1:])
+        lacking, weight = found.col_value[0], np.array(found.col_value[self._first :])
         dual, load = np.array(found.row_dual), np.array(found.row_value[:orbits])
         used = np.flatnonzero(weight > EXACT)
         return Solution(
@@ -144,7 +146,7 @@ class OrbitProgram:
             np.maximum(-dual[:orbits], 0.0) / self.room,
             dual[orbits:],
             highs.getObjectiveValue(),
-            self._upper - load <= EXACT,
+            1 - load <= EXACT,
         )
 
     def _cost(self, columns: Sequence[Column]) -> Floats:
@@ -153,7 +155,7 @@ class OrbitProgram:
 
 
 MOST = 2**52  #: common denominators beyond this are not taken: amounts of all trees together have to fit into 64 bits
-PARTS = 2**16  #: parts that are rounded to
+PARTS = 2**20  #: parts that are rounded to
 
 
 def exact_weights(

@@ -180,13 +180,15 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     found: list[Translation] = []
     stretch, place = len(network.ranks), np.arange(len(network.ranks))
     while stretch > 1:
-        for step in range(1, stretch // 2 + 1):
-            if stretch % step:
-                continue
-            within = place % stretch
-            image = _extend_permutation(network, network.ranks[place - within + (within + step) % stretch])
+        steps = [step for step in range(1, stretch // 2 + 1) if stretch % step == 0]
+        turns = [(stretch, step) for step in steps]
+        if stretch > _SMALL:  # shorter stretches, such as the hosts of a router in a dragonfly
+            turns += [(part, 1) for part in reversed(steps[1:])]
+        for whole, step in turns:
+            within = place % whole
+            image = _extend_permutation(network, network.ranks[place - within + (within + step) % whole])
             if image is not None:
-                found.append(Translation(image, stretch // step))
+                found.append(Translation(image, whole // step))
                 stretch = step
                 break
         else:

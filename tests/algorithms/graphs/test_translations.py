@@ -21,6 +21,7 @@ from cwb.instances import load
         ("torus(4,6)", (6, 4), 1),
         ("fat_tree(4)", (4, 2, 2), 1),
         ("pods(2,2,4,4,2)", (2, 2, 4), 1),
+        ("dragonfly(4,12,3)", (4, 3), 12),
         ("star(7)", (7,), 1),
     ],
 )

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cwb.algorithms.forests import orbit_packing
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
 from cwb.core.pipelining import PIECES
@@ -161,6 +162,14 @@ def test_trees_are_checked():
     twice = replace(done.answer, trees=replace(trees, child=np.where(trees.child == 5, 6, trees.child)))
     assert "off by" in str(verify(instance, less).violations[0])
     assert verify(instance, twice).violations
+
+
+def test_weights_are_rounded_where_links_of_hosts_have_no_room_to_spare(monkeypatch):
+    """A dragonfly whose weights have no small common denominator is proved optimal by rounded ones: all room of the
+    links of hosts is used, and a part of that of other links is left free."""
+    monkeypatch.setattr(orbit_packing, "exact_weights", lambda *_: None)
+    _, done = solve_network("dragonfly(11,5,2)")
+    assert (done.record.status, done.record.verified, done.record.metrics["roots"]) == ("optimal", True, 5)
 
 
 @pytest.mark.slow
