@@ -94,8 +94,8 @@ class _Events:
         self.lane = self._find_lanes(flow.ranks, source, target, chunk[index] % shape.groups, order)
         self._rows = np.stack([np.tile(index, 2), np.tile(hop, 2), np.tile(self.lane, 2)])
         self._events = _Groups(np.concatenate([source, target])[order], order, flow.ranks)
-        self._held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
-        self._needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
+        self.held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
+        self.needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
 
     @staticmethod
     def _find_lanes(ranks: int, source: Ints, target: Ints, group: Ints, order: Ints) -> Ints:
@@ -126,10 +126,6 @@ class _Events:
         """Yield those of a GPU: transfer, hop, lane, whether it sends."""
         events = self._events.of(rank)
         yield from zip(*self._rows[:, events].tolist(), (events < len(self.lane)).tolist(), strict=True)
-
-    def chunks(self, rank: int) -> tuple[set[int], set[int]]:
-        """Return the chunks that a GPU has at the start, and those that it needs."""
-        return {*self._held.of(rank).tolist()}, {*self._needed.of(rank).tolist()}
 
 
 class _Groups:
@@ -164,7 +160,7 @@ class _OperationBuilder:
         self.staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
         self.last_staged: Operation | None = None
         self.relays: dict[tuple[int, int], int] = {}
-        self.held, self.needed = events.chunks(rank)
+        self.held, self.needed = ({*some.of(rank).tolist()} for some in (events.held, events.needed))
 
     def list_operations(self) -> list[Operation]:
         if self.staged:
