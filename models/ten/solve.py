@@ -98,11 +98,12 @@ class TickSearch:
     def run(self, horizon: int | None) -> None:
         """Solve the model of the bound, since it is often met, then bisect; given a horizon, solve one model."""
         with self.budget.clock.phase("greedy"):
-            self.keep(first_schedule(self.problem))
-        if self.high > MAX_TICKS:
+            first = first_schedule(self.problem)
+        if (ticks := finish(self.problem, first)) > MAX_TICKS:
             raise Unsupported(
-                f"{self.high:,} ticks, of which no more than {MAX_TICKS:,} are distinguished: links differ too much"
+                f"{ticks:,} ticks, of which no more than {MAX_TICKS:,} are distinguished: links differ too much"
             )
+        self.keep(first)
         if horizon is not None:
             if self.high > self.low:
                 self.within(max(self.low, min(horizon, self.high)))
