@@ -263,7 +263,7 @@ def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Transla
             powers.append(order[powers[-1]])
         commutes = all(np.array_equal(order[each], each[order]) for each in group)
         larger = np.concatenate([power[group] for power in powers])
-        if not commutes or len(np.unique(larger[:, 0])) < len(larger):
+        if not commutes or not np.diff(np.sort(larger, axis=0), axis=0).all():  # two products move a rank to the same
             continue
         within = np.arange(len(network.ranks))
         image = _extend_permutation(network, network.ranks[within - within % stretch + order[within % stretch]])

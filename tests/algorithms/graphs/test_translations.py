@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
 from random import Random
 
 import numpy as np
 import pytest
 from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry, link_orbits
-from cwb.core.topology import Topology
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import power_of
 from cwb.instances import load
 
@@ -49,6 +50,17 @@ def test_switches_turn_with_the_ranks_below(network):
         assert np.array_equal(power_of(each.image, each.order), np.arange(coloured.nodes))
         assert all(np.array_equal(each.image[other], other[each.image]) for other in images)
         assert coloured.link_image(each.image) is not None
+
+
+def test_no_product_fixes_a_rank():
+    """On three switches in a line with two hosts each, the exchange of the hosts and a reversal would together fix the
+    hosts in the middle: one of the two is left out."""
+    names = [f"host{host}" for host in range(6)]
+    nodes = [*(Node(name) for name in names), *(Node(name, NodeKind.SWITCH) for name in "abc")]
+    wires = [*zip(names, "aabbcc", strict=True), ("a", "b"), ("b", "c")]
+    links = [Link(*ends, Fraction(10**9)) for wire in wires for ends in (wire, wire[::-1])]
+    found = find_symmetry(ColouredNetwork.of(Topology(tuple(nodes), tuple(links))))
+    assert (found.motions, len(found.roots)) == (2, 3)
 
 
 def test_nothing_where_ranks_differ():
