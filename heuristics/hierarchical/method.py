@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from operator import itemgetter
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
+from ...algorithms.graphs.translations import Symmetry
 from ...algorithms.schedules.compose import concatenate, merge, reverse
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import in_order, timed_first_come
@@ -17,17 +19,20 @@ from ...algorithms.schedules.stand_in import depths
 from ...core.bounds import Certificate
 from ...core.budget import Budget, ignore
 from ...core.collective import Collective
+from ...core.equal_steps import translate_ranks
 from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Metric
 from ...core.outcome import Outcome, Status
 from ...core.refusals import refuse_unfit
-from ...core.schedule import Schedule, StepSchedule
+from ...core.schedule import Ints, Schedule, StepSchedule
 from ...core.solver import Solver
+from ...core.step_orbits import StepOrbits
 from .. import heuristic
-from .levels import Networks, find_hierarchy, hierarchy_of_sizes
-from .phases import AG, AR, BROADCAST, COLLECTIVES, REDUCE, RS
+from ..textbook.algorithm import find_common_symmetry, positions_of
+from .levels import Hierarchy, Networks, find_hierarchy, hierarchy_of_sizes
+from .phases import AG, ALL_TO_ALL, AR, BROADCAST, COLLECTIVES, REDUCE, RS
 from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
 
 _BLOCKS = 32  #: Blocks of a level whose cuts are tried.
@@ -53,15 +58,20 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     """Compose every collective of an instance (``Method.run``)."""
     _check(options)
     problems = group_problems(instance)
-    check_size(sum(fewest_sends(problem) for problem in problems))
+    sends, first = sum(fewest_sends(problem) for problem in problems), problems[0]
+    symmetry = find_common_symmetry(instance, sends, (AG, RS, AR, ALL_TO_ALL), partial(_keeps_levels, first, options))
+    check_size(sends // (symmetry.motions if symmetry else 1))
+    starts = positions_of(first, symmetry) if symmetry else None
     try:
-        bound, certificate = max([best_bound(instance), *_of_blocks(instance)], key=itemgetter(0))
+        bound, certificate = max(
+            [best_bound(instance, starts=starts), *_of_blocks(instance, few=symmetry is not None)], key=itemgetter(0)
+        )
     except InputError as error:  # no path leads to some rank
         raise Unsupported(error.problem) from None
     budget.tell_bound(bound, certificate)
-    heard = budget if len(problems) == 1 else replace(budget, tell=ignore)
-    choices = [choose(problem, solver, heard, options) for problem in problems]
-    schedule = _merge_schedules(instance, [choice.schedule for choice in choices])
+    heard = budget if len(problems) == 1 and symmetry is None else replace(budget, tell=ignore)
+    choices = [choose(problem, solver, heard, options, symmetry) for problem in problems]
+    schedule: StepSchedule | Schedule | StepOrbits = _merge_schedules(instance, [choice.schedule for choice in choices])
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
         "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],
@@ -70,7 +80,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
         "backwards": [choice.backwards for choice in choices],
     }
     metrics = {name: values[0] if len(values) == 1 else values for name, values in each.items()}
-    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
+    answer = (
+        StepOrbits(schedule, symmetry.translations) if symmetry and isinstance(schedule, StepSchedule) else schedule
+    )
+    return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, metrics=metrics)
 
 
 def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] | None:
@@ -78,8 +91,11 @@ def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] 
     return max(_of_blocks(instance), key=itemgetter(0), default=None)
 
 
-def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
-    """Yield bounds on the data that must leave, enter or join blocks of levels; none for several collectives."""
+def _of_blocks(instance: Instance, *, few: bool = False) -> Iterator[tuple[Fraction, Certificate]]:
+    """Yield bounds on the data that must leave, enter or join blocks of levels; none for several collectives.
+
+    If blocks of a level are alike, ``few`` looks at the first alone.
+    """
     if instance.also:
         return
     (problem,) = group_problems(instance)
@@ -89,25 +105,47 @@ def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
         blocks = networks.blocks(level)
         if problem.collective is Collective.ALL_REDUCE and problem.n == len(topology.ranks):
             yield partition_bound(instance, blocks)
-        for block in blocks[:_BLOCKS]:
+        for block in blocks[: 1 if few else _BLOCKS]:
             inside = set(block)
             yield cut_bound(instance, block)
             yield cut_bound(instance, [node for node in everything if node not in inside])
 
 
-def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Choice:
-    """Return the fastest composition of one collective: its own phases, or another one reversed."""
-    if options.levels is None:
-        hierarchies = list(find_hierarchy(problem).coarser())
-    else:
-        hierarchies = [hierarchy_of_sizes(problem, options.levels)]
+def _hierarchy(problem: GroupProblem, options: HierarchicalOptions) -> Hierarchy:
+    return find_hierarchy(problem) if options.levels is None else hierarchy_of_sizes(problem, options.levels)
+
+
+def _keeps_levels(problem: GroupProblem, options: HierarchicalOptions, image: Ints) -> bool:
+    """Return whether an image of the ranks adds as much to the coordinates of all of them."""
+    hierarchy = _hierarchy(problem, options)
+    place = np.argsort(hierarchy.order)
+    moved = place[image[hierarchy.order]]
+    return np.array_equal(moved, translate_ranks(hierarchy.sizes, place[hierarchy.order], moved[:1]))
+
+
+def choose(
+    problem: GroupProblem,
+    solver: Solver,
+    budget: Budget,
+    options: HierarchicalOptions,
+    symmetry: Symmetry | None = None,
+) -> Choice:
+    """Return the fastest composition of one collective: its own phases, or another one reversed.
+
+    By symmetry, none is reversed, and an all-reduce is a reduce-scatter of all levels followed by an all-gather.
+    """
+    hierarchy = _hierarchy(problem, options)
+    hierarchies = [hierarchy] if options.levels else list(hierarchy.coarser())
     asked, leader = AnswerCache(solver, budget), problem.ranks[0]
-    levels = [Levels(problem.topology, each.with_leader(leader), asked, options.algorithms) for each in hierarchies]
+    some = symmetry is not None
+    levels = [
+        Levels(problem.topology, each.with_leader(leader), asked, options.algorithms, some) for each in hierarchies
+    ]
     pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
-    search = Search(problem, budget)
+    search = Search(problem, budget, symmetry)
     best = search.best(levels, pieces, balance=options.balance)
     kind = {RS: AG, REDUCE: BROADCAST, AR: AG}.get(problem.collective)  # which a reduction reverses
-    if kind is None or budget.is_exhausted:
+    if kind is None or symmetry is not None or budget.is_exhausted:
         return best
     demand = replace(problem.demand, collective=kind)
     forwards = replace(problem, instance=problem.instance.with_single_demand(demand), demand=demand)

@@ -77,8 +77,11 @@ class Shares:
         return int(self.step.max()) + 1
 
 
-def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
-    """Read what chunks are of the group's parts."""
+def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Ints | None = None) -> Shares | None:
+    """Read what chunks are of the group's parts, by default of all.
+
+    None if a given one is not in the answer.
+    """
     assert instance.demand is not None  # noqa: S101 (a group's instance has one)
     kind, n = instance.demand.collective, len(instance.demand.group(instance.npus))
     if isinstance(answer, TreePacking):
@@ -88,6 +91,13 @@ def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
     else:
         chunks, sends, step, units = answer.chunks, answer.sends, answer.step, answer.chunks.units
         part = _part(chunks, kind, n)
+    if parts is not None:
+        if not np.isin(parts, part).all():
+            return None
+        kept, number = np.isin(part, parts), np.cumsum(np.isin(part, parts)) - 1
+        mine = kept[sends.chunk]
+        sends, step, part, units = sends.take(mine), step[mine], part[kept], units[kept]
+        sends = replace(sends, chunk=number[sends.chunk])
     begin, end = [], []
     total, done = np.bincount(part, units).tolist(), defaultdict[int, Fraction](Fraction)
     for of, count in zip(part.tolist(), units.tolist(), strict=True):

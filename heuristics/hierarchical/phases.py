@@ -41,24 +41,27 @@ class Phase:
     ahead: Ints
 
 
-def blocks_of(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> Ints:
-    """Return the blocks that the data is cut into: positions, or ``i * n + j`` in an all-to-all."""
+def blocks_of(kind: Collective, hierarchy: Hierarchy, order: Sequence[int], roots: Ints | None = None) -> Ints:
+    """Return the blocks that the data is cut into: positions, or ``i * n + j`` in an all-to-all.
+
+    Of data that is cut by ranks, also that of an all-reduce, ``roots`` are the only positions whose blocks are needed.
+    """
     n = len(hierarchy.order)
+    every = np.arange(n) if roots is None else roots
     if kind is ALL_TO_ALL:
-        pair = np.arange(n * n)
-        return np.flatnonzero(pair // n != pair % n)
-    if kind in _BY_RANK:
-        every = np.arange(n)
+        source, target = np.repeat(every, n), np.tile(np.arange(n), len(every))
+        return np.asarray((source * n + target)[source != target])
+    if kind in _BY_RANK or roots is not None:
         return every[1:] if kind in (GATHER, SCATTER) else every
     return hierarchy.span_positions(order[:-1])
 
 
-def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list[Phase]:
-    """Return the phases of a collective.
+def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int], roots: Ints | None = None) -> list[Phase]:
+    """Return the phases of a collective, for the blocks of ``roots`` if they are given (:func:`blocks_of`).
 
     Position 0 is the root; ``order`` has all levels in the order of a reduce-scatter; an all-gather reverses it.
     """
-    blocks = blocks_of(kind, hierarchy, order)
+    blocks = blocks_of(kind, hierarchy, order, roots)
     if kind is ALL_TO_ALL:
         return [_exchange(hierarchy, blocks, level, order[:done]) for done, level in enumerate(order)]
     *inner, top = order
@@ -79,6 +82,8 @@ def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> list
     match kind:
         case Collective.ALL_GATHER | Collective.REDUCE_SCATTER:
             found = one_by_one(kind, order)
+        case Collective.ALL_REDUCE if roots is not None:
+            found = [*one_by_one(RS, order), *one_by_one(AG, order)]
         case Collective.ALL_REDUCE:
             found = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
         case Collective.BROADCAST:
@@ -125,8 +130,8 @@ def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, done: Sequence[int
     )
 
 
-def block_share(kind: Collective, hierarchy: Hierarchy, order: Sequence[int]) -> int:
-    """Return the number of equal blocks of the collective's data."""
-    if kind in (*_BY_RANK, ALL_TO_ALL):
+def block_share(kind: Collective, hierarchy: Hierarchy, order: Sequence[int], roots: Ints | None = None) -> int:
+    """Return the number of equal blocks of the collective's data, of all ranks."""
+    if kind in (*_BY_RANK, ALL_TO_ALL) or roots is not None:
         return len(hierarchy.order)
     return prod(hierarchy.sizes[level] for level in order[:-1])

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
+from ...algorithms.graphs.translations import Symmetry
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
@@ -19,10 +20,12 @@ from ...core.instance import Instance
 from ...core.method import Method
 from ...core.schedule import Floats, Ints, Schedule, StepSchedule
 from ...core.solver import Solver
+from ...core.step_orbits import StepOrbits
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.bfb.method import BFB
 from ...models.forestcoll.method import FORESTCOLL
+from ..textbook.algorithm import positions_of
 from ..textbook.exchanges import BINE, BRUCK, DIRECT, RHD
 from ..textbook.rings import RING, SHIFTED_RING
 from ..textbook.trees import DBT, KNOMIAL
@@ -38,26 +41,31 @@ ALGORITHMS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
 
 #: In larger groups only what needs no search of its own is tried; a part may be cut into so many slices.
 _LARGE, _MOST_SLICES = 64, 64
+#: If few parts are needed, what is tried in groups of more ranks: what lists the sends of few parts of large groups.
+_HUGE, _BY_PARTS = 1_024, ("direct", "ring", "bine")
 
 
 @dataclass
 class AnswerCache:
-    """Cache of answers for networks of groups, by algorithm and digest."""
+    """Cache of answers for networks of groups, by algorithm, digest and the parts that are read."""
 
     solver: Solver
     budget: Budget
-    known: dict[tuple[str, str], Shares | None] = field(default_factory=dict)
+    known: dict[tuple[str, str, bytes], Shares | None] = field(default_factory=dict)
 
-    def shares(self, name: str, instance: Instance) -> Shares | None:
+    def shares(self, name: str, instance: Instance, parts: Ints | None = None) -> Shares | None:
         """Return the answer of an algorithm, the same object for equal answers; None if it does not fit."""
-        if (key := (name, instance.sha256)) not in self.known:
-            made = self._ask(name, instance)
-            others = (answer for (_, network), answer in self.known.items() if network == instance.sha256)
+        wanted = instance.sha256, b"" if parts is None else parts.tobytes()
+        if (key := (name, *wanted)) not in self.known:
+            made = self._ask(name, instance, parts)
+            others = (answer for (_, *known), answer in self.known.items() if tuple(known) == wanted)
             self.known[key] = next((other for other in others if is_same(other, made)), made)
         return self.known[key]
 
-    def _ask(self, name: str, instance: Instance) -> Shares | None:
+    def _ask(self, name: str, instance: Instance, parts: Ints | None) -> Shares | None:
         method, told = ALGORITHMS[name]
+        if parts is not None and instance.npus > _HUGE and name not in _BY_PARTS:
+            return None
         if (instance.npus > _LARGE and name in ("bfb", "forestcoll")) or method.supports(instance) is not None:
             return None
         options = method.options(**told)
@@ -66,9 +74,11 @@ class AnswerCache:
             answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
         except (InputError, Unsupported):
             return None
-        if not isinstance(answer, StepSchedule | TreePacking):
+        if isinstance(answer, StepOrbits) and parts is not None:
+            answer = answer.base
+        shares = shares_of(instance, answer, parts) if isinstance(answer, StepSchedule | TreePacking) else None
+        if shares is None:
             return None
-        shares = shares_of(instance, answer)
         few = int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus)
         # In steps, a switch would have to hold data that it copies or adds, without a buffer.
         nodes = [instance.topology.nodes[node] for node in np.unique(shares.sends.source).tolist()]
@@ -86,6 +96,7 @@ class Levels:
     hierarchy: Hierarchy
     asked: AnswerCache
     names: Sequence[str] | None = None
+    few: bool = False  #: True if only the parts of some ranks are needed.
     _sites: dict[tuple[Collective, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
 
     @cached_property
@@ -97,11 +108,12 @@ class Levels:
         """Return the algorithms for a phase, with their answers. There must be one."""
         names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
         bases, sites = self._groups(phase)
+        parts = np.unique(phase.part) if self.few else None
         found: list[tuple[str, PhaseAnswers]] = []
         for name in names:
             if found and self.asked.budget.is_exhausted:
                 break
-            answers = (self.asked.shares(name, each.instance) for each in sites)
+            answers = (self.asked.shares(name, each.instance, parts) for each in sites)
             shares = [answer for answer in answers if answer is not None]
             if len(shares) == len(sites):
                 found.append((name, PhaseAnswers(phase, bases, sites, shares)))
@@ -167,10 +179,15 @@ class Choice:
 
 @dataclass
 class Search:
-    """The search for one collective. Every better choice is reported to the budget."""
+    """The search for one collective. Every better choice is reported to the budget.
+
+    With a symmetry, schedules are those of the data of one rank of every orbit, which its motions move to all others.
+    Each link then stands for its orbit: it serves what is sent over any of them.
+    """
 
     problem: GroupProblem
     budget: Budget
+    symmetry: Symmetry | None = None
     work: int = 0
 
     @property
@@ -184,8 +201,24 @@ class Search:
         return self.budget.is_exhausted or self.work > _WORK
 
     @cached_property
+    def _topology(self) -> Topology:
+        """Network with one link of every orbit, in their order."""
+        topology = self.problem.topology
+        if self.symmetry is None:
+            return topology
+        first = np.unique(self.symmetry.orbit, return_index=True)[1].tolist()
+        return Topology(topology.nodes, tuple(topology.links[link] for link in first))
+
+    def _on_orbits(self, schedule: StepSchedule) -> StepSchedule:
+        if self.symmetry is None:
+            return schedule
+        return replace(
+            schedule, sends=replace(schedule.sends, path_links=self.symmetry.orbit[schedule.sends.path_links])
+        )
+
+    @cached_property
     def _rate(self) -> Floats:
-        return np.array([float(link.bandwidth_Bps) for link in self.problem.topology.links])
+        return np.array([float(link.bandwidth_Bps) for link in self._topology.links])
 
     @cached_property
     def _latency_s(self) -> float:
@@ -196,13 +229,13 @@ class Search:
         hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:
-            return first_come(self.problem.topology, schedule)
+            return first_come(self._topology, self._on_orbits(schedule))
         longest = int(schedule.sends.hops.max())
         return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * longest * self._latency_s)
 
     def loads_s(self, schedule: StepSchedule) -> Floats:
         """Return the busy time of every link."""
-        sends = schedule.sends
+        sends = self._on_orbits(schedule).sends
         size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send]
         return np.bincount(sends.path_links, size, len(self._rate)) / self._rate
 
@@ -224,7 +257,7 @@ class Search:
         best = min(wanted, key=lambda choice: choice.seconds)
         assert isinstance(best.schedule, StepSchedule)  # noqa: S101 (none is backwards yet)
         if PLAYED < len(best.schedule.sends.path_links) <= MOST_HOPS:
-            best = replace(best, seconds=first_come(self.problem.topology, best.schedule))
+            best = replace(best, seconds=first_come(self._topology, self._on_orbits(best.schedule)))
         return best
 
     def _promising(self, levels: Sequence[Levels], pieces: int) -> list[Levels]:
@@ -274,15 +307,18 @@ class Search:
     def part(self, levels: Levels, order: Sequence[int], share: Fraction, pieces: int) -> Part:
         """Compose a share of the collective with a given order of the levels."""
         hierarchy = levels.hierarchy
-        block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order)
-        blocks = blocks_of(self.kind, hierarchy, order)
+        roots = None
+        if self.symmetry is not None:
+            roots = np.flatnonzero(np.isin(hierarchy.order, positions_of(self.problem, self.symmetry)))
+        block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order, roots)
+        blocks = blocks_of(self.kind, hierarchy, order, roots)
 
         def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
             answers = [each for _, each in filled]
             schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, answers, pieces)
             return Part(tuple(filled), schedule, self.seconds(schedule))
 
-        parts = phases(self.kind, hierarchy, order)
+        parts = phases(self.kind, hierarchy, order, roots)
         ranked = [self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in parts]
         best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:

@@ -1,0 +1,83 @@
+"""Large compositions by symmetry: verified with all sends written out, about as fast as those found with all sends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.core.collective import Demand, collective_named
+from cwb.core.step_orbits import StepOrbits, expand_steps
+from cwb.core.trees import Translation
+from cwb.harness import Request
+from cwb.harness.run import run
+from cwb.heuristics.textbook import algorithm
+from cwb.instances import load
+from cwb.schedules.completion import completion_of
+from cwb.schedules.files import read_schedule, write_schedule
+from cwb.schedules.verify import verify
+
+
+def solve(spec: str, kind: str, most: int, monkeypatch: pytest.MonkeyPatch, **options):
+    """Run the method, with orbits if there are more sends than ``most``."""
+    monkeypatch.setattr(algorithm, "MOST_LISTED", most)
+    posed = load(spec).with_changes(demand=Demand(collective_named(kind), Fraction(2**22)))
+    return run(posed, Request("hierarchical", options=options, bounds="none"))
+
+
+@pytest.mark.parametrize("kind", ["all_gather", "reduce_scatter", "all_reduce", "all_to_all"])
+@pytest.mark.parametrize("spec", ["dgx_h100(boxes=2)", "rail(3,4)", "torus(3,4)", "mi300x(boxes=2)"])
+def test_images_are_a_schedule_that_is_about_as_fast(spec, kind, monkeypatch):
+    """The sends of one rank's data, moved to all, are right and take exactly as long as when they are written out.
+
+    Another choice of phases may be up to 15 % slower than that among all sends.
+    """
+    listed = solve(spec, kind, algorithm.MOST_LISTED, monkeypatch, pieces=4)
+    moved = solve(spec, kind, 0, monkeypatch, pieces=4)
+    assert isinstance(moved.answer, StepOrbits)
+    assert moved.record.verified
+    assert moved.record.bound == listed.record.bound
+    written = expand_steps(moved.answer, moved.instance.topology)
+    assert verify(moved.instance, written).ok
+    assert completion_of(moved.instance, written).seconds == completion_of(moved.instance, moved.answer).seconds
+    assert moved.record.metrics["completion_time_s"] <= 1.15 * listed.record.metrics["completion_time_s"]
+
+
+def leave_out(answer: StepOrbits) -> StepOrbits:
+    """Leave the last send out."""
+    base = answer.base
+    kept = np.arange(len(base.sends)) < len(base.sends) - 1
+    return replace(answer, base=replace(base, sends=base.sends.take(kept), step=base.step[kept]))
+
+
+def change_image(answer: StepOrbits) -> StepOrbits:
+    """Exchange the images of two ranks under the first translation."""
+    first, *others = answer.translations
+    image = first.image.copy()
+    image[[0, 1]] = image[[1, 0]]
+    return replace(answer, translations=(Translation(image, first.order), *others))
+
+
+@pytest.mark.parametrize(
+    ("forge", "violation"),
+    [
+        (leave_out, "missing"),
+        (change_image, "symmetry"),
+        (lambda answer: replace(answer, translations=answer.translations[:1]), "symmetry"),
+        (lambda answer: replace(answer, base=replace(answer.base, step=answer.base.step * 0)), "not-held"),
+    ],
+)
+def test_a_file_of_forged_sends_is_refused(forge, violation, tmp_path, monkeypatch):
+    """A file without a send, with a wrong image, with fewer motions or in one step is not right."""
+    done = solve("dgx_h100(boxes=2)", "all_gather", 0, monkeypatch, pieces=1)
+    write_schedule(tmp_path / "forged.npz", done.instance, forge(done.answer))
+    assert violation in verify(done.instance, read_schedule(tmp_path / "forged.npz").answer).counts
+
+
+def test_translations_that_carry_between_levels_are_not_used(monkeypatch):
+    """Translations that carry from one given level to the next are no symmetry of the composition."""
+    done = solve("switch(6)", "all_gather", 0, monkeypatch, levels=[2, 3], pieces=1)
+    assert done.record.verified
+    orders = [each.order for each in done.answer.translations] if isinstance(done.answer, StepOrbits) else []
+    assert 6 not in orders
