@@ -32,7 +32,7 @@ from ...core.step_orbits import StepOrbits
 from .. import heuristic
 from ..textbook.algorithm import find_common_symmetry, positions_of
 from .levels import Hierarchy, Networks, find_hierarchy, hierarchy_of_sizes
-from .phases import AG, ALL_TO_ALL, AR, BROADCAST, COLLECTIVES, REDUCE, RS
+from .phases import AG, AR, BROADCAST, COLLECTIVES, REDUCE, RS
 from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
 
 _BLOCKS = 32  #: Blocks of a level whose cuts are tried.
@@ -59,7 +59,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     _check(options)
     problems = group_problems(instance)
     sends, first = sum(fewest_sends(problem) for problem in problems), problems[0]
-    symmetry = find_common_symmetry(instance, sends, (AG, RS, AR, ALL_TO_ALL), partial(_keeps_levels, first, options))
+    symmetry = find_common_symmetry(instance, sends, (AG, RS, AR), partial(_keeps_levels, first, options))
     check_size(sends // (symmetry.motions if symmetry else 1))
     starts = positions_of(first, symmetry) if symmetry else None
     try:
@@ -92,10 +92,7 @@ def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] 
 
 
 def _of_blocks(instance: Instance, *, few: bool = False) -> Iterator[tuple[Fraction, Certificate]]:
-    """Yield bounds on the data that must leave, enter or join blocks of levels; none for several collectives.
-
-    If blocks of a level are alike, ``few`` looks at the first alone.
-    """
+    """Yield bounds on the data of one collective that must pass blocks of levels, or one of each if ``few``."""
     if instance.also:
         return
     (problem,) = group_problems(instance)

@@ -49,8 +49,8 @@ def blocks_of(kind: Collective, hierarchy: Hierarchy, order: Sequence[int], root
     n = len(hierarchy.order)
     every = np.arange(n) if roots is None else roots
     if kind is ALL_TO_ALL:
-        source, target = np.repeat(every, n), np.tile(np.arange(n), len(every))
-        return np.asarray((source * n + target)[source != target])
+        pair = np.arange(n * n)
+        return np.flatnonzero(pair // n != pair % n)
     if kind in _BY_RANK or roots is not None:
         return every[1:] if kind in (GATHER, SCATTER) else every
     return hierarchy.span_positions(order[:-1])
