@@ -10,10 +10,11 @@ rows of every length are compared with the rule (:meth:`RuleEvaluation.sample_ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from math import prod
+from operator import is_
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -132,10 +133,12 @@ def places_of(component: Any) -> Places:
     """Return the positions of an indexed component's members."""
     if component not in _known:
         index = component.index_set()
-        factors = list(index.subsets()) if hasattr(index, "subsets") else [index]
+        factors = list(map(list, index.subsets())) if hasattr(index, "subsets") else [list(index)]
         if len(component) != len(index):
             raise NotVectorizable
-        _known[component] = Places([key_array(list(factor)) for factor in factors]), members(component)
+        sets = list(map(key_array, factors))
+        flat = len(sets) > 1 and all(keys.shape[1] == 1 for keys in sets)
+        _known[component] = Places(sets), members(component, product(*factors) if flat else None)
     places = _known[component][0]
     if places.count != len(component):
         # Members were added or removed since.
@@ -148,12 +151,18 @@ def variables_of(component: Any) -> list[Any]:
     return _known[component][1]
 
 
-def members(component: Any) -> list[Any]:
-    """Return ``list(component.values())`` of variables or constraints, in half the time."""
+def members(component: Any, keys: Iterable[Any] | None = None) -> list[Any]:
+    """Return ``list(component.values())`` of variables or constraints in half the time, or the same list as before.
+
+    ``keys`` are those of the component, if they are known.
+    """
     data = component._data
     if data.__class__ is not dict:
         return list(component.values())
-    return list(map(data.__getitem__, component.keys()))
+    _, before = _known.get(component, (None, [])) if component.is_indexed() else (None, [])
+    if len(before) == len(data) and all(map(is_, before, data.values())):
+        return before
+    return list(map(data.__getitem__, component.keys() if keys is None else keys))
 
 
 def refuse(self: Any, *_: Any) -> Any:

@@ -40,7 +40,7 @@ class PlainRows:
         self.columns: list[Any] = []
         self.rows: list[Any] = []
         self._position: dict[int, int] = {}
-        self._components: dict[int, tuple[int, int]] = {}
+        self._components: dict[int, tuple[int, list[Any]]] = {}
         self._blocks: list[tuple[Any, Any, Any]] = []
         self._index: list[int] = []
         self._data: list[float] = []
@@ -127,27 +127,28 @@ class PlainRows:
         """Return a variable's column; its whole component gets columns with it, in order."""
         position = self._position
         if id(variable) not in position:
-            first, count = self._columns_of(variable.parent_component())
-            position.update(zip(map(id, self.columns[first : first + count]), range(first, first + count), strict=True))
+            first, added = self._columns_of(variable.parent_component())
+            position.update(zip(map(id, added), range(first, first + len(added)), strict=True))
         return position[id(variable)]
 
-    def _columns_of(self, component: Any) -> tuple[int, int]:
-        """Return the first column of a component and their number, after those of earlier components."""
+    def _columns_of(self, component: Any) -> tuple[int, list[Any]]:
+        """Return the first column of a component, after those of earlier components, and its variables."""
         if component is None:
             raise NotPlain
         if id(component) not in self._components:
             added = members(component)
             if any(map(_IS_FIXED, added)):
                 raise NotPlain
-            self._components[id(component)] = len(self.columns), len(added)
+            self._components[id(component)] = len(self.columns), added
             self.columns += added
         return self._components[id(component)]
 
     def _add_many(self, component: Any, many: ArrayRows) -> None:
         first_row = len(self.rows) + 1
         for terms in many.terms:
-            first, count = self._columns_of(terms.component)
-            if count != len(terms.variables) or not all(map(is_, self.columns[first : first + count], terms.variables)):
+            first, added = self._columns_of(terms.component)
+            known = terms.variables
+            if added is not known and (len(added) != len(known) or not all(map(is_, added, known))):
                 raise NotPlain
             self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
         self.rows += members(component)
