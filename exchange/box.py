@@ -174,6 +174,7 @@ def join_all(gpus: Sequence[str], cables: Iterable[Cable]) -> bool:
     """Return whether every GPU reaches every other one."""
     import networkx as nx
 
-    graph = nx.from_edgelist(((c.source, c.target) for c in cables), nx.DiGraph)
+    graph = nx.DiGraph()
+    graph.add_edges_from((c.source, c.target) for c in cables)
     graph.add_nodes_from(gpus)
     return any(part.issuperset(gpus) for part in nx.strongly_connected_components(graph))

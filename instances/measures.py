@@ -210,7 +210,8 @@ class _Cuts:
             return 0.0
         import networkx as nx
 
-        graph, ranks = nx.from_edgelist(self.capacity, nx.DiGraph), self.ranks.tolist()
+        graph, ranks = nx.DiGraph(), self.ranks.tolist()
+        graph.add_edges_from(self.capacity)
         graph.add_nodes_from(ranks)
         if not nx.is_strongly_connected(graph):
             return 0.0

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
+from sys import intern
 
 from ...core.errors import InputError, locate_errors, show_value
 from ...core.files import read_whole
@@ -28,7 +29,6 @@ _DEPTHS = {"algo": 0, "gpu": 1, "tb": 2, "step": 3}
 _STEP = "      <step " + " ".join(f'{name}="%s"' for name in Step._fields) + "/>\n"
 _of_step = itemgetter("type", "srcbuf", "dstbuf", "s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
 _NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
-_INTERNED = {text: text for text in ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "ra", "nop", "i", "o")}
 
 
 def number(text: str) -> int:
@@ -114,9 +114,8 @@ class _Reader:
         except KeyError as error:
             raise self.missing_attribute("step", str(error.args[0])) from None
         s, srcoff, dstoff, cnt, depid, deps, hasdep = map(self.known, texts)
-        same = _INTERNED.get
-        kind, source, target = same(kind, kind), same(source, source), same(target, target)
-        return Step(s, kind, source, srcoff, target, dstoff, cnt, depid, deps, hasdep)
+        # Millions of steps share a few names.
+        return Step(s, intern(kind), intern(source), srcoff, intern(target), dstoff, cnt, depid, deps, hasdep)
 
     def missing_attribute(self, tag: str, name: str) -> InputError:
         """Return the error for an attribute that every runtime requires."""

@@ -167,7 +167,8 @@ def shortest_ways(topology: Topology, edges: Sequence[RankEdge], source: int, ta
     """Return the nodes on paths of fewest edges; TACCL routes a chunk through no other."""
     import networkx as nx
 
-    graph = nx.from_edgelist(((edge.source, edge.target) for edge in edges), nx.DiGraph)
+    graph = nx.DiGraph()
+    graph.add_edges_from((edge.source, edge.target) for edge in edges)
     graph.add_nodes_from(topology.rank_nodes)
     away = nx.single_source_shortest_path_length(graph, source)
     wanted = {target for target in targets if target in away}
