@@ -5,6 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..algorithms.bounds.schedule_bounds import best_bound, latency_bound
 from ..core.answers import Answer
 from ..core.errors import InputError
@@ -12,6 +14,7 @@ from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.pipelining import LatencyModel, reserve_rates
 from ..core.schedule import Floats, Ints
+from ..core.step_orbits import StepOrbits
 from ..core.trace import Routing, SimulationMode, Trace
 from ..core.trees import TreeOrbits, TreePacking
 from ..core.units import UnitKind, parse
@@ -22,6 +25,7 @@ from ..schedules.files import ScheduleFile
 from ..schedules.simulate import simulate
 from ..schedules.simulate.pipeline import simulate_reserved
 from ..schedules.verify.answers import write_out
+from ..schedules.verify.orbits import count_alike_ranks
 
 MAX_LISTED = 5  #: Number of busiest links that are listed.
 
@@ -123,7 +127,8 @@ def describe_simulation(
             pieces = _pieces_of(completion)
             if trace_file is not None:
                 trace, pieces = simulate_file(file, options)
-            report = measure_simulation(instance, mode, completion.sends, completion.seconds, completion.busy_s)
+            starts = _one_rank_of_every_orbit(file)
+            report = measure_simulation(instance, mode, completion.sends, completion.seconds, completion.busy_s, starts)
             report |= {"model": completion.model}
             if completion.why:
                 report["no_completion_time"] = completion.why
@@ -136,6 +141,14 @@ def describe_simulation(
         report["model"] += f"; {instance.rank_costs.in_words}"
     report["pieces"] = pieces if isinstance(pieces, int) else pieces.tolist()
     return report | _check_proof(file, options, completion)
+
+
+def _one_rank_of_every_orbit(file: ScheduleFile) -> Ints | None:
+    """Return a rank of every orbit of a schedule by symmetry; None if orbits differ, or their ranks may."""
+    instance, alike = file.instance, None
+    if instance.timing is None or not instance.timing.changes:
+        alike = count_alike_ranks(file.answer, instance) if isinstance(file.answer, StepOrbits | TreeOrbits) else None
+    return np.array(list(alike)) if alike and len(set(alike.values())) == 1 else None
 
 
 def _heading(file: ScheduleFile, options: SimulationOptions, pieces: int | Ints) -> list[str]:
@@ -187,12 +200,18 @@ def _simulate_reserved(instance: Instance, answer: Answer, options: SimulationOp
 
 
 def measure_simulation(
-    instance: Instance, mode: SimulationMode, sends: int, time_s: float | None, busy_s: Floats
+    instance: Instance,
+    mode: SimulationMode,
+    sends: int,
+    time_s: float | None,
+    busy_s: Floats,
+    starts: Ints | None = None,
 ) -> dict[str, Any]:
     """Return measures of a simulation as plain data; None where something is unknown.
 
     Bandwidth bounds a schedule only if links serve one piece at a time and are never faster than nominal. Otherwise, in
-    alpha-beta or if some link is faster for a time, the bound is that of latency alone.
+    alpha-beta or if some link is faster for a time, the bound is that of latency alone. If ranks of equal orbits are
+    alike, ``starts`` are one of each, from which it is computed.
     """
     report: dict[str, Any] = {
         "schema": "cwb-simulation/1",
@@ -209,7 +228,7 @@ def measure_simulation(
         algbw = float(demand.size_bytes) / time_s / 1e9 if time_s and not (instance.also or demand.part_of) else None
         is_faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
         latency_only = is_faster or mode is SimulationMode.ALPHA_BETA
-        bound, certificate = (latency_bound if latency_only else best_bound)(instance)
+        bound, certificate = (latency_bound if latency_only else best_bound)(instance, starts=starts)
         report |= {
             "collective": demand.collective.name,
             "size_bytes": float(demand.size_bytes),

@@ -129,17 +129,26 @@ def _base_conditions(
     return Conditions(groups, held[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
 
 
-def count_alike_ranks(answer: StepOrbits, instance: Instance, certificate: LengthCertificate) -> dict[int, int] | None:
-    """Return the number of ranks in every orbit, by its least; None unless an all-to-all and lengths are kept."""
+def count_alike_ranks(
+    answer: StepOrbits | TreeOrbits, instance: Instance, certificate: LengthCertificate | None = None
+) -> dict[int, int] | None:
+    """Return the number of ranks in every orbit, by its least; None if the demand or lengths tell ranks apart.
+
+    Those of a certificate are of an all-to-all, and do not if images of links are as long.
+    """
     demand, network = instance.demand, network_of(instance)
-    motions = checked_motions(network, answer, Findings())
-    lengths = np.array(certificate.lengths, dtype=object)
-    if motions is None or certificate.latency or len(lengths) != network.links or demand is None or instance.also:
+    if demand is None or instance.also or not demand.is_of_all(instance.npus):
         return None
-    if demand.collective is not Collective.ALL_TO_ALL or not demand.is_of_all(instance.npus):
+    if demand.collective.rooted or not demand.collective.alike:
         return None
-    if any(not np.array_equal(lengths[link], lengths) for link in motions.links):
+    if (motions := checked_motions(network, answer, Findings())) is None:
         return None
+    if certificate is not None:
+        lengths = np.array(certificate.lengths, dtype=object)
+        if demand.collective is not Collective.ALL_TO_ALL or certificate.latency or len(lengths) != network.links:
+            return None
+        if any(not np.array_equal(lengths[link], lengths) for link in motions.links):
+            return None
     least = least_images(motions.orders, motions.nodes, network.nodes)[: instance.npus]
     return dict(zip(*(column.tolist() for column in np.unique(least, return_counts=True)), strict=True))
 

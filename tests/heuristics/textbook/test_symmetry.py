@@ -14,9 +14,11 @@ from cwb.core.timing import RankCosts
 from cwb.heuristics.textbook import algorithm
 from cwb.schedules.collective import bound_of
 from cwb.schedules.completion import completion_of
+from cwb.schedules.files import ScheduleFile
 from cwb.schedules.network_bounds import recomputed_length_bound
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.orbits import count_alike_ranks
+from cwb.studies.simulate import SimulationOptions, describe_simulation
 
 GATHERS = ["all_gather", "reduce_scatter", "all_reduce"]
 NETWORKS = {
@@ -87,4 +89,6 @@ def test_the_bound_by_lengths_is_that_of_all_ranks(network, pose, solve_unchecke
     assert (seconds, certificate) == length_bound(posed, ones)
     assert best_bound(posed, starts=roots) == best_bound(posed)
     assert count_alike_ranks(answer, posed, certificate)
+    simulated = describe_simulation(ScheduleFile(posed, answer, None, {}), SimulationOptions())
+    assert simulated["lower_bound_s"] == float(best_bound(posed)[0])
     assert bound_of(posed, answer, certificate) == seconds == recomputed_length_bound(posed, certificate)
