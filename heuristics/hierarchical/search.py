@@ -97,7 +97,7 @@ class Levels:
     asked: AnswerCache
     names: Sequence[str] | None = None
     few: bool = False  #: True if only the parts of some ranks are needed.
-    _sites: dict[tuple[Collective, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
+    _sites: dict[tuple[Collective, int, bytes], tuple[Ints, list[Site]]] = field(default_factory=dict)
 
     @cached_property
     def networks(self) -> Networks:
@@ -125,7 +125,7 @@ class Levels:
     def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
         """First positions of a phase's groups, and their networks."""
         bases = np.unique(phase.base)
-        key = phase.kind, phase.level, len(bases)
+        key = phase.kind, phase.level, bases.tobytes()
         if key not in self._sites:
             size = self.hierarchy.sizes[phase.level]
             demand = Demand(phase.kind, Fraction(size), ranks=tuple(range(size)))

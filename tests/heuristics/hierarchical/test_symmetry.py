@@ -19,10 +19,10 @@ from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify
 
 
-def solve(spec: str, kind: str, most: int, monkeypatch: pytest.MonkeyPatch, **options):
+def solve(spec: str, kind: str, most: int, monkeypatch: pytest.MonkeyPatch, size: int = 2**22, **options):
     """Run the method, with orbits if there are more sends than ``most``."""
     monkeypatch.setattr(algorithm, "MOST_LISTED", most)
-    posed = load(spec).with_changes(demand=Demand(collective_named(kind), Fraction(2**22)))
+    posed = load(spec).with_changes(demand=Demand(collective_named(kind), Fraction(size)))
     return run(posed, Request("hierarchical", options=options, bounds="none"))
 
 
@@ -42,6 +42,13 @@ def test_images_are_a_schedule_that_is_about_as_fast(spec, kind, monkeypatch):
     assert verify(moved.instance, written).ok
     assert completion_of(moved.instance, written).seconds == completion_of(moved.instance, moved.answer).seconds
     assert moved.record.metrics["completion_time_s"] <= 1.15 * listed.record.metrics["completion_time_s"]
+
+
+def test_orders_of_levels_have_groups_of_their_own(monkeypatch):
+    """Pieces that take levels of equal size in several orders are right: of one rank's data, their groups differ."""
+    moved = solve("torus(2,3,3)", "all_reduce", 0, monkeypatch, size=7, pieces=4, balance=True)
+    assert isinstance(moved.answer, StepOrbits)
+    assert moved.record.verified
 
 
 def leave_out(answer: StepOrbits) -> StepOrbits:
