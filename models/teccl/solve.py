@@ -1,6 +1,5 @@
 """``teccl``: for demands that copy, bounds and searches, then a model; for an all_to_all, the linear program."""
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -88,10 +87,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
         node_limit=NODE_LIMIT,
         most_columns=options.model_columns,
     )
+    why = ""
     if options.model_columns and result.open:
-        with suppress(OutOfTime, Unsupported):  # to build a model, or it is too large for any machine
+        try:
             search.within(search.low)  # the bound is often met
             search.bisect(search.within)
+        except (OutOfTime, Unsupported) as error:  # the model is too large, or nothing for the solver
+            why = f"; {error}"
     result.search.bound = search.low
     with budget.clock.phase("search"):
         result.search.improve()
@@ -100,7 +102,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
     metrics = _metrics(result) | {"models": len(search.reports)}
     if search.low > search.simple:
         metrics["proof"] = "model"
-    message = "" if search.low == search.high else f"{search.high} epochs found, {search.low} proved to be needed"
+    message = "" if search.low == search.high else f"{search.high} epochs found, {search.low} proved to be needed{why}"
     return replace(search.outcome(search.low, None, message, metrics), iterations=result.search.moves)
 
 

@@ -104,6 +104,14 @@ def test_a_model_that_is_too_large_loses_no_schedule(monkeypatch, method, option
     assert record.metrics["epochs"] > 8  # the bound
 
 
+def test_a_solver_without_integers_is_named():
+    """If the solver cannot solve the last model, the schedule remains, and the message says why no model was solved."""
+    instance = gather("torus(4,4)", 10**6, "scatter", 2)
+    record = run_one(instance, Request("teccl", solver="highs-pdlp", options={"epoch": "slow", "effort": 1}))
+    assert (record.status, record.verified) == ("feasible", True)
+    assert "proved to be needed; HiGHS PDLP supports no integer variables" in record.message
+
+
 def test_several_collectives_at_once():
     """Two groups gather at the same time."""
     parts = [Demand(Collective.ALL_GATHER, Fraction(10**6), 1, ranks) for ranks in ((0, 1, 2, 3), (2, 3, 6, 7))]
