@@ -193,10 +193,10 @@ def tables() -> str:
 
 def cells(method: Method, about: About) -> Iterator[str]:
     """The row of a method."""
-    taken = support_of(method)
+    support = support_of(method)
     yield f"[`{method.name}`]({about.page})"
     yield method.summary
-    yield f"{taken.of_collectives()}; {' and '.join(taken.networks)}"
+    yield f"{support.of_collectives()}; {' and '.join(support.networks)}"
     proves = about.proves or PROVES[method.kind]
     kind = f"{method.kind.value}: {proves}" if proves else method.kind.value
     yield f"{kind}; {'solver; ' if method.needs_solver else ''}{about.origin}"

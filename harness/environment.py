@@ -50,7 +50,7 @@ def time_stamp() -> str:
 
 
 def study_record(**facts: Any) -> RunRecord:
-    """Return the record of what is no run of a method: it has no collective and solver, and takes seconds."""
+    """Return the record of a study, not of a method: no collective, no solver, and an objective in s."""
     same: dict[str, Any] = dict.fromkeys(("collective", "solver", "solver_version"))
     same |= {"cwb_version": cwb_version(), "threads": 1, "status": "feasible", "objective_unit": "s"}
     return RunRecord(host=platform.node(), **same, **facts)

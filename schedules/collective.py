@@ -35,7 +35,7 @@ from .epoch_bounds import recomputed_epochs
 from .files import ScheduleFile, Written
 from .metrics import ATTESTED_TOLERANCE, contradictions, question_of
 from .multirail import evaluate, to_sends, weighted_bound_s
-from .network_bounds import RECOMPUTED, fault_of_chunks, recomputed_length_bound
+from .network_bounds import BOUND_CHECKERS, fault_of_chunks, recomputed_length_bound
 from .placement import placement_verdict
 from .simulate import simulate
 from .simulate.pipeline import pipeline
@@ -313,7 +313,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 
 
 def exact_bound(instance: Instance, certificate: Certificate | None, answer: Answer | None = None) -> Fraction | None:
-    """Recompute a certificate's bound exactly, with an answer if it is about its trees; None if that is impossible."""
+    """Recompute a certificate's bound exactly, with an answer if its trees or orbits count; None if impossible."""
     if isinstance(certificate, EpochBound):
         epochs = recomputed_epochs(instance, certificate)
         assert instance.timing is not None  # noqa: S101 (epochs have been counted)
@@ -336,7 +336,7 @@ def exact_bound(instance: Instance, certificate: Certificate | None, answer: Ans
             proved = recomputed_length_bound(instance, certificate, alike)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
-        case _ if (recompute := RECOMPUTED.get(type(certificate))) is not None:
+        case _ if (recompute := BOUND_CHECKERS.get(type(certificate))) is not None:
             proved = recompute(instance, certificate)
     return proved
 

@@ -120,31 +120,31 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
 
 
 def recomputed_length_bound(
-    instance: Instance, certificate: LengthCertificate, alike: Mapping[int, int] | None = None
+    instance: Instance, certificate: LengthCertificate, orbit_sizes: Mapping[int, int] | None = None
 ) -> Fraction:
     """Return the least seconds on links with these lengths, by the data that one rank has and one rank needs.
 
-    ``alike`` are the sources that are looked at in an all-to-all of all ranks, each with the number of ranks from which
-    distances add up to the same, if latencies do not count.
+    ``orbit_sizes`` are for an all-to-all of all ranks without latencies: the number of ranks in every orbit, by the one
+    rank from which its distances are added up; by default every rank is its own orbit.
     """
     topology, lengths = instance.topology, certificate.lengths
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
-    if alike is None:
+    if orbit_sizes is None:
         for (held, needed, _), size in demanded_bytes(instance).items():
             if len(held) == len(needed) == 1 and held != needed:
                 bytes_from.setdefault(held[0], {})[needed[0]] = size
     elif instance.demand is not None:
         everybody = dict.fromkeys(range(instance.npus), instance.demand.part_bytes(instance.npus))
-        bytes_from = dict.fromkeys(alike, everybody)
+        bytes_from = dict.fromkeys(orbit_sizes, everybody)
     travelled, out = Fraction(0), links_out_of(topology.link_ends, lengths)
     for source, targets in bytes_from.items():
         far = shortest_distances(out, [topology.rank_nodes[source]])
         for target, size in targets.items():
             node = topology.rank_nodes[target]
             reject_if(node not in far, f"no path leads from rank {source} to rank {target}", place="certificate")
-            travelled += size * far[node] * (alike[source] if alike else 1)
+            travelled += size * far[node] * (orbit_sizes[source] if orbit_sizes else 1)
     rates = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
     if not certificate.latency:
         return travelled / sum(rates, Fraction(0))
@@ -235,8 +235,8 @@ def fault_of_chunks(certificate: WholeChunks, answer: Answer) -> str | None:
     return None
 
 
-#: What recomputes the bound of a certificate that is not about an answer.
-RECOMPUTED: Mapping[type, Callable[[Instance, Any], Fraction]] = {
+#: Functions that recompute the bounds of certificates that do not depend on an answer.
+BOUND_CHECKERS: Mapping[type, Callable[[Instance, Any], Fraction]] = {
     CutCertificate: recomputed_cut_bound,
     DistanceCertificate: recomputed_distance_bound,
     PartitionCertificate: recomputed_partition_bound,

@@ -151,7 +151,7 @@ class Candidate:
 
     @cached_property
     def _transfers(self) -> Transfers | None:
-        """Sends of a schedule in steps, which wait for one another alike at every size."""
+        """Sends of a schedule in steps, whose dependencies are the same at every size."""
         return transfers_of(self.instance, self.answer) if isinstance(self.answer, StepSchedule) else None
 
     def _seconds(self, size: int) -> float:

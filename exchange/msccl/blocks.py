@@ -119,11 +119,11 @@ def find_waits(operations: list[Operation], drafts: list[DraftBlock]) -> list[di
     waited: list[dict[int, bool]] = [{} for _ in drafts]
     known: dict[tuple[int, int], list[int]] = {}
     for one in operations:
-        if one.into is not one:
+        if one.performer is not one:
             continue
         index, place = one.place
         draft = drafts[index]
-        needed = {other.into.place for other in one.after}
+        needed = {other.performer.place for other in one.after}
         for block, step in sorted(needed, key=lambda where: -where[1]) if needed else ():
             if block == index or draft.certain[block] > step:
                 continue
@@ -142,7 +142,7 @@ class Scratch:
     def __init__(self, operations: list[Operation]) -> None:
         used: dict[int, int] = {}
         for one in operations:
-            if one.into is one:
+            if one.performer is one:
                 for buffer, offset in _accessed_places(one):
                     if buffer == "s":
                         used[offset] = max(one.count, used.get(offset, 0))

@@ -49,8 +49,8 @@ class Operation:
     fused_into: "Operation | None" = None
 
     @property
-    def into(self) -> "Operation":
-        """The operation that does its work: another one where two are one, else itself."""
+    def performer(self) -> "Operation":
+        """The operation that does the work of this one: that into which it is fused, else itself."""
         return self.fused_into or self
 
 

@@ -136,7 +136,7 @@ class _BlockBuilder:
                 self._add_channel_op("wait", self.into)
                 self.fresh = True
             for step, ops in enumerate(self._moves(one, flush=self.maker.variant.flushes_every_put or place == last)):
-                if step or self.fresh or any(other.into in self.phase for other in one.after):
+                if step or self.fresh or any(other.performer in self.phase for other in one.after):
                     self._separate_phase()
                 self.ops += ops
                 self.phase.add(one)

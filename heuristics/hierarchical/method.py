@@ -64,13 +64,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     starts = positions_of(first, symmetry) if symmetry else None
     try:
         bound, certificate = max(
-            [best_bound(instance, starts=starts), *_of_blocks(instance, few=symmetry is not None)], key=itemgetter(0)
+            [best_bound(instance, starts=starts), *_of_blocks(instance, one=symmetry is not None)], key=itemgetter(0)
         )
     except InputError as error:  # no path leads to some rank
         raise Unsupported(error.problem) from None
     budget.tell_bound(bound, certificate)
-    heard = budget if len(problems) == 1 and symmetry is None else replace(budget, tell=ignore)
-    choices = [choose(problem, solver, heard, options, symmetry) for problem in problems]
+    search_budget = budget if len(problems) == 1 and symmetry is None else replace(budget, tell=ignore)
+    choices = [choose(problem, solver, search_budget, options, symmetry) for problem in problems]
     schedule: StepSchedule | Schedule | StepOrbits = _merge_schedules(instance, [choice.schedule for choice in choices])
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
@@ -91,8 +91,8 @@ def block_bound(instance: Instance, *_: object) -> tuple[Fraction, Certificate] 
     return max(_of_blocks(instance), key=itemgetter(0), default=None)
 
 
-def _of_blocks(instance: Instance, *, few: bool = False) -> Iterator[tuple[Fraction, Certificate]]:
-    """Yield bounds on the data of one collective that must pass blocks of levels, or one of each if ``few``."""
+def _of_blocks(instance: Instance, *, one: bool = False) -> Iterator[tuple[Fraction, Certificate]]:
+    """Yield bounds on the data of one collective that must pass blocks of levels, or only ``one`` of each."""
     if instance.also:
         return
     (problem,) = group_problems(instance)
@@ -102,7 +102,7 @@ def _of_blocks(instance: Instance, *, few: bool = False) -> Iterator[tuple[Fract
         blocks = networks.blocks(level)
         if problem.collective is Collective.ALL_REDUCE and problem.n == len(topology.ranks):
             yield partition_bound(instance, blocks)
-        for block in blocks[: 1 if few else _BLOCKS]:
+        for block in blocks[: 1 if one else _BLOCKS]:
             inside = set(block)
             yield cut_bound(instance, block)
             yield cut_bound(instance, [node for node in everything if node not in inside])
@@ -134,9 +134,9 @@ def choose(
     hierarchy = _hierarchy(problem, options)
     hierarchies = [hierarchy] if options.levels else list(hierarchy.coarser())
     asked, leader = AnswerCache(solver, budget), problem.ranks[0]
-    some = symmetry is not None
+    by_parts = symmetry is not None
     levels = [
-        Levels(problem.topology, each.with_leader(leader), asked, options.algorithms, some) for each in hierarchies
+        Levels(problem.topology, each.with_leader(leader), asked, options.algorithms, by_parts) for each in hierarchies
     ]
     pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
     search = Search(problem, budget, symmetry)

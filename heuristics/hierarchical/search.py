@@ -41,7 +41,7 @@ ALGORITHMS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
 
 #: In larger groups only what needs no search of its own is tried; a part may be cut into so many slices.
 _LARGE, _MOST_SLICES = 64, 64
-#: If few parts are needed, what is tried in groups of more ranks: what lists the sends of few parts of large groups.
+#: Algorithms that are tried in groups of more ranks if only some parts are needed: they list only the sends of these.
 _HUGE, _BY_PARTS = 1_024, ("direct", "ring", "bine")
 
 
@@ -96,7 +96,7 @@ class Levels:
     hierarchy: Hierarchy
     asked: AnswerCache
     names: Sequence[str] | None = None
-    few: bool = False  #: True if only the parts of some ranks are needed.
+    by_parts: bool = False  #: True if only the parts of some ranks are needed.
     _sites: dict[tuple[Collective, int, bytes], tuple[Ints, list[Site]]] = field(default_factory=dict)
 
     @cached_property
@@ -108,7 +108,7 @@ class Levels:
         """Return the algorithms for a phase, with their answers. There must be one."""
         names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
         bases, sites = self._groups(phase)
-        parts = np.unique(phase.part) if self.few else None
+        parts = np.unique(phase.part) if self.by_parts else None
         found: list[tuple[str, PhaseAnswers]] = []
         for name in names:
             if found and self.asked.budget.is_exhausted:

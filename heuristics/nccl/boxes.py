@@ -62,12 +62,12 @@ class Nic:
 class Box:
     """A box. Ranks are positions in the group; NICs are in the order of their links.
 
-    ``like`` is the first box, by number, with the same ranks, switches, links and rates in the same order.
+    ``kind`` is the number of the first box with the same ranks, switches, links and rates in the same order.
     """
 
     ranks: tuple[int, ...]
     nics: tuple[Nic, ...]
-    like: int
+    kind: int
 
 
 class Boxes:
@@ -92,7 +92,7 @@ class Boxes:
             nodes_of.setdefault(name, []).append(node)
         names = dict.fromkeys(self.of_node[node] for node in self.nodes)
         self.boxes = self._find_boxes(nodes_of, list(names))
-        self.kinds = tuple(box for number, box in enumerate(self.boxes) if box.like == number)
+        self.kinds = tuple(box for number, box in enumerate(self.boxes) if box.kind == number)
         self._box_of = {rank: index for index, box in enumerate(self.boxes) for rank in box.ranks}
         self._inside = [name in names for name in self.of_node]
         self._fabric: dict[tuple[int, int], tuple[int, ...] | None] = {}
@@ -121,7 +121,7 @@ class Boxes:
             found |= new
 
     def _find_boxes(self, nodes_of: Mapping[str, Sequence[int]], names: Sequence[str]) -> tuple[Box, ...]:
-        """Find the boxes; of boxes that are alike, the first is searched."""
+        """Find the boxes; only the first one of each kind is searched."""
         found, first = list[Box](), dict[object, tuple[int, list[int]]]()
         links_of: dict[str, list[int]] = {name: [] for name in nodes_of}
         for link, (a, b) in enumerate(self.topology.link_ends):
@@ -129,17 +129,17 @@ class Boxes:
                 links_of[name].append(link)
         for number, name in enumerate(names):
             ranks = tuple(sorted(self.position[node] for node in nodes_of[name] if node in self.position))
-            like, links = first.setdefault(self._shape(nodes_of[name], links_of[name], ranks), (number, links_of[name]))
-            if like == number:
+            kind, links = first.setdefault(self._shape(nodes_of[name], links_of[name], ranks), (number, links_of[name]))
+            if kind == number:
                 found.append(Box(ranks, self._nics(name, nodes_of[name], ranks), number))
                 continue
             link_of = dict(zip(links, links_of[name], strict=True))
-            rank_of = dict(zip(found[like].ranks, ranks, strict=True))
+            rank_of = dict(zip(found[kind].ranks, ranks, strict=True))
             nics = [
                 Nic(link_of[nic.out], link_of[nic.back], tuple(rank_of[rank] for rank in nic.near))
-                for nic in found[like].nics
+                for nic in found[kind].nics
             ]
-            found.append(Box(ranks, tuple(nics), like))
+            found.append(Box(ranks, tuple(nics), kind))
         return tuple(found)
 
     def _shape(self, nodes: Sequence[int], links: Sequence[int], ranks: Sequence[int]) -> object:

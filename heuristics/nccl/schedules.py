@@ -160,12 +160,12 @@ GROUP = 8  #: Ranks of a group at most.
 
 
 def size_of_groups(sizes: Sequence[int]) -> int:
-    """Return how many ranks groups have that boxes of these sizes are cut into."""
+    """Return the number of ranks in each group into which boxes of these sizes are divided."""
     return gcd(GROUP if len(sizes) > 1 else sizes[0], *sizes)
 
 
-def peers(sizes: Sequence[int], positions: Ints) -> Ints:
-    """Return to whom positions, box by box, send in every round, in the first to themselves; (rounds, positions)."""
+def receivers_by_round(sizes: Sequence[int], positions: Ints) -> Ints:
+    """Return the receiver of each position, box by box, in every round, at first itself; shape (rounds, positions)."""
     size = size_of_groups(sizes)
     count, deltas, delta = sum(sizes) // size, list[int](), 0
     power = 1 << (count - 1).bit_length()
@@ -201,7 +201,7 @@ def in_rounds(problem: GroupProblem, boxes: Boxes, pieces: int) -> StepSchedule 
         for rank in box.ranks
     }
     positions = np.sort(place[positions_of(problem, symmetry)])
-    target = ranks[peers(sizes, positions)[1:]].ravel()
+    target = ranks[receivers_by_round(sizes, positions)[1:]].ravel()
     source = np.tile(ranks[positions], n - 1)
     pairs = zip(source.tolist(), target.tolist(), strict=True)
     ways = as_paths([boxes.links(a, b, local[a], near[b]) for a, b in pairs]).take(

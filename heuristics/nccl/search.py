@@ -61,8 +61,8 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
             break
     if not best:  # no search finds a way: NCCL takes the order as it is
         best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.kinds], 0.1
-    of_kind = {box.like: (box, channels) for box, channels in zip(boxes.kinds, best, strict=True)}
-    by_channel = list(zip(*(_channels_of_alike(*of_kind[box.like], box) for box in boxes.boxes), strict=True))
+    of_kind = {box.kind: (box, channels) for box, channels in zip(boxes.kinds, best, strict=True)}
+    by_channel = list(zip(*(_channels_of_alike(*of_kind[box.kind], box) for box in boxes.boxes), strict=True))
     if speed >= 25 and not (gpu not in ("volta", "ampere") and speed < 50 and len(by_channel) > 4):
         many = min(2 * len(by_channel), MAX_CHANNELS)
         speed /= -(-many // len(by_channel))

@@ -189,9 +189,9 @@ PSLD = _method(
     metrics=WAN_METRICS | {"largest_share": Metric("largest share of a site in the data")},
 )
 
-_choosing = partial(Formulation, needs=("integers",), supports=supports, bounds=False)
+_integer_program = partial(Formulation, needs=("integers",), supports=supports, bounds=False)
 
-BLINK_UNITS = _choosing(
+BLINK_UNITS = _integer_program(
     "wan/blink-units",
     summary="trees of a packing by multiplicative weights, as many as carry one smallest capacity each",
     paper=_READING,
@@ -203,7 +203,7 @@ BLINK_UNITS = _choosing(
     agrees_with="blink-wan",
 )
 
-SELECTION = _choosing(
+SELECTION = _integer_program(
     "wan/selection",
     summary="at most K trees of those that GOST grows (algorithms 1 to 3), and their rates",
     paper=PAPER,

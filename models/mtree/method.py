@@ -249,7 +249,7 @@ _RELAXED = (
 )
 
 #: What the declared models have in common.
-_declared = partial(
+_formulation = partial(
     Formulation,
     paper=PAPER,
     value=f"{__package__}.answer:seconds",
@@ -259,10 +259,10 @@ _declared = partial(
     restricted_to=describe_limits,
     agrees_with="mtree",
 )
-_selecting = partial(_declared, needs=("integers",), rel_gap=1e-9)
-_repairing = partial(_selecting, restricted_to=describe_repair, pose=pose, agrees_with="mtree-repair")
+_integer_program = partial(_formulation, needs=("integers",), rel_gap=1e-9)
+_repair_program = partial(_integer_program, restricted_to=describe_repair, pose=pose, agrees_with="mtree-repair")
 
-SELECTION = _selecting(
+SELECTION = _integer_program(
     "mtree/selection",
     summary="at most K of all spanning trees of a limited height, and their rates",
     equations="MILP (1)",
@@ -272,7 +272,7 @@ SELECTION = _selecting(
     options=select_options(MtreeOptions, "trees", "min_rate", height=_HEIGHT),
 )
 
-PATTERNS = _selecting(
+PATTERNS = _integer_program(
     "mtree/patterns",
     summary="the best K trees, by a binary variable for each link and each set of trees on it",
     equations="ours, for the same K trees as MILP (1)",
@@ -284,7 +284,7 @@ PATTERNS = _selecting(
     ),
 )
 
-RATES = _declared(
+RATES = _formulation(
     "mtree/rates",
     summary="the best rates of the trees of a pool, by default of all spanning trees",
     equations="(1a) and (1b) of MILP (1)",
@@ -294,7 +294,7 @@ RATES = _declared(
     options=select_options(MtreeOptions, height=_HEIGHT, pool=_POOL, starts=_STARTS),
 )
 
-RESTRICTED_MASTER = _declared(
+RESTRICTED_MASTER = _formulation(
     "mtree/restricted-master",
     summary="prices of links at which every tree of a pool costs enough: the dual of its rates, a bound where it has "
     "all",
@@ -305,7 +305,7 @@ RESTRICTED_MASTER = _declared(
     dual=True,
 )
 
-PRICING = _selecting(
+PRICING = _integer_program(
     "mtree/pricing",
     summary="the cheapest spanning tree of a limited height at stated prices of links: they prove a bound",
     equations="pricing problem of the dual of MILP (1)",
@@ -318,7 +318,7 @@ PRICING = _selecting(
     agrees_with="",
 )
 
-REPAIR_SELECTION = _repairing(
+REPAIR_SELECTION = _repair_program(
     "mtree/repair",
     summary="rates of the trees of an older plan, and at most m of all others beside them",
     equations="MILP (1) with new trees counted",
@@ -328,7 +328,7 @@ REPAIR_SELECTION = _repairing(
     options=select_options(RepairOptions, "previous", "changes", "new_trees", "trees", "height", "min_rate"),
 )
 
-REPAIR_PATTERNS = _repairing(
+REPAIR_PATTERNS = _repair_program(
     "mtree/repair-patterns",
     summary="rates of the trees of an older plan, and at most m new ones by patterns of links",
     equations="ours, for the same trees as mtree/repair",

@@ -58,7 +58,7 @@ METHOD = Method(
     },
 )
 
-_stage = partial(
+_formulation = partial(
     Formulation,
     paper=PAPER,
     needs=("integers",),
@@ -68,7 +68,7 @@ _stage = partial(
     bounds=False,
 )
 
-ROUTING = _stage(
+ROUTING = _formulation(
     "taccl/routing",
     summary="which edges carry which chunk: the longest way and the busiest link, before sends are put in turns",
     equations="stage 1, routing; an interpretation, since the paper was not available",
@@ -79,7 +79,7 @@ ROUTING = _stage(
     options=select_options(TacclOptions, "sketch", "connections", "ways"),
 )
 
-CONTIGUITY = _stage(
+CONTIGUITY = _formulation(
     "taccl/contiguity",
     summary="when sends on heuristic routes begin, and which neighbours in a link's order go together",
     equations="stage 3, contiguity; an interpretation, since the paper was not available",

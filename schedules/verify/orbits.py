@@ -132,9 +132,9 @@ def _base_conditions(
 def count_alike_ranks(
     answer: StepOrbits | TreeOrbits, instance: Instance, certificate: LengthCertificate | None = None
 ) -> dict[int, int] | None:
-    """Return the number of ranks in every orbit, by its least; None if the demand or lengths tell ranks apart.
+    """Count the ranks of every orbit, by its least one; None if the demand or lengths tell ranks apart.
 
-    Those of a certificate are of an all-to-all, and do not if images of links are as long.
+    Lengths are those of a certificate for an all-to-all; they must be the same for a link and its images.
     """
     demand, network = instance.demand, network_of(instance)
     if demand is None or instance.also or not demand.is_of_all(instance.npus):

@@ -15,7 +15,7 @@ from cwb.harness import Request, run_one
 from cwb.harness.run import run
 from cwb.heuristics.nccl.boxes import Boxes
 from cwb.heuristics.nccl.method import NcclOptions, Prediction, prediction
-from cwb.heuristics.nccl.schedules import peers, ring_orders
+from cwb.heuristics.nccl.schedules import receivers_by_round, ring_orders
 from cwb.instances import load
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,11 +80,11 @@ def test_every_nic_is_used(spec, algorithm):
 def test_every_pair_has_one_round(sizes):
     """In every round of an exchange all ranks send and receive once, and every ordered pair has one round."""
     everybody = np.arange(sum(sizes))
-    rounds = peers(sizes, everybody)
+    rounds = receivers_by_round(sizes, everybody)
     assert (rounds[0] == everybody).all()
     assert (np.sort(rounds, axis=1) == everybody).all()
     assert (np.sort(rounds, axis=0) == everybody[:, None]).all()
-    assert (peers(sizes, everybody[1::2]) == rounds[:, 1::2]).all()
+    assert (receivers_by_round(sizes, everybody[1::2]) == rounds[:, 1::2]).all()
 
 
 def test_an_exchange_fills_the_nics():
