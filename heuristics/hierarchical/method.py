@@ -28,12 +28,11 @@ from ...core.outcome import Outcome, Status
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Ints, Schedule, StepSchedule
 from ...core.solver import Solver
-from ...core.step_orbits import StepOrbits
 from .. import heuristic
 from ..textbook.algorithm import find_common_symmetry, positions_of
 from .levels import Hierarchy, Networks, find_hierarchy, hierarchy_of_sizes
 from .phases import AG, AR, BROADCAST, COLLECTIVES, REDUCE, RS
-from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search
+from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search, move
 
 _BLOCKS = 32  #: Blocks of a level whose cuts are tried.
 
@@ -69,9 +68,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     except InputError as error:  # no path leads to some rank
         raise Unsupported(error.problem) from None
     budget.tell_bound(bound, certificate)
-    search_budget = budget if len(problems) == 1 and symmetry is None else replace(budget, tell=ignore)
+    search_budget = budget if len(problems) == 1 else replace(budget, tell=ignore)
     choices = [choose(problem, solver, search_budget, options, symmetry) for problem in problems]
-    schedule: StepSchedule | Schedule | StepOrbits = _merge_schedules(instance, [choice.schedule for choice in choices])
+    answer = move(_merge_schedules(instance, [choice.schedule for choice in choices]), symmetry)
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
         "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],
@@ -80,9 +79,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
         "backwards": [choice.backwards for choice in choices],
     }
     metrics = {name: values[0] if len(values) == 1 else values for name, values in each.items()}
-    answer = (
-        StepOrbits(schedule, symmetry.translations) if symmetry and isinstance(schedule, StepSchedule) else schedule
-    )
     return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, metrics=metrics)
 
 
@@ -146,7 +142,10 @@ def choose(
         return best
     demand = replace(problem.demand, collective=kind)
     forwards = replace(problem, instance=problem.instance.with_single_demand(demand), demand=demand)
-    found_forwards = Search(forwards, replace(budget, tell=ignore)).best(levels, pieces, balance=options.balance)
+    try:
+        found_forwards = Search(forwards, replace(budget, tell=ignore)).best(levels, pieces, balance=options.balance)
+    except Unsupported:  # by an algorithm that is given
+        return best
     other = None if budget.is_exhausted else reverse_choice(problem, found_forwards)
     return best if other is None or best.seconds <= other.seconds else other
 

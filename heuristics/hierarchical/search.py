@@ -177,6 +177,13 @@ class Choice:
     backwards: bool = False
 
 
+def move(schedule: StepSchedule | Schedule, symmetry: Symmetry | None) -> StepSchedule | Schedule | StepOrbits:
+    """Return the schedule of all data: by symmetry, a schedule in steps is of one rank's data in every orbit."""
+    if symmetry is None or isinstance(schedule, Schedule):
+        return schedule
+    return StepOrbits(schedule, symmetry.translations)
+
+
 @dataclass
 class Search:
     """The search for one collective. Every better choice is reported to the budget.
@@ -249,7 +256,9 @@ class Search:
         for each in self._promising(levels, _FIRST if pieces is None else pieces):
             for choice in self._choices(each, pieces, balance):
                 if not found or choice.seconds < min(one.seconds for one in found):
-                    self.budget.tell(Incumbent(float(choice.seconds), answer=partial(getattr, choice, "schedule")))
+                    self.budget.tell(
+                        Incumbent(float(choice.seconds), answer=partial(move, choice.schedule, self.symmetry))
+                    )
                 found.append(choice)
                 if self.over:
                     break

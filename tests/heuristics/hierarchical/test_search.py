@@ -9,6 +9,7 @@ import pytest
 from cwb.algorithms.schedules.problem import group_problems
 from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
+from cwb.harness import Request, run_one
 from cwb.heuristics.hierarchical.levels import find_hierarchy
 from cwb.heuristics.hierarchical.phases import phases
 from cwb.heuristics.hierarchical.search import AnswerCache, Levels, Search, _distinct_groups
@@ -35,3 +36,11 @@ def test_one_of_groups_that_share_no_links_takes_as_long_as_all(network, counts,
                 search.seconds(search._alone(hierarchy, filled, groups, Fraction(2**16), 4)) for groups in (few, every)
             )
             assert some == whole
+
+
+def test_an_algorithm_without_the_collective_that_is_reversed_keeps_its_own():
+    """A double binary tree has an all-reduce, but no all-gather to reverse; its choices are recorded."""
+    posed = load("ring(5)").with_changes(demand=Demand(collective_named("all_reduce"), Fraction(2**20)))
+    record = run_one(posed, Request("hierarchical", options={"levels": [5], "algorithms": ["dbt"]}))
+    assert (record.status, record.verified, record.message) == ("feasible", True, "")
+    assert record.metrics["algorithms"] == ["all_reduce 1: dbt"]

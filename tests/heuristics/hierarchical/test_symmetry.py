@@ -7,11 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Demand, collective_named
 from cwb.core.step_orbits import StepOrbits, expand_steps
 from cwb.core.trees import Translation
-from cwb.harness import Request
+from cwb.harness import Request, registry
 from cwb.harness.run import run
+from cwb.heuristics.hierarchical.method import METHOD
 from cwb.heuristics.textbook import algorithm
 from cwb.instances import load
 from cwb.schedules.completion import completion_of
@@ -49,6 +51,17 @@ def test_orders_of_levels_have_groups_of_their_own(monkeypatch):
     moved = solve("torus(2,3,3)", "all_reduce", 0, monkeypatch, size=7, pieces=4, balance=True)
     assert isinstance(moved.answer, StepOrbits)
     assert moved.record.verified
+
+
+def test_a_run_that_is_broken_off_keeps_the_images_too(monkeypatch):
+    """Every schedule that is reported on the way is of all data, not of one rank's alone."""
+    told: list[Incumbent] = []
+    monkeypatch.setattr(algorithm, "MOST_LISTED", 0)
+    posed = load("dgx_h100(boxes=2)").with_changes(demand=Demand(collective_named("all_gather"), Fraction(2**22)))
+    METHOD.run(posed, registry.solver("highs"), Budget(tell=told.append), METHOD.options())
+    answers = [incumbent.answer() for incumbent in told if incumbent.answer is not None]
+    assert answers
+    assert all(isinstance(answer, StepOrbits) and verify(posed, answer).ok for answer in answers)
 
 
 def leave_out(answer: StepOrbits) -> StepOrbits:
