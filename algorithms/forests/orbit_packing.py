@@ -180,8 +180,8 @@ class _Packing:
         if not kept:
             tallest = max(column.height for column in solution.used)
             low = [column for column in self.program.columns if column.height <= tallest]
-            spared = OrbitProgram(self.program.room, len(self.roots), self.highest, low, _SPARE).solve()
-            kept = self._weigh_columns(spared, rounded=True)
+            solution = OrbitProgram(self.program.room, len(self.roots), self.highest, low, _SPARE).solve()
+            kept = self._weigh_columns(solution, rounded=True)
         if not kept:
             return None
         trees = tuple(self._tree(column) for column, _ in kept)

@@ -202,21 +202,21 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
 def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[int] | None = None) -> Ints | None:
     """Extend an image of the ranks, as nodes, to all nodes; None if it is no symmetry.
 
-    Switches with the same surroundings below keep their order, or turn: those of level l by one of ``parts[l]`` equal
-    parts of their number, if it has so many, else by one of the most that divide both.
+    Switches with the same surroundings below keep their order, or are rotated if ``parts`` are given: n of level l by
+    n / gcd(n, ``parts[l]``) places.
     """
     image = np.arange(network.nodes)
     image[network.ranks] = moved
-    known, plain = mask_of(network.nodes, network.ranks), network.own_surroundings
-    if not np.array_equal(network.surroundings(image, known)[network.ranks], plain[moved]):
+    known, own = mask_of(network.nodes, network.ranks), network.own_surroundings
+    if not np.array_equal(network.surroundings(image, known)[network.ranks], own[moved]):
         return None
     for level, part in zip(network.levels, parts or [1] * len(network.levels), strict=True):
         found = network.surroundings(image, known)[level]
-        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (found, plain[level]))
-        if not np.array_equal(np.sort(found), plain[there]):
+        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (found, own[level]))
+        if not np.array_equal(np.sort(found), own[there]):
             return None
         if part > 1:
-            first, size = _equal_runs(plain[there])
+            first, size = _equal_runs(own[there])
             there = there[first + (np.arange(len(there)) - first + size // np.gcd(size, part)) % size]
         image[here] = there
         known[level] = True
@@ -224,22 +224,22 @@ def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[i
 
 
 def _equal_runs(values: Hashes) -> tuple[Ints, Ints]:
-    """Return the first place and the length of every sorted value's run of equal ones."""
+    """Return the first place and the length of the run of equal values of each sorted value."""
     first = np.searchsorted(values, values)
     return first, np.searchsorted(values, values, side="right") - first
 
 
 def _turn_switches(network: ColouredNetwork, found: list[Translation]) -> None:
-    """Let translations also turn switches that their surroundings do not tell apart, where that joins orbits of links.
+    """Let translations also rotate switches with the same surroundings below, where that joins orbits of links.
 
-    A translation is still back after its order, which divides into the parts of a turn.
+    The order of a translation remains, since those of the rotations divide it.
     """
     orders = [each.order for each in found]
     links = [link for each in found if (link := network.link_image(each.image)) is not None]
-    several = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
+    ambiguous = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
     for index in reversed(range(len(found))):
-        parts = [1] * len(several)
-        for level in np.flatnonzero(several).tolist():
+        parts = [1] * len(ambiguous)
+        for level in np.flatnonzero(ambiguous).tolist():
             tried = [*parts[:level], orders[index], *parts[level + 1 :]]
             image = _extend_permutation(network, found[index].image[network.ranks], tried)
             link = None if image is None else network.link_image(image)
