@@ -101,18 +101,18 @@ def skip_scipy_statistics() -> None:
 @contextmanager
 def spare_older_objects() -> Iterator[None]:
     """Keep all objects that exist, such as millions of links, from being searched for garbage again and again."""
-    spared_already = _has_spared()
+    was_frozen = _has_frozen_objects()
     gc.freeze()
     try:
         yield
     finally:
-        if not spared_already:
+        if not was_frozen:
             gc.unfreeze()
 
 
 @cache
-def _has_spared() -> bool:
-    """Return whether this process spared objects before its first run; to count them takes as long as many runs."""
+def _has_frozen_objects() -> bool:
+    """Return whether objects were frozen before the first run of this process; counting them each time is slow."""
     return gc.get_freeze_count() > 0
 
 

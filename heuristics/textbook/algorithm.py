@@ -173,7 +173,7 @@ class Algorithm:
     of a ring's is one the same way around.
 
     ``all_gather`` and ``all_to_all`` are asked for the parts of some positions, whose places in this list then number
-    the blocks. Only for collectives ``by_parts`` need they leave out those of other positions.
+    the blocks. For collectives in ``by_parts`` they leave out those of other positions; for others they may.
     """
 
     all_gather: Callable[[Ints], Moves] | None = None
@@ -243,9 +243,9 @@ def find_common_symmetry(
     by_parts: Sequence[Collective] = (*GATHERS, Collective.ALL_TO_ALL),
     is_invariant_under: Callable[[Ints], bool] = lambda image: True,
 ) -> Symmetry | None:
-    """Return a symmetry of the network that maps many sends to one another; None if none is known.
+    """Return a symmetry of the network under which a schedule is invariant; None if none is found or needed.
 
-    It is None for few sends. Else it is that of one collective among those ``by_parts``, of all ranks in order.
+    It is needed for more than :data:`MOST_LISTED` sends, of one collective of ``by_parts`` on all ranks in order.
     """
     varies = instance.timing is not None and instance.timing.changes
     if sends <= MOST_LISTED or instance.demand is None or instance.demand.collective not in by_parts:

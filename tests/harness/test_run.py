@@ -24,7 +24,7 @@ from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
 from cwb.harness.clock import WallClock
 from cwb.harness.request import MOST_REPORTS, extend_history, report_of
-from cwb.harness.run import _has_spared, _limits_after_stop, spare_older_objects
+from cwb.harness.run import _has_frozen_objects, _limits_after_stop, spare_older_objects
 from cwb.instances import load
 from cwb.instances.demand import with_demand
 
@@ -233,7 +233,7 @@ def test_older_objects_are_spared_for_the_time_of_a_run(before: int, monkeypatch
     fake = SimpleNamespace(**{name: lambda name=name: calls.append(name) or before for name in names})
     module = sys.modules[spare_older_objects.__module__]
     monkeypatch.setattr(module, "gc", fake)
-    monkeypatch.setattr(module, "_has_spared", cache(_has_spared.__wrapped__))
+    monkeypatch.setattr(module, "_has_frozen_objects", cache(_has_frozen_objects.__wrapped__))
     for _ in range(2):
         with spare_older_objects():
             assert calls[-1] == "freeze"
