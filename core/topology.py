@@ -138,12 +138,15 @@ class Topology(DisplayMixin):
 
     @cached_property
     def end_arrays(self) -> "tuple[Ints, Ints]":
-        """Positions of the nodes that every link leaves and enters, as arrays."""
+        """Positions of the nodes that every link leaves and enters, as arrays that nobody can write."""
         import numpy as np
 
         index, count = self.node_index, len(self.links)
         tail = np.fromiter((index[link.source] for link in self.links), np.int64, count)
-        return tail, np.fromiter((index[link.target] for link in self.links), np.int64, count)
+        head = np.fromiter((index[link.target] for link in self.links), np.int64, count)
+        for ends in (tail, head):  # methods and the verifier share them
+            ends.flags.writeable = False
+        return tail, head
 
     @cached_property
     def link_kinds(self) -> tuple[int, ...]:

@@ -113,9 +113,11 @@ class ColouredNetwork:
     @classmethod
     def of(cls, topology: Topology) -> Self:
         """Create the coloured network of a topology, with its ranks in order."""
+        tail, head = topology.end_arrays
         return cls(
             np.array(topology.node_kinds, dtype=np.int64),
-            *topology.end_arrays,
+            tail.copy(),
+            head.copy(),
             np.array(topology.link_kinds, dtype=np.int64),
             np.array(topology.rank_nodes, dtype=np.int64),
         )

@@ -83,10 +83,11 @@ class ForestProblem:
         """The node that every link enters."""
         return tuple(self.ends[1].tolist())
 
-    @property
+    @cached_property
     def ends(self) -> tuple[Ints, Ints]:
         """Tails and heads as arrays."""
-        return self.topology.end_arrays
+        tail, head = self.topology.end_arrays
+        return tail.copy(), head.copy()
 
     @property
     def seconds_per_gigabyte(self) -> Fraction:

@@ -56,7 +56,7 @@ class Network:
 
 def network_of(instance: Instance) -> Network:
     """Return the arrays of an instance's network."""
-    topology = instance.topology
+    topology, (tail, head) = instance.topology, instance.topology.end_arrays
     rank_node = np.array(topology.rank_nodes, dtype=np.int64)
     node_rank = np.full(len(topology.nodes), -1, dtype=np.int64)
     node_rank[rank_node] = np.arange(len(rank_node))
@@ -67,7 +67,8 @@ def network_of(instance: Instance) -> Network:
     adds[[i for i, node in switches if not node.may_add]] = False
     return Network(
         topology,
-        *topology.end_arrays,
+        tail.copy(),
+        head.copy(),
         *link_columns(topology),
         rank_node,
         np.array(topology.tree_nodes, dtype=np.int64),

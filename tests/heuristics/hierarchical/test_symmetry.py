@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Demand, collective_named
 from cwb.core.step_orbits import StepOrbits, expand_steps
-from cwb.core.trees import Translation
 from cwb.harness import Request, registry
 from cwb.harness.run import run
 from cwb.heuristics.hierarchical.method import METHOD
@@ -19,6 +17,7 @@ from cwb.instances import load
 from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify
+from mutations import exchange_images, leave_out
 
 
 def solve(spec: str, kind: str, most: int, monkeypatch: pytest.MonkeyPatch, size: int = 2**22, **options):
@@ -64,26 +63,11 @@ def test_a_run_that_is_broken_off_keeps_the_images_too(monkeypatch):
     assert all(isinstance(answer, StepOrbits) and verify(posed, answer).ok for answer in answers)
 
 
-def leave_out(answer: StepOrbits) -> StepOrbits:
-    """Leave the last send out."""
-    base = answer.base
-    kept = np.arange(len(base.sends)) < len(base.sends) - 1
-    return replace(answer, base=replace(base, sends=base.sends.take(kept), step=base.step[kept]))
-
-
-def change_image(answer: StepOrbits) -> StepOrbits:
-    """Exchange the images of two ranks under the first translation."""
-    first, *others = answer.translations
-    image = first.image.copy()
-    image[[0, 1]] = image[[1, 0]]
-    return replace(answer, translations=(Translation(image, first.order), *others))
-
-
 @pytest.mark.parametrize(
     ("forge", "violation"),
     [
         (leave_out, "missing"),
-        (change_image, "symmetry"),
+        (exchange_images, "symmetry"),
         (lambda answer: replace(answer, translations=answer.translations[:1]), "symmetry"),
         (lambda answer: replace(answer, base=replace(answer.base, step=answer.base.step * 0)), "not-held"),
     ],

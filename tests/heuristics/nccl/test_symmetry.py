@@ -11,7 +11,6 @@ import pytest
 from cwb.algorithms.schedules import problem
 from cwb.core.collective import Demand, collective_named
 from cwb.core.step_orbits import StepOrbits, expand_steps
-from cwb.core.trees import Translation
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.heuristics.nccl.method import Prediction
@@ -23,6 +22,7 @@ from cwb.schedules.verify import verify
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutations import exchange_images, leave_out
 
 KINDS = ["all_gather", "reduce_scatter", "all_reduce", "all_to_all"]
 
@@ -106,20 +106,6 @@ def test_too_many_sends_are_rejected_before_times_are_predicted(monkeypatch):
     assert "240 sends; expected at most 100" in record.message
 
 
-def leave_out(answer: StepOrbits) -> StepOrbits:
-    """Leave the last send out."""
-    kept, given_sends = np.arange(len(answer.base.sends)) < len(answer.base.sends) - 1, answer.base
-    return replace(answer, base=replace(given_sends, sends=given_sends.sends.take(kept), step=given_sends.step[kept]))
-
-
-def change_image(answer: StepOrbits) -> StepOrbits:
-    """Exchange the images of two GPUs of a box under the first translation."""
-    first, *others = answer.translations
-    image = first.image.copy()
-    image[[0, 1]] = image[[1, 0]]
-    return replace(answer, translations=(Translation(image, first.order), *others))
-
-
 def exchange_channels(answer: StepOrbits) -> StepOrbits:
     """Give the first send the path of the next one from another node."""
     sends = answer.base.sends
@@ -133,7 +119,7 @@ def exchange_channels(answer: StepOrbits) -> StepOrbits:
     ("forge", "violation"),
     [
         (leave_out, "missing"),
-        (change_image, "symmetry"),
+        (exchange_images, "symmetry"),
         (exchange_channels, "path"),
         (lambda answer: replace(answer, translations=answer.translations[:-1]), "symmetry"),
         (lambda answer: replace(answer, base=replace(answer.base, step=answer.base.step * 0)), "not-held"),

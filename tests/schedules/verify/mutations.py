@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 from cwb.core.schedule import Schedule, StepSchedule, offsets
-from cwb.core.trees import TreePacking
+from cwb.core.step_orbits import StepOrbits
+from cwb.core.trees import Translation, TreePacking
 
 
 def drop(instance, answer, random):
@@ -172,3 +173,18 @@ def drop_tree(packing, tree):
 
 
 MUTATIONS = {m.__name__: m for m in (drop, duplicate, retarget, shift, swap, resize, flip, relink)}
+
+
+def leave_out(answer: StepOrbits, send: int = -1) -> StepOrbits:
+    """Leave a send out, by default the last one."""
+    count, base = len(answer.base.sends), answer.base
+    kept = np.arange(count) != send % count
+    return replace(answer, base=replace(base, sends=base.sends.take(kept), step=base.step[kept]))
+
+
+def exchange_images(answer: StepOrbits, one: int = 0, other: int = 1) -> StepOrbits:
+    """Exchange the images of two nodes under the first translation."""
+    first, *others = answer.translations
+    image = first.image.copy()
+    image[[one, other]] = image[[other, one]]
+    return replace(answer, translations=(Translation(image, first.order), *others))

@@ -25,6 +25,7 @@ from cwb.schedules.verify.orbits import count_alike_ranks
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutations import exchange_images, leave_out
 
 KINDS = ["all_gather", "reduce_scatter", "all_reduce", "all_to_all"]
 rates = st.sampled_from([Fraction(10**9), Fraction(3 * 10**9), Fraction(10**10, 7)])
@@ -97,19 +98,6 @@ def test_verdict_and_times_are_those_of_all_sends(case):
     assert moved is not None
     assert (moved.seconds, moved.unaware_s, moved.sends) == (of_all.seconds, of_all.unaware_s, of_all.sends)
     assert np.allclose(moved.busy_s, of_all.busy_s, rtol=1e-13, atol=0)  # added up in another order
-
-
-def leave_out(answer: StepOrbits, send: int) -> StepOrbits:
-    """Leave a send out."""
-    kept, given = np.arange(len(answer.base.sends)) != send, answer.base
-    return replace(answer, base=replace(given, sends=given.sends.take(kept), step=given.step[kept]))
-
-
-def exchange_images(answer: StepOrbits, one: int, other: int) -> StepOrbits:
-    """Exchange the images of two nodes."""
-    image = answer.translations[0].image.copy()
-    image[[one, other]] = image[[other, one]]
-    return replace(answer, translations=(Translation(image, answer.translations[0].order),))
 
 
 def double_size(answer: StepOrbits) -> StepOrbits:
