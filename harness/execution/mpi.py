@@ -23,7 +23,8 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK")
 #: Seconds of the first and the longest pause between two looks at unfinished messages.
 _PAUSE_S, _LONGEST_S = 1e-6, 1e-4
 
-_SAY_S = 1.0  #: Seconds that the first process has to say why all end.
+_SAY_S = 2.0  #: Seconds that the first process has to say why all end.
+_FORWARD_S = 0.5  #: Seconds that mpirun has to read what a process says, before aborting would discard it.
 _ABORT_S = 5.0  #: Seconds that the library has to end all processes.
 
 
@@ -145,5 +146,6 @@ def _end_all(communicator: Any, error: BaseException) -> NoReturn:
     print(f"cwb: error: {why}", file=sys.stderr, flush=True)
     # A library that was interrupted may wait for itself; mpirun ends all when this process ends.
     threading.Timer(_ABORT_S, os._exit, (status,)).start()
+    time.sleep(_FORWARD_S)
     communicator.Abort(status)
     os._exit(status)  # the library may return before mpirun ends this process, which has said why

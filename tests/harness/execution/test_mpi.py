@@ -105,8 +105,9 @@ def test_failures_are_told_once(words, status, told, mpirun, tmp_path):
     done = cwb.solve("ring(3)", "ring", collective="all_gather", size="64 KiB")
     write_schedule(tmp_path / "s.json", done.problem, done.schedule)
     ended = mpirun(3, tmp_path / "s.json", "--quiet", *words)
-    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("cwb")]
-    assert told in line
+    lines = {line for line in ended.stderr.splitlines() if line.startswith("cwb")}
+    assert len(lines) == 1, ended.stderr
+    assert told in lines.pop()
     if "--time-limit" in words:  # mpirun prints that it ended the others
         assert ended.returncode
     else:
