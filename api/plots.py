@@ -84,18 +84,18 @@ def plot_of_answer(
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
     if isinstance(answer, ChunkOrders):
         problem, answer = to_sends(problem, answer)
-    chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else PLOT_KINDS[0])
-    known = (*PLOT_KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
-    if chosen not in known:
-        raise InputError(f"there is no {chosen!r} of it{one_of(chosen, known)}", source="kind")
+    name = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else PLOT_KINDS[0])
+    names = (*PLOT_KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
+    if name not in names:
+        raise InputError(f"there is no {name!r} of it{one_of(name, names)}", source="kind")
     simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
 
     def draw(form: str) -> bytes:
-        if chosen in PLOTS or not isinstance(answer, Written):
-            return get(chosen)([record], form)
+        if name in PLOTS or not isinstance(answer, Written):
+            return get(name)([record], form)
         schedule = ScheduleFile(problem, answer, certificate, {"model": record.model}, record.metrics.get("pieces"))
         with keyword_names():
-            return draw_schedule(schedule, chosen, simulated, form)
+            return draw_schedule(schedule, name, simulated, form)
 
     return Plot(draw)
 
@@ -137,24 +137,24 @@ def plot(
     of_schedule = {"--kind": kind, "--mode": mode, "--tree": trees or None, "--places": places}
     if isinstance(name, Instance) or (not records and names_network(str(name))):
         _refuse_schedule_options(of_schedule)
-        made = _network_plot(name)
+        image = _network_plot(name)
     elif str(name).endswith((".json", *SCHEDULE_SUFFIXES)):
         if records:
             raise InputError("a schedule is drawn from its own file; expected no records", source=str(records[0]))
         if conditions or only:
             place = "--where" if conditions else "--only"
             raise InputError("only for plots of records, not for a schedule", source=place)
-        made = _schedule_plot(Path(str(name)), kind, mode, trees, places, target)
+        image = _schedule_plot(Path(str(name)), kind, mode, trees, places, target)
     else:
         draw = get(str(name))
         _refuse_schedule_options(of_schedule)
         if target is not None:
             plot_format(target)
         some = chosen_records(records, conditions, only)
-        made = Plot(lambda form: draw(some, form))
+        image = Plot(lambda form: draw(some, form))
     if target is not None:
-        made.save(target)
-    return made
+        image.save(target)
+    return image
 
 
 @verb
@@ -182,8 +182,8 @@ def path_beside(name: str, suffix: str) -> Path | None:
     return None if stem == name else Path(f"{stem}{suffix}")
 
 
-def _refuse_schedule_options(given: Mapping[str, object]) -> None:
-    for option, value in given.items():
+def _refuse_schedule_options(options: Mapping[str, object]) -> None:
+    for option, value in options.items():
         if value is not None:
             raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
 
@@ -232,24 +232,24 @@ def _schedule_plot(
         raise InputError("only for --kind map", source="--places")
     if target is not None and target.suffix.lower() == ".html" and kind not in (None, *PAGE_KINDS):
         raise InputError(f"the page shows {' and '.join(PAGE_KINDS)}; expected .svg, .pdf or .png", source=str(target))
-    chosen = PLOT_KINDS[0] if kind is None else check_name(kind, PLOT_KINDS, "--kind")
+    name = PLOT_KINDS[0] if kind is None else check_name(kind, PLOT_KINDS, "--kind")
     simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
     coordinates = None if places is None else _read_places(Path(places))
 
     def draw(form: str) -> bytes:
         with locate_errors(source=str(file)), keyword_names():
-            return draw_schedule(schedule, chosen, simulated, form, trees, coordinates)
+            return draw_schedule(schedule, name, simulated, form, trees, coordinates)
 
-    made = Plot(draw, pages=True)
+    image = Plot(draw, pages=True)
     if target is not None:
-        made.format_of(target)
+        image.format_of(target)
     with locate_errors(source=str(file)):
         schedule = read_schedule(file)
-    return made
+    return image
 
 
 def _read_places(path: Path) -> dict[str, tuple[float, float]]:
-    found: dict[str, tuple[float, float]] = {}
+    places: dict[str, tuple[float, float]] = {}
     with locate_errors(source=str(path)):
         data = read_json(path)
         if not isinstance(data, dict):
@@ -258,8 +258,8 @@ def _read_places(path: Path) -> dict[str, tuple[float, float]]:
             numbers = isinstance(pair, list) and all(type(part) in (int, float) for part in pair)
             if not numbers or len(pair) != 2 or abs(pair[0]) > 180 or abs(pair[1]) > 90:
                 raise InputError("expected [longitude, latitude] in degrees", place=name)
-            found[name] = (float(pair[0]), float(pair[1]))
-    return found
+            places[name] = (float(pair[0]), float(pair[1]))
+    return places
 
 
 def draw_schedule(

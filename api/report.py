@@ -41,7 +41,7 @@ class _KeptSchedules:
 
     def __init__(self, sources: Sequence[Path]) -> None:
         self._folders = [(source if source.is_dir() else source.parent) / "schedules" for source in sources]
-        self._left = MAX_PLAYERS_BYTES
+        self._spare_bytes = MAX_PLAYERS_BYTES
 
     def play(self, record: RunRecord) -> bytes | str | None:
         """Return the page that plays a record's answer, the reason why there is none, or None without a file."""
@@ -59,10 +59,10 @@ class _KeptSchedules:
                     return f"{file} is for another instance."
                 if schedule.extra.get("key") != record.key:
                     return f"{file} is of another run."
-                drawn = draw_schedule(schedule, "gantt", None, "html")
+                page = draw_schedule(schedule, "gantt", None, "html")
             except CwbError as error:
                 return f"Not played: {error}"
-            if len(drawn) <= min(MAX_PLAYER_BYTES, self._left):
-                self._left -= len(drawn)
-                return drawn
+            if len(page) <= min(MAX_PLAYER_BYTES, self._spare_bytes):
+                self._spare_bytes -= len(page)
+                return page
         return f"Too large for this page: cwb view {file} -o view.html plays it."

@@ -58,10 +58,10 @@ class Run(RunRecord):
     @classmethod
     def of(cls, finished: FinishedRun, solved: tuple[Any, MatrixModel] | None = None) -> Run:
         """Return the record of a run with its instance, answer, certificate and model."""
-        made = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
-        object.__setattr__(made, "_finished", finished)
-        object.__setattr__(made, "_solved", solved)
-        return made
+        run = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
+        object.__setattr__(run, "_finished", finished)
+        object.__setattr__(run, "_solved", solved)
+        return run
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the model, whose rules cannot be pickled."""
@@ -242,7 +242,7 @@ def solve(
         options, chunks = {**options, "chunks": chunks}, None
     if start is not None and "start" in own_names:
         options, start = {**options, "start": start}, None
-    asked = load(instance, collective=collective, size=size, chunks=chunks)
+    problem = load(instance, collective=collective, size=size, chunks=chunks)
     seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
     time_limit_s, gap = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(gap, "gap")
     own, pool = solver_options or {}, whole(pool, "pool", 1, 1000)
@@ -252,25 +252,25 @@ def solve(
     else:
         begin = None if start is None else start_of(start)
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin, bounds)
-    kept = None if write_model is None else LastModel(Path(write_model))
+    last_model = None if write_model is None else LastModel(Path(write_model))
     shown = progress or ignore
     solved: list[tuple[Any, MatrixModel]] = []
     declared = registry.get(model).formulation is not None
 
     def keep(matrix: Callable[[], MatrixModel]) -> None:
-        if kept is not None:
-            kept(matrix)
+        if last_model is not None:
+            last_model(matrix)
         if declared:
             arrays = matrix()
             solved[:] = [(arrays.columns[0].model(), arrays)]
 
-    done = run_method(asked, request, listener=Listener(shown, on_model=keep))
-    if kept is not None:
-        kept.write()
-    record, found = finish_run(
-        done,
+    run = run_method(problem, request, listener=Listener(shown, on_model=keep))
+    if last_model is not None:
+        last_model.write()
+    record, studies = finish_run(
+        run,
         request,
-        lambda: asked,
+        lambda: problem,
         output=None if output is None else Path(output),
         append=None if append is None else Path(append),
         explain=explain,
@@ -279,9 +279,9 @@ def solve(
         progress=shown,
         notice=shown,
     )
-    if found.error is not None and progress is None:
-        warnings.warn(f"a study failed: {found.error!r}", stacklevel=3)
-    return Run.of(replace(done, record=record), solved[0] if solved else None)
+    if studies.error is not None and progress is None:
+        warnings.warn(f"a study failed: {studies.error!r}", stacklevel=3)
+    return Run.of(replace(run, record=record), solved[0] if solved else None)
 
 
 @verb
@@ -314,14 +314,14 @@ def train(
     Unsupported
         If a method does not support a collective.
     """
-    known = TrainingOptions.model_fields
-    asked = run_validation(lambda: TrainingOptions.model_validate(options), known)
+    names = TrainingOptions.model_fields
+    setup = run_validation(lambda: TrainingOptions.model_validate(options), names)
     chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
     limit_s = seconds_or_none(time_limit_s, "time_limit_s")
-    made = simulate_training(load(spec), asked, progress or ignore, chunks=chunks, seed=seed, time_limit_s=limit_s)
+    iteration = simulate_training(load(spec), setup, progress or ignore, chunks=chunks, seed=seed, time_limit_s=limit_s)
     if timeline is not None:
-        draw_timeline(Path(timeline), made)
-    return measures(made)
+        draw_timeline(Path(timeline), iteration)
+    return measures(iteration)
 
 
 @verb
@@ -344,8 +344,8 @@ def explain(
     collective, size, solver, time_limit_s, **options
         As in :func:`solve`; without a limit, the search for conflicting conditions ends after a minute.
     """
-    limit_s, asked = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
-    return explain_instance(asked, Request(model, solver, options, time_limit_s=limit_s))
+    limit_s, problem = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
+    return explain_instance(problem, Request(model, solver, options, time_limit_s=limit_s))
 
 
 @verb
@@ -373,8 +373,8 @@ def sensitivity(
     Unsupported
         If the method proves no time for the instance, or there is no bandwidth to change.
     """
-    limit_s, asked = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
-    return sensitivity_of(asked, Request(model, solver, options, time_limit_s=limit_s))
+    limit_s, problem = seconds_or_none(time_limit_s, "time_limit_s"), load(instance, collective=collective, size=size)
+    return sensitivity_of(problem, Request(model, solver, options, time_limit_s=limit_s))
 
 
 @verb
@@ -434,10 +434,10 @@ def compare(
     limits = limits_of(seconds_or_none(time_limit_s, "time_limit_s"), at_least_0(grace_s, "grace_s"), memory)
     again = (retry,) if isinstance(retry, str) else tuple(retry)
     settings = Settings(limits, [check_name(one, RETRIES, "--retry") for one in again], executor, jobs, schedules)
-    asked = GridOptions(models, instances, collectives, sizes, solvers, options or {})
-    with asked.locate_option_errors():
-        chosen = suite if suite is not None and not asked.given_options else suite_of(suite, asked, progress or ignore)
-    return run_suite(chosen, Path(output), progress or ignore, settings, seeds)
+    grid = GridOptions(models, instances, collectives, sizes, solvers, options or {})
+    with grid.locate_option_errors():
+        spec = suite if suite is not None and not grid.given_options else suite_of(suite, grid, progress or ignore)
+    return run_suite(spec, Path(output), progress or ignore, settings, seeds)
 
 
 @verb

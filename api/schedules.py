@@ -76,8 +76,8 @@ def instance_and_answer(run: Run | ScheduleFile | Spec, answer: Answer | None) -
 
 def instance_and_sends(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
     """Return problem and answer like :func:`instance_and_answer`; chunk orders become sends on links."""
-    instance, found = instance_and_answer(run, answer)
-    return to_sends(instance, found) if isinstance(found, ChunkOrders) else (instance, found)
+    instance, answer = instance_and_answer(run, answer)
+    return to_sends(instance, answer) if isinstance(answer, ChunkOrders) else (instance, answer)
 
 
 class Simulation(Trace):
@@ -88,9 +88,9 @@ class Simulation(Trace):
     @classmethod
     def of(cls, trace: Trace, measures: Callable[[], dict[str, Any]]) -> Simulation:
         """Return the trace with its measures, which are computed on demand."""
-        made = cls(**{each.name: getattr(trace, each.name) for each in fields(Trace)})
-        object.__setattr__(made, "_measures", measures)
-        return made
+        simulation = cls(**{each.name: getattr(trace, each.name) for each in fields(Trace)})
+        object.__setattr__(simulation, "_measures", measures)
+        return simulation
 
     def to_json(self) -> dict[str, Any]:
         """Return the measures as ``cwb simulate --json`` prints them."""
@@ -145,22 +145,22 @@ def simulate(
     """
     read = _schedule_of(run, answer)
     check_name(latency_model, tuple(model.value for model in LatencyModel), "--latency-model")
-    held = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
-    asked = SimulationOptions(
+    latency = LatencyModel.OCCUPANCY if hold_latency else LatencyModel(latency_model)
+    options = SimulationOptions(
         None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode")),
         barrier,
         pieces,
-        held,
+        latency,
         reserve,
         chunk_overhead,
         None if routing is None else routing_named(routing),
     )
-    played, cut = simulate_file(read, asked)
+    played, cut = simulate_file(read, options)
     if trace is not None:
-        if asked.routing_on(read.instance) is not Routing.FIXED:
+        if options.routing_on(read.instance) is not Routing.FIXED:
             raise InputError("a trace has the paths of the schedule; expected routing='fixed'", source="trace")
         write_trace(Path(trace), read.instance, read.answer, played, cut)
-    return Simulation.of(played, lambda: describe_simulation(read, asked))
+    return Simulation.of(played, lambda: describe_simulation(read, options))
 
 
 def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> ScheduleFile:
@@ -242,9 +242,9 @@ def run(
     mpi = is_started_by_mpi() if processes is None else check_name(processes, PROCESSES, "--processes") == "mpi"
     if is_started_by_mpi() and not mpi:
         raise InputError("mpirun has started several, each of which would start its own", source="--processes local")
-    wanted: Fraction | None = None
+    size_bytes: Fraction | None = None
     if size is not None:
-        wanted = parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
+        size_bytes = parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
     if emulate and processes is not None:
         raise InputError("an emulated network has processes of its own", source="--processes")
     if scale is not None and not emulate:
@@ -256,13 +256,13 @@ def run(
     with shared_errors() if mpi else nullcontext(), limits:
         if answer is None and isinstance(schedule, str | Path):
             schedule = read_schedule(Path(schedule))
-        instance, found = instance_and_answer(schedule, answer)
-        known = schedule.metrics.get("pieces") if isinstance(schedule, Run) else getattr(schedule, "pieces", None)
+        instance, answer = instance_and_answer(schedule, answer)
+        per_tree = schedule.metrics.get("pieces") if isinstance(schedule, Run) else getattr(schedule, "pieces", None)
         if pieces is not None:
-            known = whole(pieces, "pieces", 1, 2**20)
-            if not hasattr(found, "trees"):
+            per_tree = whole(pieces, "pieces", 1, 2**20)
+            if not hasattr(answer, "trees"):
                 raise InputError("only trees are divided into pieces", source="--pieces")
-        result = execute(instance, found, ExecutionOptions(mpi, job, wanted, known, factor))
+        result = execute(instance, answer, ExecutionOptions(mpi, job, size_bytes, per_tree, factor))
     if output is not None:
         write_whole(Path(output), f"{json.dumps(result.to_json(), allow_nan=False)}\n".encode())
     return result

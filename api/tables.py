@@ -43,10 +43,10 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> MultiDiGrap
         position; numbers are exact, and :func:`load` restores the network. For a schedule, an edge is a send, with the
         columns of :func:`sends`.
     """
-    if (found := _answer_of(spec, instance)) is not None:
-        return schedule_graph(*found)
-    known = load(spec)
-    return network_graph(_links_of(known), known.name)
+    if (pair := _answer_of(spec, instance)) is not None:
+        return schedule_graph(*pair)
+    problem = load(spec)
+    return network_graph(_links_of(problem), problem.name)
 
 
 @verb
@@ -66,8 +66,8 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> DataFrame:
         Columns are ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; for a schedule also ``sends``,
         ``load_bytes``, ``busy_s`` and ``utilization``.
     """
-    if (found := _answer_of(spec, instance)) is not None:
-        return loads_frame(*found)
+    if (pair := _answer_of(spec, instance)) is not None:
+        return loads_frame(*pair)
     return links_frame(_links_of(load(spec)))
 
 
@@ -88,23 +88,23 @@ def sends(spec: Run | ScheduleFile | Answer, instance: Spec = None) -> DataFrame
         Columns are ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or
         ``start_s`` and ``end_s``, and ``path``, the links.
     """
-    if (found := _answer_of(spec, instance)) is None:
-        posed, answer = instance_and_sends(spec, None)
-        return sends_frame(answer, posed)
-    return sends_frame(*found)
+    if (pair := _answer_of(spec, instance)) is None:
+        problem, answer = instance_and_sends(spec, None)
+        return sends_frame(answer, problem)
+    return sends_frame(*pair)
 
 
 def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | None:
     """Return an answer with its instance; None if neither argument has an answer."""
     if isinstance(spec, Run | ScheduleFile):
-        posed, answer = instance_and_sends(spec, None)
-        return answer, posed
+        problem, answer = instance_and_sends(spec, None)
+        return answer, problem
     if not isinstance(spec, Written | BandwidthPlan | BoundOnly | ChunkOrders):
         return None
     if instance is None:
         return spec, None
-    posed, answer = instance_and_sends(instance, spec)
-    return answer, posed
+    problem, answer = instance_and_sends(instance, spec)
+    return answer, problem
 
 
 def _links_of(instance: Instance) -> Topology:

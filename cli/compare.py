@@ -104,7 +104,7 @@ def compare(
     executor: str,
     quiet: bool,
     edits: common.Edits,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
 
@@ -127,10 +127,10 @@ def compare(
         common.parse_duration(time_limit, "--time-limit"), common.parse_duration(grace, "--grace") or 0.0, memory
     )
     settings = Settings(limits, retry, executor, jobs, schedules)
-    asked = GridOptions(**given)
-    with asked.locate_option_errors():
-        chosen = load_suite(suite) if suite is not None and not asked.given_options else suite_of(suite, asked, notice)
-        planned, ledger = cells(with_seeds(chosen, seeds)), output / "records.jsonl"
+    grid = GridOptions(**options)
+    with grid.locate_option_errors():
+        spec = load_suite(suite) if suite is not None and not grid.given_options else suite_of(suite, grid, notice)
+        planned, ledger = cells(with_seeds(spec, seeds)), output / "records.jsonl"
     plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
     if dry_run:
         return _print_plan(*plan_of(plan, ledger, settings))
@@ -151,7 +151,7 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
         elif task.record is not None:
             mark = f"{task.record.status}: {task.record.message}"
             counts["wrong" if task.record.status == "error" else task.record.status] += 1
-        elif not task.known["instance_sha256"]:
+        elif not task.facts["instance_sha256"]:
             mark = "not loaded"
         echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
     noted = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
@@ -178,9 +178,9 @@ def summary(comparison: SuiteResult, ledger: Path) -> str:
     if len(reasons) > _MAX_REASONS:
         lines.append(f"and {len(reasons) - _MAX_REASONS} other reasons")
     if comparison.interrupted:
-        kept = len(records) + comparison.skipped + comparison.others
+        total = len(records) + comparison.skipped + comparison.others
         lines.append(
-            f"interrupted: {kept} records are kept; runs in progress have none, and the same command makes them"
+            f"interrupted: {total} records are kept; runs in progress have none, and the same command makes them"
         )
     lines.append(f"records: {ledger}")
     return "\n".join(lines)
@@ -222,7 +222,7 @@ def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
         bar = bars.add_task("starting")
 
         def watch(tally: ComparisonProgress) -> None:
-            bars.update(bar, total=tally.total, completed=tally.done + tally.others, description=progress_text(tally))
+            bars.update(bar, total=tally.total, completed=tally.runs + tally.others, description=progress_text(tally))
 
         yield printed.print, watch
 

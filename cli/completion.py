@@ -27,8 +27,8 @@ def complete(kind: str, *, files: bool = False, listed: bool = False) -> Complet
     def completer(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del context, param
         before, comma, last = word.rpartition(",") if listed else ("", "", word)
-        found = [CompletionItem(f"{before}{comma}{name}") for name in names(kind) if name.startswith(last)]
-        return found + ([CompletionItem(word, type="file")] if files else [])
+        items = [CompletionItem(f"{before}{comma}{name}") for name in names(kind) if name.startswith(last)]
+        return items + ([CompletionItem(word, type="file")] if files else [])
 
     return completer
 
@@ -42,7 +42,7 @@ def names(kind: str) -> Iterable[str]:
     from ..reports.plots import PLOTS
     from ..reports.tables import TABLES
 
-    known: dict[str, Callable[[], Iterable[str]]] = {
+    listings: dict[str, Callable[[], Iterable[str]]] = {
         "models": registry.names,
         "formulations": registry.formulation_names,
         "solvers": registry.solver_names,
@@ -51,9 +51,9 @@ def names(kind: str) -> Iterable[str]:
         "suites": suite_file.shipped_suites,
         "tables": lambda: TABLES,
         "plots": lambda: PLOTS,
-        "everything": lambda: [name for one in ("models", "formulations", "instances") for name in known[one]()],
+        "everything": lambda: [name for one in ("models", "formulations", "instances") for name in listings[one]()],
     }
-    return known[kind]()
+    return listings[kind]()
 
 
 def method_options(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
@@ -61,10 +61,10 @@ def method_options(context: click.Context, param: click.Parameter, word: str) ->
     del param
     from ..harness import registry
 
-    asked = context.params.get("model") or context.params.get("formulation")
-    if asked not in (*names("models"), *names("formulations")):
+    method = context.params.get("model") or context.params.get("formulation")
+    if method not in (*names("models"), *names("formulations")):
         return []
-    fields = registry.get(str(asked)).options.model_fields
+    fields = registry.get(str(method)).options.model_fields
     name, equals, value = word.partition("=")
     if not equals:
         return [

@@ -77,9 +77,9 @@ def pool_table(record: RunRecord) -> Table:
     for row in record.pool:
         verified, answer = {True: "yes", False: "NO", None: "n/a"}[row["verified"]], row["answer"]
         sizes = ", ".join(f"{value:,} {name}" for name, value in answer.items() if isinstance(value, int))
-        told = answer.get("path", sizes)
+        text = answer.get("path", sizes)
         model, objective = (_with_unit(row[name], "", "{:.9g}") for name in ("model_objective", "objective"))
-        table.add_row(str(row["rank"]), model, objective, verified, told)
+        table.add_row(str(row["rank"]), model, objective, verified, text)
     return table
 
 
@@ -139,8 +139,8 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
     """Tabulate status, measures, objective, bound and seconds of a record."""
     title = f"{record.model} on {record.solver}" if record.solver else record.model
     table = new_form(title)
-    asked = "; ".join(record.metrics[name] for name in ("question", "restricted_to") if name in record.metrics)
-    table.add_row("status", f"{record.shown_status} ({asked})" if asked else record.shown_status)
+    question = "; ".join(record.metrics[name] for name in ("question", "restricted_to") if name in record.metrics)
+    table.add_row("status", f"{record.shown_status} ({question})" if question else record.shown_status)
     if collective:
         table.add_row("collective", collective)
     for name, heading, unit, form in ROWS:

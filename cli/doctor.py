@@ -26,13 +26,13 @@ def doctor(as_json: bool) -> int:
     from .. import solvers
     from ..harness import registry
 
-    found = [examine(name) for name in (*registry.solver_names(), *solvers.pyomo_solver_names())]
-    works = any(one.name == solvers.DEFAULT and one.test_model == _SOLVED for one in found)
+    reports = [examine(name) for name in (*registry.solver_names(), *solvers.pyomo_solver_names())]
+    works = any(one.name == solvers.DEFAULT and one.test_model == _SOLVED for one in reports)
     if as_json:
-        told = {"versions": versions(), "default_solver": solvers.DEFAULT, "works": works}
-        echo(json.dumps({**told, "solvers": [asdict(one) for one in found]}))
+        summary = {"versions": versions(), "default_solver": solvers.DEFAULT, "works": works}
+        echo(json.dumps({**summary, "solvers": [asdict(one) for one in reports]}))
     else:
-        _show(found, solvers.DEFAULT)
+        _show(reports, solvers.DEFAULT)
     if works:
         return ExitStatus.OK
     echo(f"cwb: the default solver, {solvers.DEFAULT}, does not work", err=True)
@@ -58,14 +58,14 @@ def versions() -> dict[str, str]:
     }
 
 
-def _show(found: Sequence[SolverReport], default: str) -> None:
+def _show(reports: Sequence[SolverReport], default: str) -> None:
     from rich.table import Table
 
     programs = Table("program", "version", title="versions", title_justify="left")
     for program, version in versions().items():
         programs.add_row(program, version)
     table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
-    for one in found:
+    for one in reports:
         table.add_row(
             one.name + (" (default)" if one.name == default else ""), one.version, one.licence, one.test_model
         )
@@ -82,10 +82,10 @@ def examine(name: str) -> SolverReport:
 
     try:
         solver = registry.solver(name)
-        found = solver.installation()
-        version = found.version or "unknown"
-        if not found.ok:
-            return SolverReport(name, "not installed", "", found.message)
+        installation = solver.installation()
+        version = installation.version or "unknown"
+        if not installation.ok:
+            return SolverReport(name, "not installed", "", installation.message)
         licence = solver.licence()
         if not licence.ok:
             return SolverReport(name, version, licence.message, "")

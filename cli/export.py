@@ -63,7 +63,7 @@ def schema(of: str, output: Path | None) -> None:
 @_sizes
 @click.option("--fused/--no-fused", default=None, help="Allow fused steps.  [default: the runtime's]")
 @click.option("--name", help="Name of the algorithm; by default the file's.")
-def msccl(**given: Any) -> None:
+def msccl(**options: Any) -> None:
     """Write the schedule in SCHEDULE as an MSCCL algorithm (XML).
 
     \b
@@ -73,7 +73,7 @@ def msccl(**given: Any) -> None:
     The schedule is verified first, and the program is executed symbolically before it is written. A schedule that
     exceeds a limit of the runtime is rejected with that limit.
     """
-    _export("msccl", **given)
+    _export("msccl", **options)
 
 
 @export.command(cls=Command)
@@ -96,7 +96,7 @@ def msccl(**given: Any) -> None:
 @click.option("--inplace", is_flag=True, help="In-place, for calls whose input and output share memory.")
 @_sizes
 @click.option("--name", help="Name of the plan; by default the file's.")
-def mscclpp(**given: Any) -> None:
+def mscclpp(**options: Any) -> None:
     """Write the schedule in SCHEDULE as an MSCCL++ execution plan (JSON).
 
     \b
@@ -106,7 +106,7 @@ def mscclpp(**given: Any) -> None:
     The schedule is verified first, and the plan is executed symbolically before it is written. A schedule that exceeds
     a limit of the executor is rejected with that limit.
     """
-    _export("mscclpp", **given)
+    _export("mscclpp", **options)
 
 
 @export.command(cls=Command)
@@ -118,7 +118,7 @@ def mscclpp(**given: Any) -> None:
     help="Rate at which a rank adds, such as '1 TB/s'; by default that of the instance, else additions take no time.",
 )
 @_pieces
-def goal(**given: Any) -> None:
+def goal(**options: Any) -> None:
     """Write the schedule in SCHEDULE as GOAL text: sends, receives and their dependences.
 
     \b
@@ -126,14 +126,14 @@ def goal(**given: Any) -> None:
 
     The schedule is verified first.
     """
-    _export("goal", **given)
+    _export("goal", **options)
 
 
 @export.command(cls=Command)
 @_schedule
 @click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="CM", help="Output file.")
 @_pieces
-def htsim(**given: Any) -> None:
+def htsim(**options: Any) -> None:
     """Write the schedule in SCHEDULE as a connection matrix of Ultra Ethernet's htsim: messages with triggers.
 
     \b
@@ -141,7 +141,7 @@ def htsim(**given: Any) -> None:
 
     The schedule is verified first.
     """
-    _export("htsim", **given)
+    _export("htsim", **options)
 
 
 @export.command(cls=Command)
@@ -149,7 +149,7 @@ def htsim(**given: Any) -> None:
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Output folder.")
 @click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
 @_pieces
-def chakra(**given: Any) -> None:
+def chakra(**options: Any) -> None:
     """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
 
     \b
@@ -158,7 +158,7 @@ def chakra(**given: Any) -> None:
 
     The schedule is verified first, and the trace is run before it is written. Needs protobuf, cwb[chakra].
     """
-    _export("chakra", **given)
+    _export("chakra", **options)
 
 
 @export.command(cls=Command)
@@ -166,7 +166,7 @@ def chakra(**given: Any) -> None:
 @click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
 @_pieces
-def astra(**given: Any) -> None:
+def astra(**options: Any) -> None:
     """Write the schedule in SCHEDULE as input files of ASTRA-sim: traces, workload, network, system, memory.
 
     \b
@@ -176,14 +176,14 @@ def astra(**given: Any) -> None:
     The network has to be one of rings, switches and fully connected dimensions. The schedule is verified first, and the
     trace is run before it is written. Needs protobuf, cwb[chakra].
     """
-    _export("astra", **given)
+    _export("astra", **options)
 
 
-def _export(verb: str, /, output: Path, **given: Any) -> None:
+def _export(verb: str, /, output: Path, **options: Any) -> None:
     """Call the verb ``export_VERB``, and print a summary of the exported file."""
     from ..studies import exports
 
-    exported = getattr(exports, f"export_{verb}")(output=output, **given)
+    exported = getattr(exports, f"export_{verb}")(output=output, **options)
     echo(f"{output}: {exported.about}", err=True)
     if exported.rounded:
         echo("sizes of messages are rounded up to whole bytes", err=True)

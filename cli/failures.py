@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @common.json_flag("the record as one JSON object on stdout")
 @common.quiet_flag
 @common.network_options
-def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: Any) -> int:
+def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **options: Any) -> int:
     """Repair PLAN, a plan or a schedule written by 'cwb solve ... -o PLAN', after changes of its network.
 
     \b
@@ -59,36 +59,36 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **given: A
     if ranks is not None:
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
     with common.working_on_stderr(quiet=quiet) as progress:
-        found = mend(plan, progress=progress, notice=notice, **given)
-    if not isinstance(found, Run):
-        common.print_found(found, _show_repair, as_json=as_json)
+        result = mend(plan, progress=progress, notice=notice, **options)
+    if not isinstance(result, Run):
+        common.print_found(result, _show_repair, as_json=as_json)
         return int(ExitStatus.OK)
     if as_json:
-        echo(json.dumps({**found.to_json(), "answer": shown_answer(found, found.finished_run)}, allow_nan=False))
+        echo(json.dumps({**result.to_json(), "answer": shown_answer(result, result.finished_run)}, allow_nan=False))
     else:
-        show_record(found.problem, found)
-    if found.exit_status != ExitStatus.OK:
-        reason = "; ".join(found.violations) or found.message or found.status
-        notice(f"{found.status}: {reason}")
-    return found.exit_status
+        show_record(result.problem, result)
+    if result.exit_status != ExitStatus.OK:
+        reason = "; ".join(result.violations) or result.message or result.status
+        notice(f"{result.status}: {reason}")
+    return result.exit_status
 
 
-def _show_repair(found: RepairedSchedule) -> None:
+def _show_repair(result: RepairedSchedule) -> None:
     from ..core.units import TIMES, amount
     from .display import new_form
     from .streams import console
 
-    table = new_form(found.instance.name, "left", "left")
-    nodes = ", ".join(found.nodes[:6]) + (f" and {len(found.nodes) - 6:,} more" if len(found.nodes) > 6 else "")
+    table = new_form(result.instance.name, "left", "left")
+    nodes = ", ".join(result.nodes[:6]) + (f" and {len(result.nodes) - 6:,} more" if len(result.nodes) > 6 else "")
     for name, value in (
-        ("sends or edges of trees", f"{found.transfers:,}"),
-        ("that used what is lost", f"{found.lost:,}, {100 * found.lost_part:.1f} % of the bytes on links"),
-        ("what the old schedule still brings", f"{100 * found.served:.1f} % of what the ranks that are left need"),
-        ("ranks with another path or partner", f"{len(found.nodes):,}" + (f": {nodes}" if nodes else "")),
-        ("completion time before", amount(found.before_s, TIMES)),
-        ("completion time now", amount(found.after_s, TIMES)),
-        ("bound on every schedule now", amount(found.bound_s, TIMES)),
-        ("verified", "yes" if found.report.ok else "NO"),
+        ("sends or edges of trees", f"{result.transfers:,}"),
+        ("that used what is lost", f"{result.lost:,}, {100 * result.lost_part:.1f} % of the bytes on links"),
+        ("what the old schedule still brings", f"{100 * result.served:.1f} % of what the ranks that are left need"),
+        ("ranks with another path or partner", f"{len(result.nodes):,}" + (f": {nodes}" if nodes else "")),
+        ("completion time before", amount(result.before_s, TIMES)),
+        ("completion time now", amount(result.after_s, TIMES)),
+        ("bound on every schedule now", amount(result.bound_s, TIMES)),
+        ("verified", "yes" if result.report.ok else "NO"),
     ):
         table.add_row(name, value)
     console().print(table)
@@ -120,7 +120,7 @@ def resilience(
     as_json: bool,
     quiet: bool,
     edits: common.Edits,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Rank all single failures of INSTANCE by their cost: links, ranks and switches, one lost at a time.
 
@@ -135,32 +135,32 @@ def resilience(
     from ..studies.resilience import resilience as examine
 
     with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
-        posed = common.load_edited(instance, edits)
-        found = examine(posed, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **given)
-    common.print_found(found, lambda found: _show_failures(found, top), as_json=as_json)
-    return INTERRUPTED if not found.complete and time_limit_s is None else int(ExitStatus.OK)
+        problem = common.load_edited(instance, edits)
+        study = examine(problem, kind=kinds or FAILURES, time_limit_s=time_limit_s, progress=progress, **options)
+    common.print_found(study, lambda study: _show_failures(study, top), as_json=as_json)
+    return INTERRUPTED if not study.complete and time_limit_s is None else int(ExitStatus.OK)
 
 
-def _show_failures(found: Resilience, top: int) -> None:
+def _show_failures(study: Resilience, top: int) -> None:
     from ..core.units import TIMES, amount
     from .display import collective_text, new_table
     from .streams import console
 
     groups: dict[tuple[str, Fraction | None, bool], list[Failure]] = {}
-    posed, whole = found.instance, found.optimum
-    for failure in found.failures:
+    problem, whole = study.instance, study.optimum
+    for failure in study.failures:
         time = None if failure.optimum is None else failure.optimum.time_s
         groups.setdefault((failure.kind, time, failure.is_cut_off), []).append(failure)
     # Failures of unknown loss stand first: they may cost everything.
-    losses = [(loss is not None, -(loss or 0.0)) for loss in (found.loss(group[0]) for group in groups.values())]
+    losses = [(loss is not None, -(loss or 0.0)) for loss in (study.loss(group[0]) for group in groups.values())]
     ranked = [group for _, group in sorted(zip(losses, groups.values(), strict=True), key=itemgetter(0))]
-    title = f"{collective_text(posed)} on {posed.name}: {amount(whole.time_s, TIMES)} without any"
+    title = f"{collective_text(problem)} on {problem.name}: {amount(whole.time_s, TIMES)} without any"
     headings = ("fails", "such as", "number", "flow time", "bound", "throughput lost")
     table = new_table(title, *headings, right=headings[2:])
     for group in ranked[:top]:
         first = group[0]
         alike = sum(len(failure.names) for failure in group)
-        loss = found.loss(first)
+        loss = study.loss(first)
         if first.optimum is None or loss is None:
             numbers: tuple[str, ...] = ("cut off", "", "100 %") if first.is_cut_off else ("not known", "", "")
         else:
@@ -168,5 +168,5 @@ def _show_failures(found: Resilience, top: int) -> None:
             numbers = (*times, f"{100 * loss:.1f} %")
         table.add_row(first.kind, first.names[0], f"{alike:,}", *numbers)
     console().print(table)
-    if not found.complete:
+    if not study.complete:
         echo("the time was over before all failures had been looked at", err=True)

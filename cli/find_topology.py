@@ -52,7 +52,7 @@ WIDTH = 120  #: Columns of the table where it is not shown on a terminal.
 @click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the best network as an instance file.")
 @click.option("--schedule", type=OUTPUT_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz).")
 @click.option("--plot", type=OUTPUT_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
-def find_topology(as_json: bool, **given: Any) -> int:
+def find_topology(as_json: bool, **options: Any) -> int:
     """Find good networks of a size and degree, and the best of them for a job.
 
     The search covers the base networks of the direct-connect paper and its expansions: line graphs, degree expansions,
@@ -70,24 +70,24 @@ def find_topology(as_json: bool, **given: Any) -> int:
     from ..studies.find_topology import find_topology as find
 
     with libraries_on_stderr():
-        found = find(**given)
-    print_found(found, lambda found: show(found.to_json()), as_json=as_json)
-    if found.stopped:
-        echo(f"cwb: limit: {found.stopped}; there is no schedule", err=True)
+        search = find(**options)
+    print_found(search, lambda search: show(search.to_json()), as_json=as_json)
+    if search.stopped:
+        echo(f"cwb: limit: {search.stopped}; there is no schedule", err=True)
         return int(ExitStatus.LIMIT)
-    return int(ExitStatus.OK if found.is_right else ExitStatus.VERIFICATION_FAILED)
+    return int(ExitStatus.OK if search.is_right else ExitStatus.VERIFICATION_FAILED)
 
 
-def show(found: dict[str, Any]) -> None:
+def show(data: dict[str, Any]) -> None:
     """Print the frontier as a table with the lower bound below it, and the best networks."""
     from .display import new_table
 
-    title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
-    shared = found["all_to_all_share"] != "0"
+    title = f"{data['nodes']:,} nodes of degree {data['degree']}: the best of the families searched"
+    shared = data["all_to_all_share"] != "0"
     numbers = ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * shared)
     table = new_table(title, "topology", *numbers, right=numbers)
     table.columns[0].overflow = "fold"
-    for row in found["frontier"]:
+    for row in data["frontier"]:
         table.add_row(
             f"{row['topology']} *" if row["best"] else row["topology"],
             str(row["T_L"]),
@@ -101,7 +101,7 @@ def show(found: dict[str, Any]) -> None:
             "n/a" if row["all_to_all_s"] is None else f"{row['all_to_all_s'] * 1e6:,.1f}",
             *[f"{row['average_s'] * 1e6:,.1f}"] * shared,
         )
-    bound = found["lower_bound"]
+    bound = data["lower_bound"]
     ratio = f"{float(Fraction(bound['T_B'])):.3f}"
     table.add_section()
     table.add_row(
@@ -109,27 +109,27 @@ def show(found: dict[str, Any]) -> None:
     )
     printed = table_console(WIDTH)
     printed.print(table)
-    for row in found["frontier"]:
+    for row in data["frontier"]:
         if row["also"]:
             printed.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
-    printed.print(f"* best of these for {_job(found)}; networks of other kinds may be better")
-    if made := found.get("schedule"):
-        verdict = "verified" if made["verified"] else f"WRONG: {made['violations'][0]}"
-        printed.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
+    printed.print(f"* best of these for {_job(data)}; networks of other kinds may be better")
+    if schedule := data.get("schedule"):
+        verdict = "verified" if schedule["verified"] else f"WRONG: {schedule['violations'][0]}"
+        printed.print(f"{schedule['collective']}: {schedule['steps']} steps, {schedule['sends']:,} sends, {verdict}")
 
 
-def _job(found: dict[str, Any]) -> str:
+def _job(data: dict[str, Any]) -> str:
     from ..core.units import SIZES, amount
 
-    size = amount(Fraction(found["size_bytes"]), SIZES)
-    if len(sizes := found["sizes"]) > 1:
+    size = amount(Fraction(data["size_bytes"]), SIZES)
+    if len(sizes := data["sizes"]) > 1:
         total = sum(Fraction(one["weight"]) for one in sizes)
         parts = [
             f"{amount(Fraction(one['size_bytes']), SIZES)} ({float(100 * Fraction(one['weight']) / total):.3g} %)"
             for one in sizes
         ]
         size = ", ".join(parts)
-    rate = float(Fraction(found["bandwidth_Bps"])) * 8e-9
-    share = Fraction(found["all_to_all_share"])
+    rate = float(Fraction(data["bandwidth_Bps"])) * 8e-9
+    share = Fraction(data["all_to_all_share"])
     kind = f"collectives, {float(share):.0%} of them all-to-alls," if share else "an all-reduce"
-    return f"{kind} of {size}, alpha = {float(Fraction(found['alpha_s'])) * 1e6:g} us, B = {rate:g} Gb/s"
+    return f"{kind} of {size}, alpha = {float(Fraction(data['alpha_s'])) * 1e6:g} us, B = {rate:g} Gb/s"

@@ -64,8 +64,8 @@ def formulate(
         raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
     declared = registry.formulation(formulation)
     with locate_errors(source=instance):
-        posed = with_demand(common.load_edited(instance, edits), collective, data, chunks)
-        model = declared.build(posed, **options)
+        problem = with_demand(common.load_edited(instance, edits), collective, data, chunks)
+        model = declared.build(problem, **options)
     matrix = compile_matrix(model)
     size = matrix.size
     if printed:
@@ -134,7 +134,7 @@ def _check_name(name: str) -> None:
         raise InputError(f"{name!r} is no name for a method; {expected}", source="NAME")
     if name in registry.names():
         raise InputError(f"{name!r} is the name of another method; expected a new one", source="NAME")
-    if module in sys.stdlib_module_names or ((found := find_spec(module)) is not None and found.origin is not None):
+    if module in sys.stdlib_module_names or ((spec := find_spec(module)) is not None and spec.origin is not None):
         raise InputError(f"{module!r} is the name of a Python module; expected a new one", source="NAME")
 
 

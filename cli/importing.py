@@ -60,7 +60,7 @@ def importing() -> None:
 @click.option("--total-bandwidth", metavar="RATE", help="Bandwidth per NPU over all dimensions, such as '1000 GB/s'.")
 @click.option("--name", help="Name of the instance; by default such as gpt-3-4d.")
 @_output
-def libra(**given: Any) -> None:
+def libra(**options: Any) -> None:
     """Import the input files of the original LIBRA (astra-sim/libra).
 
     The instance is checked before it is written. Sizes of all-gathers become those of full buffers.
@@ -69,7 +69,7 @@ def libra(**given: Any) -> None:
     cwb import libra --network 4d_network.yml --workload GPT_3.txt --communicator GPT_3_4d.yml \\
         --cost-model 4d_cost_model.yml --total-bandwidth "1000 GB/s" -o gpt-3-4d.json
     """
-    _import("libra", **given)
+    _import("libra", **options)
 
 
 @importing.command(cls=Command)
@@ -79,7 +79,7 @@ def libra(**given: Any) -> None:
 )
 @click.option("--schedule", type=PATH, metavar="JSON", help="A schedule of the original for this input.")
 @_named
-def teccl(**given: Any) -> None:
+def teccl(**options: Any) -> None:
     """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
     The instance is checked before it is written. The size of a chunk becomes that of the full buffer.
@@ -89,7 +89,7 @@ def teccl(**given: Any) -> None:
     cwb import teccl ndv2_sample.json -o ndv2.json
     cwb import teccl ndv2_sample.json --schedule 1MB.json -o 1mb-schedule.json
     """
-    _import("teccl", **given)
+    _import("teccl", **options)
 
 
 @importing.command(cls=Command)
@@ -104,7 +104,7 @@ def teccl(**given: Any) -> None:
 @click.option("--latency", metavar="DURATION", help="Latency of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
 @_output
-def wan(**given: Any) -> None:
+def wan(**options: Any) -> None:
     """Import a wide-area network: GraphML, GML, SNDlib's XML, node-link JSON, or topohub:NAME.
 
     Latencies are distances over 200,000 km/s, from lengths or coordinates.
@@ -113,7 +113,7 @@ def wan(**given: Any) -> None:
     cwb import wan Abilene.graphml --bandwidth "10 Gb/s" -o abilene.json
     cwb import wan topohub:sndlib/germany50 --bandwidth "10 Gb/s" -o germany50.json
     """
-    _import("wan", **given)
+    _import("wan", **options)
 
 
 @importing.command(cls=Command)
@@ -130,7 +130,7 @@ def wan(**given: Any) -> None:
 @_nvls
 @_boxes
 @_named
-def nccl(**given: Any) -> None:
+def nccl(**options: Any) -> None:
     """Import a topology of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), or a graph (NCCL_GRAPH_DUMP_FILE).
 
     Files of clouds have only the PCIe tree; --generation, --nvlink or --no-nvlink adds the NVLinks.
@@ -140,7 +140,7 @@ def nccl(**given: Any) -> None:
     cwb import nccl ndv4-topo.xml --generation a100 --boxes 4 --nic "8 x 200 Gb/s" -o ndv4.json
     cwb import nccl graph.xml --graph 1 -o trees.json
     """
-    _import("nccl", **given)
+    _import("nccl", **options)
 
 
 @importing.command("nvidia-smi", cls=Command)
@@ -155,7 +155,7 @@ def nccl(**given: Any) -> None:
 @_nvls
 @_boxes
 @_named
-def nvidia_smi(**given: Any) -> None:
+def nvidia_smi(**options: Any) -> None:
     """Import the text of nvidia-smi topo -m.
 
     With that of nvidia-smi -L or nvidia-smi nvlink -s, in the same file or another one, --generation is unnecessary.
@@ -166,7 +166,7 @@ def nvidia_smi(**given: Any) -> None:
     cwb import nvidia-smi topo.txt --boxes 4 --nic "8 x 400 Gb/s" --rails -o cluster.json
     cwb import nvidia-smi tray.txt --rack 72 --boxes 2 --nic "4 x 400 Gb/s" --rails -o racks.json
     """
-    _import("nvidia_smi", **given)
+    _import("nvidia_smi", **options)
 
 
 @importing.command("rocm-smi", cls=Command)
@@ -177,13 +177,13 @@ def nvidia_smi(**given: Any) -> None:
 @_pcie_rates
 @_boxes
 @_named
-def rocm_smi(**given: Any) -> None:
+def rocm_smi(**options: Any) -> None:
     """Import the text of rocm-smi --showtopo.
 
     \b
     cwb import rocm-smi topo.txt --generation mi300x -o box.json
     """
-    _import("rocm_smi", **given)
+    _import("rocm_smi", **options)
 
 
 @importing.command(cls=Command)
@@ -195,14 +195,14 @@ def rocm_smi(**given: Any) -> None:
     "--fabric", is_flag=True, help="Write a network of dimensions, for bandwidth designs, instead of a graph."
 )
 @_named
-def astra(**given: Any) -> None:
+def astra(**options: Any) -> None:
     """Import a network of ASTRA-sim's analytical backend, or the logical dimensions of its ns-3 backend.
 
     \b
     cwb import astra HGX-H100.yml -o h100.json
     cwb import astra logical.json --blocks Ring,Switch --bandwidth "50 GB/s,25 GB/s" --latency "1 us,2 us" -o l.json
     """
-    _import("astra", **given)
+    _import("astra", **options)
 
 
 @importing.command(cls=Command)
@@ -211,13 +211,13 @@ def astra(**given: Any) -> None:
 @click.option("--size", metavar="SIZE", help="Data size of the costs; by default as in the name (1MB is 1 MiB).")
 @click.option("--time-unit", default="1 us", help="Time of a cost of 1.")
 @_named
-def taccl(**given: Any) -> None:
+def taccl(**options: Any) -> None:
     """Import a topology of the original TACCL (microsoft/taccl), for the boxes of a sketch.
 
     \b
     cwb import taccl topo-ndv2-1MB.json --sketch sk1-ndv2-n2.json -o ndv2x2.json
     """
-    _import("taccl", **given)
+    _import("taccl", **options)
 
 
 @importing.command("csv", cls=Command)
@@ -227,7 +227,7 @@ def taccl(**given: Any) -> None:
 @click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
 @click.option("--one-way", is_flag=True, help="Links lead from source to target only, unless they say otherwise.")
 @_named
-def links(**given: Any) -> None:
+def links(**options: Any) -> None:
     """Import a list of links: columns source, target, bandwidth, latency, count, bidirectional.
 
     Links that do not say otherwise have both directions, unless the file has some of them in reverse, too.
@@ -235,7 +235,7 @@ def links(**given: Any) -> None:
     \b
     cwb import csv links.csv --switches "leaf*,spine*" --latency "0.5 us" -o cluster.json
     """
-    _import("csv", **given)
+    _import("csv", **options)
 
 
 @importing.command("msccl", cls=Command)
@@ -243,7 +243,7 @@ def links(**given: Any) -> None:
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
 @click.option("--size", metavar="SIZE", default="1 GiB", help="Full buffer of the collective.")
 @_named
-def msccl(**given: Any) -> None:
+def msccl(**options: Any) -> None:
     """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 
     \b
@@ -253,7 +253,7 @@ def msccl(**given: Any) -> None:
     compared. SPEC is a file, the name of a shipped instance or an expression such as "torus(4,4)".
     """
     with progress_on_stderr(quiet=False) as progress:
-        _import("msccl", progress=progress, **given)
+        _import("msccl", progress=progress, **options)
 
 
 @importing.command("chakra", cls=Command)
@@ -265,7 +265,7 @@ def msccl(**given: Any) -> None:
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the sum of the messages]")
 @click.option("--name", help="Name of the instance; by default the folder's.")
 @_output
-def chakra(**given: Any) -> None:
+def chakra(**options: Any) -> None:
     """Import the Chakra execution traces in FOLDER, one for each rank, as a schedule in steps.
 
     \b
@@ -275,11 +275,11 @@ def chakra(**given: Any) -> None:
     that are whole collectives contain no schedule, and are rejected. Needs protobuf, cwb[chakra].
     """
     with progress_on_stderr(quiet=False) as progress:
-        _import("chakra", progress=progress, **given)
+        _import("chakra", progress=progress, **options)
 
 
-def _import(verb: str, /, output: Path, **given: Any) -> None:
+def _import(verb: str, /, output: Path, **options: Any) -> None:
     """Call the verb ``import_VERB``, and print a summary of the written file."""
     from ..studies import imports
 
-    echo(f"{output}: {getattr(imports, f'import_{verb}')(output=output, **given).about}", err=True)
+    echo(f"{output}: {getattr(imports, f'import_{verb}')(output=output, **options).about}", err=True)

@@ -58,8 +58,8 @@ def rows_of(kind: str) -> Iterator[Row]:  # noqa: PLR0912 (one for each kind)
             yield from solvers()
         case "topologies":
             for name in generators.names():
-                made = generators.describe(name)
-                yield {"name": name, "summary": made.summary.rstrip(".").replace("``", ""), "call": made.signature}
+                about = generators.describe(name)
+                yield {"name": name, "summary": about.summary.rstrip(".").replace("``", ""), "call": about.signature}
         case "suites":
             for name in suite_file.shipped_suites():
                 yield {"name": name, "summary": _first_sentence(suite_file.load_suite(name).file.description)}
@@ -105,8 +105,8 @@ def solvers() -> Iterator[Row]:
 
     for name in registry.solver_names():
         solver = registry.solver(name)
-        found = solver.installation()
-        version = (found.version or "unknown version") if found.ok else "not installed"
+        installation = solver.installation()
+        version = (installation.version or "unknown version") if installation.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
     # Only the programs know their versions, and starting one takes too long here.
     there = ", ".join(name.removeprefix("pyomo:") for name in adapters.pyomo_solver_names())

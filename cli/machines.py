@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @common.json_flag("one JSON object on stdout")
 @common.quiet_flag
 @common.plugin_option
-def advise(instance: str, models: str | None, links_limit: str, as_json: bool, quiet: bool, **given: Any) -> int:
+def advise(instance: str, models: str | None, links_limit: str, as_json: bool, quiet: bool, **kwargs: Any) -> int:
     """Report the times to expect of a collective on INSTANCE, and the most effective improvements.
 
     \b
@@ -56,32 +56,32 @@ def advise(instance: str, models: str | None, links_limit: str, as_json: bool, q
     from ..studies.advice import DEFAULT_MODELS
     from ..studies.advice import advise as report
 
-    given["models"] = DEFAULT_MODELS if models is None else models
-    given["links_limit_s"] = common.parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0
+    kwargs["models"] = DEFAULT_MODELS if models is None else models
+    kwargs["links_limit_s"] = common.parse_duration(links_limit, "--links-limit") if links_limit.strip() != "0" else 0.0
     with common.loading_progress_on_stderr(), locate_errors(source=instance):
         machine = load(instance)
     with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
-        found = report(machine, progress=progress, **given)
-    common.print_found(found, lambda found: _show_advice(found.to_json()), as_json=as_json)
-    return INTERRUPTED if found.found.interrupted else int(ExitStatus.OK)
+        advice = report(machine, progress=progress, **kwargs)
+    common.print_found(advice, lambda advice: _show_advice(advice.to_json()), as_json=as_json)
+    return INTERRUPTED if advice.found.interrupted else int(ExitStatus.OK)
 
 
-def _show_advice(found: Mapping[str, Any]) -> None:
+def _show_advice(advice: Mapping[str, Any]) -> None:
     from ..reports.studies import advice_table, hints
     from .display import new_table
 
-    against = f", against {found['against']}" if found["against"] else ""
-    title = f"{found['collective']} of {found['ranks']:,} ranks, NCCL {found['nccl']}{against}"
-    headings, rows = advice_table(found)
+    against = f", against {advice['against']}" if advice["against"] else ""
+    title = f"{advice['collective']} of {advice['ranks']:,} ranks, NCCL {advice['nccl']}{against}"
+    headings, rows = advice_table(advice)
     numbers = {name for name in headings if not name.endswith((" takes", "best schedule"))}
     table = new_table(title, *headings, right=numbers, fold=True)
     for row in rows:
         table.add_row(*(f"{value:,.12g}" if isinstance(value, float) else str(value) for value in row))
     table_console().print(table)
-    for text in hints(found):
+    for text in hints(advice):
         echo(text)
-    if found["why_ended"]:
-        echo(f"{found['why_ended']}; the best is among those that were run", err=True)
+    if advice["why_ended"]:
+        echo(f"{advice['why_ended']}; the best is among those that were run", err=True)
 
 
 @click.command(cls=common.Command)
@@ -125,27 +125,27 @@ def select(instance: str, models: str | None, output: Path, as_json: bool, quiet
         machine = load(instance)
     with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         models = DEFAULT_MODELS if models is None else models
-        chosen = choose(machine, models=models, output=output, progress=progress, **options)
-    common.print_found(chosen, lambda chosen: _show_selection(output, chosen), as_json=as_json)
-    return INTERRUPTED if chosen.found.interrupted else int(ExitStatus.OK)
+        selection = choose(machine, models=models, output=output, progress=progress, **options)
+    common.print_found(selection, lambda selection: _show_selection(output, selection), as_json=as_json)
+    return INTERRUPTED if selection.found.interrupted else int(ExitStatus.OK)
 
 
-def _show_selection(folder: Path, chosen: Selection) -> None:
+def _show_selection(folder: Path, selection: Selection) -> None:
     from ..reports.studies import SELECTION_HEADINGS, selection_rows
     from .display import new_table
 
-    plain, found = chosen.to_json(), chosen.found
-    title = f"{plain['collective']} of {plain['ranks']:,} ranks: the fastest of {len(chosen.candidates)} schedules"
+    plain, search = selection.to_json(), selection.found
+    title = f"{plain['collective']} of {plain['ranks']:,} ranks: the fastest of {len(selection.candidates)} schedules"
     table = new_table(title, *SELECTION_HEADINGS, right=set(SELECTION_HEADINGS) - {"schedule", "file"}, fold=True)
     for row in selection_rows(plain):
         table.add_row(*row)
     table_console().print(table)
-    if chosen.left_out:
-        echo(f"{len(chosen.left_out)} left out; select.json says why", err=True)
-    if found.why_ended:
-        echo(f"{found.why_ended}; the choice is among those that were run", err=True)
-    count = len(chosen.ranges)
-    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.runtime}", err=True)
+    if selection.left_out:
+        echo(f"{len(selection.left_out)} left out; select.json says why", err=True)
+    if search.why_ended:
+        echo(f"{search.why_ended}; the choice is among those that were run", err=True)
+    count = len(selection.ranges)
+    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {selection.runtime}", err=True)
 
 
 @click.command(cls=common.Command)
@@ -161,7 +161,7 @@ def _show_selection(folder: Path, chosen: Selection) -> None:
 @click.option("--plan", is_flag=True, help="Print the commands of nccl-tests that measure the machine, and end.")
 @common.json_flag("what was fitted as one JSON object")
 def calibrate(
-    results: Path | None, machine: str, collective: str | None, plan: bool, as_json: bool, **given: Any
+    results: Path | None, machine: str, collective: str | None, plan: bool, as_json: bool, **options: Any
 ) -> int:
     """Fit latency and bandwidth to RESULTS of nccl-tests, and scale the links of a machine to them.
 
@@ -180,27 +180,27 @@ def calibrate(
     from ..studies.calibration import measuring_plan
 
     with locate_errors(source=machine):
-        posed = load(machine)
+        instance = load(machine)
     if plan:
-        echo("\n".join(measuring_plan(posed, collective_named(collective or "all_reduce"))))
+        echo("\n".join(measuring_plan(instance, collective_named(collective or "all_reduce"))))
         return int(ExitStatus.OK)
     if results is None:
         raise click.UsageError("Missing argument 'RESULTS'; --plan prints the commands that measure them.")
-    found = fit(results, posed, collective=collective, **given)
-    if found.below_bound:
-        echo(f"cwb: {faster_than_bound(found.below_bound, found.suspects)}", err=True)
-    elif found.rate > 1:
-        text = f"cwb: the machine is measured {found.rate:.3g} times as fast as its links are described. "
-        echo(text + " ".join(found.suspects), err=True)
-    common.print_found(found, lambda found: _show_fit(found, machine), as_json=as_json)
+    result = fit(results, instance, collective=collective, **options)
+    if result.below_bound:
+        echo(f"cwb: {faster_than_bound(result.below_bound, result.suspects)}", err=True)
+    elif result.rate > 1:
+        text = f"cwb: the machine is measured {result.rate:.3g} times as fast as its links are described. "
+        echo(text + " ".join(result.suspects), err=True)
+    common.print_found(result, lambda result: _show_fit(result, machine), as_json=as_json)
     return int(ExitStatus.OK)
 
 
-def _show_fit(found: CalibratedMachine, machine: str) -> None:
-    fit, measured = found.fit, found.measured
+def _show_fit(result: CalibratedMachine, machine: str) -> None:
+    fit, measured = result.fit, result.measured
     alpha, rate = fit.latency_s, fit.bandwidth_Bps
     version = f", NCCL {measured.version}" if measured.version else ""
-    echo(f"{found.collective.name}{version}: {len(measured.samples)} samples, {fit.samples} of them fitted")
+    echo(f"{result.collective.name}{version}: {len(measured.samples)} samples, {fit.samples} of them fitted")
     echo(f"latency    {alpha.value * 1e6:.5g} us, {alpha.low * 1e6:.5g} to {alpha.high * 1e6:.5g}")
     echo(f"bandwidth  {rate.value / 1e9:.5g} GB/s, {rate.low / 1e9:.5g} to {rate.high / 1e9:.5g}")
     echo(f"between    up to {fit.misfit:.3g} times as long as latency + size / bandwidth")
@@ -212,12 +212,12 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
         )
     if not fit.outliers:
         echo("outliers   none")
-    if (over := found.overheads) is not None:
+    if (over := result.overheads) is not None:
         echo("overheads  " + " ".join(f"-O '{option}'" for option in over.options) + " for cwb predict and cwb advise")
         echo(f"error      {over.error:.1%} of sizes left out of the fit; {over.published_error:.1%} by published ones")
     echo(
-        f"{machine}: rates times {found.rate:.4g}, latencies times {found.latency:.4g}, by the schedule of "
-        f"{found.schedule}"
+        f"{machine}: rates times {result.rate:.4g}, latencies times {result.latency:.4g}, by the schedule of "
+        f"{result.schedule}"
     )
 
 
@@ -228,7 +228,7 @@ def _show_fit(found: CalibratedMachine, machine: str) -> None:
 @common.options_of("the method nccl, such as version")
 @common.json_flag("one JSON object on stdout")
 @common.plugin_option
-def predict(instance: str, as_json: bool, **given: Any) -> None:
+def predict(instance: str, as_json: bool, **options: Any) -> None:
     """Predict the time of NCCL's collective on INSTANCE, without solving anything.
 
     \b
@@ -240,15 +240,15 @@ def predict(instance: str, as_json: bool, **given: Any) -> None:
     """
     from ..studies.predict import predict as expect
 
-    common.print_found(expect(instance, **given), _show_expectation, as_json=as_json)
+    common.print_found(expect(instance, **options), _show_expectation, as_json=as_json)
 
 
-def _show_expectation(found: Expectation) -> None:
-    echo(f"{_time(found.seconds)} expected, {_time(found.low_s)} to {_time(found.high_s)} in nine of ten cases")
-    echo(f"{found.busbw_GBps:.4g} GB/s bus bandwidth, as nccl-tests has it")
-    echo(f"{found.algorithm} with {found.protocol}: choice of NCCL {found.nccl}, which predicts {_time(found.nccl_s)}")
-    echo(f"{_time(found.bound_s)} at least: proved lower bound")
-    echo(f"source: {found.source}")
+def _show_expectation(times: Expectation) -> None:
+    echo(f"{_time(times.seconds)} expected, {_time(times.low_s)} to {_time(times.high_s)} in nine of ten cases")
+    echo(f"{times.busbw_GBps:.4g} GB/s bus bandwidth, as nccl-tests has it")
+    echo(f"{times.algorithm} with {times.protocol}: choice of NCCL {times.nccl}, which predicts {_time(times.nccl_s)}")
+    echo(f"{_time(times.bound_s)} at least: proved lower bound")
+    echo(f"source: {times.source}")
 
 
 def _time(seconds: float) -> str:

@@ -56,9 +56,9 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for every group of commands."""
         for title, group in GROUPS.items():
-            found = {name: self.get_command(ctx, name) for name in group}
+            commands = {name: self.get_command(ctx, name) for name in group}
             room = formatter.width - 6 - max(map(len, COMMANDS))
-            rows = [(name, command.get_short_help_str(room)) for name, command in found.items() if command]
+            rows = [(name, command.get_short_help_str(room)) for name, command in commands.items() if command]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
@@ -69,8 +69,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             raise click.UsageError(f"no such command {cmd_name!r}{one_of(cmd_name, COMMANDS)}", ctx)
         module, _, function = COMMANDS[cmd_name].partition(":")
-        found = import_module(f".{module}", __package__)
-        command: click.Command = getattr(found, function or cmd_name.replace("-", "_"))
+        code = import_module(f".{module}", __package__)
+        command: click.Command = getattr(code, function or cmd_name.replace("-", "_"))
         return command
 
 
@@ -180,8 +180,8 @@ def usage_text(error: click.ClickException) -> str:
             return f"{_place(param)}: {_wrong_value_text(error.message, param)}"
         case click.NoSuchOption(option_name=name):
             params = error.ctx.command.get_params(error.ctx) if error.ctx else []
-            known = [opt for param in params for opt in param.opts if opt.startswith("--")]
-            return f"{name}: no such option{did_you_mean(name, known) or one_of(name, known)}"
+            names = [opt for param in params for opt in param.opts if opt.startswith("--")]
+            return f"{name}: no such option{did_you_mean(name, names) or one_of(name, names)}"
         case click.UsageError():
             return _unknown_word_text(error)
         case _:
@@ -217,24 +217,24 @@ def _expected_text(param: click.Parameter) -> str:
 
 def _wrong_value_text(message: str, param: click.Parameter) -> str:
     """Return the value and the expectation, if click's message has them."""
-    if found := _RANGE.match(message) or _TYPE.match(message):
-        return f"{found['value']} is wrong; expected {_expected_text(param)}"
-    if (found := _CHOICE.match(message)) and isinstance(param.type, click.Choice):
+    if match := _RANGE.match(message) or _TYPE.match(message):
+        return f"{match['value']} is wrong; expected {_expected_text(param)}"
+    if (match := _CHOICE.match(message)) and isinstance(param.type, click.Choice):
         choices = [str(choice) for choice in param.type.choices]
-        return f"{found['value']} is unknown{one_of(found['value'], choices)}"
+        return f"{match['value']} is unknown{one_of(match['value'], choices)}"
     return message
 
 
 def _unknown_word_text(error: click.UsageError) -> str:
     """Describe an error about unknown or missing commands and extra arguments."""
-    if (found := _EXTRA.match(error.message)) and error.ctx is not None:
+    if (match := _EXTRA.match(error.message)) and error.ctx is not None:
         names = [param.human_readable_name for param in error.ctx.command.params if isinstance(param, click.Argument)]
         after = f"nothing after {names[-1]}" if names else "options alone"
-        return f"{found['values']!r}: unexpected; expected {after}"
+        return f"{match['values']!r}: unexpected; expected {after}"
     if isinstance(group := error.ctx.command if error.ctx else None, click.Group) and error.ctx is not None:
-        known = group.list_commands(error.ctx)
+        commands = group.list_commands(error.ctx)
         if error.message.startswith("Missing command"):
-            return f"COMMAND: missing; expected one of {', '.join(known)}"
-        if found := re.match(r"No such command '(?P<name>.*)'", error.message):
-            return f"no such command {found['name']!r}{one_of(found['name'], known)}"
+            return f"COMMAND: missing; expected one of {', '.join(commands)}"
+        if match := re.match(r"No such command '(?P<name>.*)'", error.message):
+            return f"no such command {match['name']!r}{one_of(match['name'], commands)}"
     return error.message

@@ -84,8 +84,8 @@ class Duration(click.ParamType[float]):
 class Command(click.Command):
     """Command with ``--force`` if it writes files, whose errors name options, also those of Python verbs."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if any(isinstance(param.type, OutputFile) and not param.type.appended for param in self.params):
             self.params.append(_force)
 
@@ -161,12 +161,12 @@ def json_flag(what: str) -> Callable[[_Command], _Command]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what}.")
 
 
-def print_found(found: Any, show: Callable[[Any], object], *, as_json: bool) -> None:
+def print_found(result: Any, show: Callable[[Any], object], *, as_json: bool) -> None:
     """Print what a verb has found, as one JSON object or as ``show`` prints it."""
     if as_json:
-        echo(json.dumps(found if isinstance(found, dict) else found.to_json(), allow_nan=False))
+        echo(json.dumps(result if isinstance(result, dict) else result.to_json(), allow_nan=False))
     else:
-        show(found)
+        show(result)
 
 
 def methods_option(text: str, metavar: str = "LIST", **more: Any) -> Callable[[_Command], _Command]:
@@ -301,12 +301,12 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--time-limit`` to a command that leaves nothing unfinished when it is stopped."""
 
     @wraps(command)
-    def with_time_limit(*arguments: Any, time_limit: str | None, **given: Any) -> Any:
+    def with_time_limit(*arguments: Any, time_limit: str | None, **kwargs: Any) -> Any:
         from ..harness.clock import WallClock
         from ..harness.interrupt import command_limits
 
         with command_limits(WallClock(parse_duration(time_limit, "--time-limit"))):
-            return command(*arguments, **given)
+            return command(*arguments, **kwargs)
 
     return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(
         with_time_limit
@@ -359,11 +359,11 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add options that change the network; the command receives ``edits``, pairs of an option and its value."""
 
     @wraps(command)
-    def with_edits(*args: Any, ranks: str | None, rates: str | None, **given: Any) -> Any:
+    def with_edits(*args: Any, ranks: str | None, rates: str | None, **kwargs: Any) -> Any:
         options = ("--without-link", "--without-node", "--without-rank", "--link")
-        edits = [(option, text) for option in options for text in given.pop(option[2:].replace("-", "_"))]
+        edits = [(option, text) for option in options for text in kwargs.pop(option[2:].replace("-", "_"))]
         single = [(option, text) for option, text in (("--ranks", ranks), ("--rates", rates)) if text is not None]
-        return command(*args, edits=(*edits, *single), **given)
+        return command(*args, edits=(*edits, *single), **kwargs)
 
     rating = click.option("--rates", type=click.Choice(["nominal", "effective"]), help="Rates of a generated machine.")
     return network_options(rating(with_edits))

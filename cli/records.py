@@ -38,7 +38,7 @@ selecting = combine(
 @click.option("--output", "-o", type=OUTPUT_FILE, help="Write to this file (.tex, .md, .csv, .txt, .html).")
 @click.option("--standalone", is_flag=True, help="Write a complete LaTeX document.")
 def table(
-    name: str | None, records: tuple[Path, ...], form: str | None, output: Path | None, standalone: bool, **given: Any
+    name: str | None, records: tuple[Path, ...], form: str | None, output: Path | None, standalone: bool, **options: Any
 ) -> None:
     """Make the table NAME from RECORDS: JSONL files, or folders of them (./results).
 
@@ -57,7 +57,7 @@ def table(
         raise InputError(f"NAME: missing; expected one of {', '.join(TABLES)}")
     if form is None and output is None:
         form = "text" if sys.stdout.isatty() and not standalone else "latex"
-    text = make(name, *records, format=form, output=output, standalone=standalone, **given)
+    text = make(name, *records, format=form, output=output, standalone=standalone, **options)
     if output is None:
         echo(text, nl=False)
 
@@ -80,7 +80,7 @@ def table(
 )
 @click.option("--output", "-o", type=OUTPUT_FILE, help="A .svg, .pdf or .png file; for a schedule also .html.")
 @network_edits
-def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits: Edits, **given: Any) -> None:
+def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits: Edits, **options: Any) -> None:
     """Draw the plot NAME from RECORDS, the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
 
     RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The plot of a
@@ -115,9 +115,9 @@ def plot(name: str | None, records: tuple[Path, ...], output: Path | None, edits
     if of_network:
         plot_format(target)
         with locate_errors(source=name):
-            draw(load_edited(name, edits), output=target, **given)
+            draw(load_edited(name, edits), output=target, **options)
     else:
-        draw(name, *records, output=target, **given)
+        draw(name, *records, output=target, **options)
     if output is None:
         echo(str(target))
 

@@ -35,7 +35,7 @@ def reproduce(
     form: str | None,
     output: Path | None,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Compute the printed numbers of PAPER, or of one of its tables, and compare.
 
@@ -72,13 +72,13 @@ def reproduce(
         _print_unchecked(select_rows(load_paper(paper), table))
         return ExitStatus.OK
     with progress_on_stderr(quiet=quiet) as progress:
-        found = compute(paper, table, **given, format=form, output=output, progress=progress)
+        comparison = compute(paper, table, **options, format=form, output=output, progress=progress)
     if output is None:
-        echo(found.text(form or "text"), nl=False)
-    echo(found.summary, err=True)
-    if found.interrupted:
+        echo(comparison.text(form or "text"), nl=False)
+    echo(comparison.summary, err=True)
+    if comparison.interrupted:
         return INTERRUPTED
-    return ExitStatus.OK if found.is_explained else ExitStatus.FAILURE
+    return ExitStatus.OK if comparison.is_explained else ExitStatus.FAILURE
 
 
 def _print_unchecked(rows: list[PublishedRow]) -> None:
@@ -87,9 +87,9 @@ def _print_unchecked(rows: list[PublishedRow]) -> None:
 
     if not (by_need := unchecked_rows(rows)):
         echo("every row is checked", err=True)
-    for needs, found in by_need.items():
+    for needs, group in by_need.items():
         echo(f"{needs}:")
-        for row in found:
+        for row in group:
             echo(f"  {row.place}: {row.printed}{row.unit and ' ' + row.unit}")
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @common.json_flag("the verdict as one JSON object on stdout")
 @common.duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
 @common.plugin_option
-def check(file: Path, as_json: bool, **given: Any) -> int:
+def check(file: Path, as_json: bool, **options: Any) -> int:
     """Verify the schedule in FILE and its certificate, if any; or MSCCL algorithms, MSCCL++ plans, Chakra traces.
 
     \b
@@ -59,13 +59,13 @@ def check(file: Path, as_json: bool, **given: Any) -> int:
     from ..studies.check import check as verdict_on
 
     with common.progress_on_stderr(quiet=False) as progress:
-        found = verdict_on(file, progress=progress, **given)
-    return _print_verdict(found, as_json=as_json)
+        verdict = verdict_on(file, progress=progress, **options)
+    return _print_verdict(verdict, as_json=as_json)
 
 
-def _print_verdict(found: Check, *, as_json: bool) -> int:
-    common.print_found(found, lambda found: echo(found.text()), as_json=as_json)
-    return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
+def _print_verdict(verdict: Check, *, as_json: bool) -> int:
+    common.print_found(verdict, lambda verdict: echo(verdict.text()), as_json=as_json)
+    return int(ExitStatus.OK if verdict.ok else ExitStatus.VERIFICATION_FAILED)
 
 
 @click.command(cls=common.Command)
@@ -110,7 +110,7 @@ def simulate(
     routing: str | None,
     as_json: bool,
     trace_file: Path | None,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Simulate the schedule in FILE on its network.
 
@@ -134,47 +134,47 @@ def simulate(
     from ..studies.simulate import SimulationOptions, describe_simulation
 
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
-    asked = SimulationOptions(
+    settings = SimulationOptions(
         SimulationMode(mode) if mode else None,
         latency_model=model,
         routing=Routing(routing) if routing else None,
-        **given,
+        **options,
     )
-    found = describe_simulation(read_schedule(file), asked, trace_file)
-    common.print_found(found, _show_simulation, as_json=as_json)
-    return int(ExitStatus.VERIFICATION_FAILED if found["violations"] else ExitStatus.OK)
+    data = describe_simulation(read_schedule(file), settings, trace_file)
+    common.print_found(data, _show_simulation, as_json=as_json)
+    return int(ExitStatus.VERIFICATION_FAILED if data["violations"] else ExitStatus.OK)
 
 
-def _show_simulation(found: dict[str, Any]) -> None:
+def _show_simulation(data: dict[str, Any]) -> None:
     from ..core.units import TIMES, amount
     from ..core.units import show as quantity
     from .display import new_form, new_table
 
     def format_number(key: str, form: str) -> str:
-        return "n/a" if found[key] is None else form.format(found[key])
+        return "n/a" if data[key] is None else form.format(data[key])
 
-    summary = new_form(f"{found['instance']}: {found['model']}")
-    size = found["size_bytes"]
-    summary.add_row("sends", f"{found['sends']:,}")
-    time = found["completion_time_s"]
-    summary.add_row("completion time", f"n/a: {found['no_completion_time']}" if time is None else amount(time, TIMES))
+    summary = new_form(f"{data['instance']}: {data['model']}")
+    size = data["size_bytes"]
+    summary.add_row("sends", f"{data['sends']:,}")
+    time = data["completion_time_s"]
+    summary.add_row("completion time", f"n/a: {data['no_completion_time']}" if time is None else amount(time, TIMES))
     if size is not None:
-        summary.add_row(f"{found['collective']}: {found['size_of']}", quantity(size, "MiB"))
+        summary.add_row(f"{data['collective']}: {data['size_of']}", quantity(size, "MiB"))
     summary.add_row("algbw (size / time)", format_number("algbw_GBps", "{:.6g} GB/s"))
     summary.add_row("busbw (algbw times the collective's factor)", format_number("busbw_GBps", "{:.6g} GB/s"))
-    if (bound := found["lower_bound_s"]) is not None:
-        summary.add_row(f"lower bound ({found['certificate']})", amount(bound, TIMES))
+    if (bound := data["lower_bound_s"]) is not None:
+        summary.add_row(f"lower bound ({data['certificate']})", amount(bound, TIMES))
         summary.add_row("time / lower bound", f"{time / bound:.4f}" if bound and time is not None else "n/a")
     summary.add_row("mean utilization of all links", format_number("mean_utilization", "{:.1%}"))
     headings = ("link", "from", "to", "busy us", "utilization")
     busiest = new_table("busiest links", *headings, right=("link", *headings[3:]))
-    for link in found["busiest_links"]:
+    for link in data["busiest_links"]:
         used = "n/a" if link["utilization"] is None else f"{link['utilization']:.1%}"
         busiest.add_row(str(link["link"]), link["source"], link["target"], f"{link['busy_s'] * 1e6:,.6g}", used)
     printed = console()
     printed.print(summary)
     printed.print(busiest)
-    for line in found["violations"]:
+    for line in data["violations"]:
         printed.print(line, soft_wrap=True)
 
 
@@ -206,7 +206,7 @@ def _show_simulation(found: dict[str, Any]) -> None:
 @common.quiet_flag
 @common.plugin_option
 @common.duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")
-def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
+def run(file: Path, as_json: bool, quiet: bool, **options: Any) -> int:
     """Execute the schedule in FILE with real data, and compare the result with the collective's definition.
 
     Every rank is a process, and so is every switch that stores data. Each sends, receives, copies and adds as the
@@ -232,43 +232,43 @@ def run(file: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     first = is_first_process()
     try:
         with common.progress_on_stderr(quiet=quiet or not first) as progress:
-            found = execute(file, progress=progress, **given if first else {**given, "output": None})
+            execution = execute(file, progress=progress, **options if first else {**options, "output": None})
     except CwbError as error:
         if first:
             raise
         return int(error.exit_status)  # the first process reports what all have found
     if first:
-        common.print_found(found, _show_execution, as_json=as_json)
-    return int(ExitStatus.OK if found.ok else ExitStatus.VERIFICATION_FAILED)
+        common.print_found(execution, _show_execution, as_json=as_json)
+    return int(ExitStatus.OK if execution.ok else ExitStatus.VERIFICATION_FAILED)
 
 
-def _show_execution(found: Execution) -> None:
+def _show_execution(execution: Execution) -> None:
     """Print the result as a table, and what is wrong below it."""
     from ..core.units import SIZES, TIMES, amount
     from .display import new_form
 
-    told = found.to_json()
-    where = "MPI" if told["processes"] == "mpi" else told["processes"]
-    size = amount(told["size_bytes"], SIZES)
-    title = f"{told['collective']} of {size} on {len(found.names)} {where} processes: {told['instance']}"
+    data = execution.to_json()
+    where = "MPI" if data["processes"] == "mpi" else data["processes"]
+    size = amount(data["size_bytes"], SIZES)
+    title = f"{data['collective']} of {size} on {len(execution.names)} {where} processes: {data['instance']}"
     table = new_form(title)
-    low, high = told["interval_s"]
-    table.add_row("messages", f"{found.messages:,}")
-    table.add_row("sent", amount(found.sent_bytes, SIZES))
-    table.add_row(f"median of {told['repeat']}", amount(found.median_s, TIMES))
-    if told["confidence"]:
-        table.add_row(f"{told['confidence']:.1%} interval", f"{amount(low, TIMES)} to {amount(high, TIMES)}")
-    time = told["predicted_s"]
-    table.add_row("predicted on its network", f"n/a: {told['predicted_by']}" if time is None else amount(time, TIMES))
-    if told["ratio"] is not None:
-        table.add_row("measured / predicted", f"{told['ratio']:.3f}")
-        table.add_row("predicted with headers of TCP", amount(told["predicted_with_headers_s"], TIMES))
-        table.add_row("measured / predicted with headers", f"{told['ratio_with_headers']:.3f}")
-    exact = "equal to the definition" if told["dtype"] == "int64" else "within the tolerance"
-    table.add_row("result", exact if found.ok else "WRONG")
+    low, high = data["interval_s"]
+    table.add_row("messages", f"{execution.messages:,}")
+    table.add_row("sent", amount(execution.sent_bytes, SIZES))
+    table.add_row(f"median of {data['repeat']}", amount(execution.median_s, TIMES))
+    if data["confidence"]:
+        table.add_row(f"{data['confidence']:.1%} interval", f"{amount(low, TIMES)} to {amount(high, TIMES)}")
+    time = data["predicted_s"]
+    table.add_row("predicted on its network", f"n/a: {data['predicted_by']}" if time is None else amount(time, TIMES))
+    if data["ratio"] is not None:
+        table.add_row("measured / predicted", f"{data['ratio']:.3f}")
+        table.add_row("predicted with headers of TCP", amount(data["predicted_with_headers_s"], TIMES))
+        table.add_row("measured / predicted with headers", f"{data['ratio_with_headers']:.3f}")
+    exact = "equal to the definition" if data["dtype"] == "int64" else "within the tolerance"
+    table.add_row("result", exact if execution.ok else "WRONG")
     printed = console()
     printed.print(table)
-    for line in found.wrong:
+    for line in execution.wrong:
         printed.print(line, soft_wrap=True)
 
 
@@ -289,14 +289,14 @@ def polish(file: Path, output: Path, time_limit_s: float | None) -> int:
     """
     from ..studies.polish import polish as shorten
 
-    found = shorten(file, output=output, time_limit_s=time_limit_s)
-    if found.message:
-        echo(f"cwb: {found.message}; the schedule stays as it is", err=True)
-    if found.wrong:
-        echo(found.wrong, err=True)
+    result = shorten(file, output=output, time_limit_s=time_limit_s)
+    if result.message:
+        echo(f"cwb: {result.message}; the schedule stays as it is", err=True)
+    if result.wrong:
+        echo(result.wrong, err=True)
         return int(ExitStatus.VERIFICATION_FAILED)
-    before = f", before {found.before_s:.9g} s" if found.after_s < found.before_s else ", as before"
-    echo(f"{output}: {found.after_s:.9g} s{before}")
+    before = f", before {result.before_s:.9g} s" if result.after_s < result.before_s else ", as before"
+    echo(f"{output}: {result.after_s:.9g} s{before}")
     return int(ExitStatus.OK)
 
 
@@ -338,10 +338,10 @@ def list_problems(collective: str | None, as_json: bool) -> None:
     from ..studies.best_known import library_list
     from .listing import columns
 
-    found = library_list(collective)
+    cases = library_list(collective)
     numbers = ("time_s", "bound_s", "gap")
-    rows = [{"name": row["name"], **{key: f"{row[key]:.6g}" for key in numbers}, "by": row["method"]} for row in found]
-    for line in [json.dumps(found)] if as_json else columns(rows):
+    rows = [{"name": row["name"], **{key: f"{row[key]:.6g}" for key in numbers}, "by": row["method"]} for row in cases]
+    for line in [json.dumps(cases)] if as_json else columns(rows):
         echo(line)
 
 

@@ -52,10 +52,10 @@ def _parts(what: str, edits: Edits) -> list[RenderableType]:
     from .options import loading_progress_on_stderr
     from .show_instance import describe_instance, describe_network
 
-    made = generators.describe(what) if what in generators.names() else None
-    described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
+    generator = generators.describe(what) if what in generators.names() else None
+    described: list[RenderableType] = [] if generator is None else [generator.signature, generator.summary]
     if (
-        made is None or edits or what in shipped_instances()
+        generator is None or edits or what in shipped_instances()
     ):  # a name may be both: the instance first, then how its network is made
         with loading_progress_on_stderr():
             instance = load_edited(what, edits)

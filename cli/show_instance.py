@@ -216,21 +216,21 @@ def describe_network(instance: Instance) -> Table | None:
     return table
 
 
-def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
+def measures(facts: Measures, topology: Topology) -> list[tuple[str, str]]:
     """Return name and text of each measure."""
     links = (
         "no path between some ranks"
-        if found.diameter is None
-        else f"{found.diameter} link{'s' * (found.diameter != 1)}"
+        if facts.diameter is None
+        else f"{facts.diameter} link{'s' * (facts.diameter != 1)}"
     )
-    sampled = "" if found.all_sources or found.diameter is None else ", at least: not from all ranks"
-    rows = [("diameter", links + sampled), ("bisection", _bisection(found.bisection))]
-    rows.append(("degree", f"{_count_text(found.degrees, 'rank')} links out"))
-    if found.radixes:
-        rows.append(("switches", f"{_count_text(found.radixes, 'switch')} links out"))
-    rates = Counter({show(rate, "GB/s"): count for rate, count in found.rates_Bps.items()})
+    sampled = "" if facts.all_sources or facts.diameter is None else ", at least: not from all ranks"
+    rows = [("diameter", links + sampled), ("bisection", _bisection(facts.bisection))]
+    rows.append(("degree", f"{_count_text(facts.degrees, 'rank')} links out"))
+    if facts.radixes:
+        rows.append(("switches", f"{_count_text(facts.radixes, 'switch')} links out"))
+    rates = Counter({show(rate, "GB/s"): count for rate, count in facts.rates_Bps.items()})
     rows.append(("out of a rank", _count_text(rates, "rank")))
-    rows.append(("asymmetric", _asymmetric(found, topology)))
+    rows.append(("asymmetric", _asymmetric(facts, topology)))
     return rows
 
 
@@ -238,27 +238,27 @@ def support_matrix(instance: Instance) -> dict[str, list[str]]:
     """Return the methods that support an instance by collective; by several collectives if it has none."""
     from ..instances.demand import with_demand
 
-    posed = [instance] if instance.demand is not None else [with_demand(instance, k.name, None, None) for k in _ASKED]
+    cases = [instance] if instance.demand is not None else [with_demand(instance, k.name, None, None) for k in _ASKED]
     return {
         each.collective_name or "": [method.name for method, reason in method_refusals(each) if reason is None]
-        for each in posed
+        for each in cases
     }
 
 
-def _bisection(found: Bisection | None) -> str:
-    if found is None:
+def _bisection(cut: Bisection | None) -> str:
+    if cut is None:
         return "not computed: the network is large"
-    high = show(found.high_Bps, "GB/s")
-    if found.exact:
-        return f"{high}, exact: {found.how}"
-    if not found.low_Bps:
-        return f"at most {high}: {found.how}"
-    return f"between {show(found.low_Bps, 'GB/s')}, a bound, and {high}, {found.how}"
+    high = show(cut.high_Bps, "GB/s")
+    if cut.exact:
+        return f"{high}, exact: {cut.how}"
+    if not cut.low_Bps:
+        return f"at most {high}: {cut.how}"
+    return f"between {show(cut.low_Bps, 'GB/s')}, a bound, and {high}, {cut.how}"
 
 
-def _count_text(found: Counter[int] | Counter[str], what: str) -> str:
+def _count_text(counts: Counter[int] | Counter[str], what: str) -> str:
     """Format values with their counts; a single value without, more than four as a range."""
-    shares = sorted(found.items(), key=lambda share: Fraction(str(share[0]).split()[0]))
+    shares = sorted(counts.items(), key=lambda share: Fraction(str(share[0]).split()[0]))
     if len(shares) == 1:
         return str(shares[0][0])
     if len(shares) > 4:
@@ -267,18 +267,18 @@ def _count_text(found: Counter[int] | Counter[str], what: str) -> str:
     return ", ".join(f"{value} ({count:,} {what if count == 1 else plural})" for value, count in shares)
 
 
-def _asymmetric(found: Measures, topology: Topology) -> str:
-    told: list[str] = []
-    if found.unequal:
-        (a, b), count = found.unequal[0], len(found.unequal)
-        told.append(f"{count:,} pairs with less bandwidth back than there, such as {a} to {b}")
-    if found.uneven:
-        told.append(f"{len(found.uneven):,} ranks receive more or less than they send, such as {found.uneven[0]}")
-    if len(found.rates_Bps) > 1 or len(found.degrees) > 1:
-        least = min(found.rates_Bps)
+def _asymmetric(facts: Measures, topology: Topology) -> str:
+    notes: list[str] = []
+    if facts.unequal:
+        (a, b), count = facts.unequal[0], len(facts.unequal)
+        notes.append(f"{count:,} pairs with less bandwidth back than there, such as {a} to {b}")
+    if facts.uneven:
+        notes.append(f"{len(facts.uneven):,} ranks receive more or less than they send, such as {facts.uneven[0]}")
+    if len(facts.rates_Bps) > 1 or len(facts.degrees) > 1:
+        least = min(facts.rates_Bps)
         few = next((name for name in topology.ranks if _rate(topology, name) == least), "")
-        told.append(f"ranks differ in their links, such as {few}")
-    return "; ".join(told) or "nothing: links are the same both ways, and ranks have as many and as fast ones"
+        notes.append(f"ranks differ in their links, such as {few}")
+    return "; ".join(notes) or "nothing: links are the same both ways, and ranks have as many and as fast ones"
 
 
 def _rate(topology: Topology, name: str) -> Fraction:

@@ -152,30 +152,30 @@ def solve(
         common.progress_on_stderr(quiet=quiet or log_file == "-") as progress,
     ):
         request = replace(request, log_file=log)
-        kept = None if write_model is None else LastModel(write_model)
-        listener = Listener(progress) if kept is None else Listener(progress, on_model=kept)
+        last_model = None if write_model is None else LastModel(write_model)
+        listener = Listener(progress) if last_model is None else Listener(progress, on_model=last_model)
         cell = Cell(instance, request, collective, size, chunks, edits=edits)
-        done = load_and_run(cell, stop, listener)
-        record, found = finish_run(
-            done, request, lambda: load_cell(cell), **to_finish, progress=progress, notice=notice
+        run = load_and_run(cell, stop, listener)
+        record, studies = finish_run(
+            run, request, lambda: load_cell(cell), **to_finish, progress=progress, notice=notice
         )
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
-        asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
-        echo(f"cwb: {asked}: {model} has called no solver", err=True)
-    if kept is not None and not kept.write():
+        flags = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
+        echo(f"cwb: {flags}: {model} has called no solver", err=True)
+    if last_model is not None and not last_model.write():
         echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
     if as_json:
-        echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
+        echo(json.dumps({**record.to_json(), "answer": shown_answer(record, run)}, allow_nan=False))
     else:
         from .display import show_record
 
-        show_record(done.instance, replace(record, metrics={**record.metrics, **effective_times(done)}), size)
-        for text in found.texts:
+        show_record(run.instance, replace(record, metrics={**record.metrics, **effective_times(run)}), size)
+        for text in studies.texts:
             echo(text)
     print_end(record, interrupted=stop.is_set())
-    if found.error is not None and (context.obj or {}).get("debug"):
-        raise found.error
-    return record.exit_status or (INTERRUPTED if found.interrupted else found.exit_status)
+    if studies.error is not None and (context.obj or {}).get("debug"):
+        raise studies.error
+    return record.exit_status or (INTERRUPTED if studies.interrupted else studies.exit_status)
 
 
 def print_end(record: RunRecord, *, interrupted: bool) -> None:

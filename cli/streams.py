@@ -156,11 +156,11 @@ def stop_on_signals() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         at_interrupt(number, frame)
 
-    taken = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
+    numbers = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
         signal.signal(number, handle)
     try:
         yield received
     finally:
-        for number in taken:
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)

@@ -78,7 +78,7 @@ def train(
     as_json: bool,
     quiet: bool,
     edits: common.Edits,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Simulate a training iteration on the network of INSTANCE.
 
@@ -93,14 +93,14 @@ def train(
 
     if timeline is not None:
         plot_format(timeline)
-    asked = _options_of(**given)
+    setup = _options_of(**options)
     with common.progress_on_stderr(quiet=quiet) as progress:
         loaded = common.load_edited(instance, edits)
         with locate_errors(source=instance):
-            made = simulated(loaded, asked, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
+            iteration = simulated(loaded, setup, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
     if timeline is not None:
-        draw_timeline(timeline, made)
-    common.print_found(measures(made), show, as_json=as_json)
+        draw_timeline(timeline, iteration)
+    common.print_found(measures(iteration), show, as_json=as_json)
     return 0
 
 
@@ -112,7 +112,7 @@ def _options_of(
     latency: str | None,
     loop: str | None,
     bucket: Sequence[str],
-    **given: Any,
+    **rest: Any,
 ) -> TrainingOptions:
     from ..core.training import TrainingOptions
 
@@ -120,7 +120,7 @@ def _options_of(
         raise InputError(f"given in the loop {loop}; expected --loop ddp", source="--bucket")
     rates, times = (None if text is None else text.split(",") for text in (bandwidth, latency))
     return TrainingOptions.model_construct(
-        **given,
+        **rest,
         group=_pairs(group, "--group"),
         method=_pairs([text if "=" in text else f"all={text}" for text in method], "--method"),
         options=_options(options),
@@ -137,62 +137,62 @@ def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: 
 
 
 def _pairs(texts: Sequence[str], source: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not name or not equals or not value:
             raise InputError(f"{text!r} is no pair; expected such as tp=16", source=source)
-        if name in found:
+        if name in pairs:
             raise InputError(f"{name!r} is given twice; expected once", source=source)
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    found: dict[str, list[str]] = {}
+    by_method: dict[str, list[str]] = {}
     for text in texts:
         method, dot, pair = text.partition(".")
         if not dot or "=" in method:
             raise InputError(f"{text!r} names no method; expected such as themis.queue=fifo", source="-O")
-        found.setdefault(method.strip(), []).append(pair)
-    return {method: common.parse_options(pairs) for method, pairs in found.items()}
+        by_method.setdefault(method.strip(), []).append(pair)
+    return {method: common.parse_options(pairs) for method, pairs in by_method.items()}
 
 
-def show(found: dict[str, Any]) -> None:
+def show(data: dict[str, Any]) -> None:
     """Print the results as tables."""
     from .display import new_form, new_table
 
-    total = found["iteration_s"]
-    summary = new_form(f"{found['workload']} on {found['instance']}", "left", "right", "right")
-    summary.add_row("NPUs", f"{found['npus']:,}", ", ".join(f"{g} {n:,}" for g, n in found["groups"].items()))
-    if found["bandwidth_GBps"] is not None:
-        summary.add_row("bandwidths", ", ".join(f"{rate:.6g}" for rate in found["bandwidth_GBps"]), "GB/s")
+    total = data["iteration_s"]
+    summary = new_form(f"{data['workload']} on {data['instance']}", "left", "right", "right")
+    summary.add_row("NPUs", f"{data['npus']:,}", ", ".join(f"{g} {n:,}" for g, n in data["groups"].items()))
+    if data["bandwidth_GBps"] is not None:
+        summary.add_row("bandwidths", ", ".join(f"{rate:.6g}" for rate in data["bandwidth_GBps"]), "GB/s")
     streams = {"one": "one collective at a time", "group": "one of each group", "unlimited": "any collectives"}
-    summary.add_row("loop", found["loop"], streams[found["streams"]])
-    if found["bucket_bytes"] is not None:
-        tried = f"best of {len(found['tried_s'])}" if len(found["tried_s"]) > 1 else ""
-        summary.add_row("bucket", amount(found["bucket_bytes"], SIZES), tried)
-    if found["stages"] > 1 or found["microbatches"] > 1:
-        summary.add_row("stages, micro-batches", f"{found['stages']}, {found['microbatches']}", found["pipeline"] or "")
+    summary.add_row("loop", data["loop"], streams[data["streams"]])
+    if data["bucket_bytes"] is not None:
+        choice = f"best of {len(data['tried_s'])}" if len(data["tried_s"]) > 1 else ""
+        summary.add_row("bucket", amount(data["bucket_bytes"], SIZES), choice)
+    if data["stages"] > 1 or data["microbatches"] > 1:
+        summary.add_row("stages, micro-batches", f"{data['stages']}, {data['microbatches']}", data["pipeline"] or "")
     summary.add_row("iteration", amount(total, TIMES), "100.0 %")
-    for what, seconds in found["spent_s"].items():
-        exposed = " (exposed)" if what in found["communication_s"] else ""
+    for what, seconds in data["spent_s"].items():
+        exposed = " (exposed)" if what in data["communication_s"] else ""
         summary.add_row(f"  {what}{exposed}", amount(seconds, TIMES), _share(seconds, total))
-    bound = found["lower_bound_s"]
-    by = "critical path" if found["critical_path_s"] == bound else "busiest stream"
+    bound = data["lower_bound_s"]
+    by = "critical path" if data["critical_path_s"] == bound else "busiest stream"
     summary.add_row(f"lower bound ({by})", amount(bound, TIMES), _share(bound, total))
     headings = ("collective", "group", "ranks", "size", "method", "time", "verified")
     collectives = new_table("collectives", *headings, right=("ranks", "size", "time"))
-    for each in found["collectives"][:_LISTED]:
-        seen = {True: "yes", None: "-"}[each["verified"]]
+    for each in data["collectives"][:_LISTED]:
+        verdict = {True: "yes", None: "-"}[each["verified"]]
         size, time = amount(each["size_bytes"], SIZES), amount(each["seconds"], TIMES)
         ranks = f"{each['ranks']:,}"
-        collectives.add_row(each["collective"], each["group"], ranks, size, each["method"], time, seen)
-    if (more := len(found["collectives"]) - _LISTED) > 0:
+        collectives.add_row(each["collective"], each["group"], ranks, size, each["method"], time, verdict)
+    if (more := len(data["collectives"]) - _LISTED) > 0:
         collectives.caption = f"and {more:,} more (--json has all)"
     printed = console()
     printed.print(summary)
-    if found["collectives"]:
+    if data["collectives"]:
         printed.print(collectives)
 
 

@@ -27,8 +27,8 @@ class BandwidthPlan(AnswerMixin, name="bandwidth-plan"):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Read what :meth:`to_json` wrote."""
-        chosen = data.get("parallelism")
-        return cls(tuple(data["bandwidth_Bps"]), (chosen[0], chosen[1]) if chosen else None)
+        degrees = data.get("parallelism")
+        return cls(tuple(data["bandwidth_Bps"]), (degrees[0], degrees[1]) if degrees else None)
 
 
 @dataclass(frozen=True, repr=False)

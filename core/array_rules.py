@@ -93,12 +93,12 @@ class Places:
             at += members.shape[1]
             code = _code(parts, extent)
             if codes is None:
-                found = table[code]
+                position = table[code]
             else:
                 near = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
-                found = np.where(codes[near] == code, table[near], -1)
-            missing = missing | (found < 0)
-            place = place * len(members) + found
+                position = np.where(codes[near] == code, table[near], -1)
+            missing = missing | (position < 0)
+            place = place * len(members) + position
         return np.broadcast_to(np.where(missing, -1, place) if np.any(missing) else place, size)
 
 
@@ -126,20 +126,20 @@ def key_array(keys: list[Any]) -> Array:
     return array.reshape(len(keys), -1)
 
 
-_known: WeakKeyDictionary[Any, tuple[Places, list[Any]]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Any, tuple[Places, list[Any]]] = WeakKeyDictionary()
 
 
 def places_of(component: Any) -> Places:
     """Return the positions of an indexed component's members."""
-    if component not in _known:
+    if component not in _cache:
         index = component.index_set()
         factors = list(map(list, index.subsets())) if hasattr(index, "subsets") else [list(index)]
         if len(component) != len(index):
             raise NotVectorizable
         sets = list(map(key_array, factors))
         flat = len(sets) > 1 and all(keys.shape[1] == 1 for keys in sets)
-        _known[component] = Places(sets), members(component, product(*factors) if flat else None)
-    places = _known[component][0]
+        _cache[component] = Places(sets), members(component, product(*factors) if flat else None)
+    places = _cache[component][0]
     if places.count != len(component):
         # Members were added or removed since.
         raise NotVectorizable
@@ -148,7 +148,7 @@ def places_of(component: Any) -> Places:
 
 def variables_of(component: Any) -> list[Any]:
     """Return a component's members in order, provided that their places are known."""
-    return _known[component][1]
+    return _cache[component][1]
 
 
 def members(component: Any, keys: Iterable[Any] | None = None) -> list[Any]:
@@ -159,7 +159,7 @@ def members(component: Any, keys: Iterable[Any] | None = None) -> list[Any]:
     data = component._data
     if data.__class__ is not dict:
         return list(component.values())
-    _, before = _known.get(component, (None, [])) if component.is_indexed() else (None, [])
+    _, before = _cache.get(component, (None, [])) if component.is_indexed() else (None, [])
     if len(before) == len(data) and all(map(is_, before, data.values())):
         return before
     return list(map(data.__getitem__, component.keys() if keys is None else keys))
@@ -195,7 +195,7 @@ class RuleEvaluation:
     def __init__(self, rows: int) -> None:
         self.scope = Scope(rows, None, None, self)
         self._tables: dict[int, tuple[Places, Array, Array]] = {}
-        self._seen: list[Any] = []
+        self._owners: list[Any] = []
         self._rows, self._loops = self.scope, list[Scope]()
 
     def loop(self, up: Array, values: Array) -> Iterator[Any]:
@@ -212,15 +212,15 @@ class RuleEvaluation:
     def sample_rows(self) -> set[int]:
         """Choose rows to compare with the rule: first, last, some between, and one per loop length."""
         size = self._rows.size
-        found = {0, size // 2, size - 1}
+        rows = {0, size // 2, size - 1}
         for scope in self._loops:
             row = self._rows.within(scope)
             lengths = np.bincount(np.zeros(0, dtype=np.int64) if row is None else row, minlength=size)
             first = np.full(lengths.max() + 1, -1)
             first[lengths[::-1]] = np.arange(size)[::-1]
             first = first[first >= 0]
-            found.update(first[np.linspace(0, len(first) - 1, min(_MOST_LENGTHS, len(first))).astype(int)].tolist())
-        return found
+            rows.update(first[np.linspace(0, len(first) - 1, min(_MOST_LENGTHS, len(first))).astype(int)].tolist())
+        return rows
 
     def align(self, number: Any) -> Any:
         """Return the values of a number in the open scope: a plain number or an array."""
@@ -248,7 +248,7 @@ class RuleEvaluation:
         """Convert a dictionary of lists or numbers to arrays: places of keys, ends of their values, all values."""
         if id(data) not in self._tables:
             # Kept, so that no other one gets its id.
-            self._seen.append(data)
+            self._owners.append(data)
             lists = list(data.values())
             if not isinstance(data, Lists):
                 lists = [(value,) for value in lists]
@@ -420,9 +420,9 @@ class Lists(_ByIndex):
     """
 
     def __missing__(self, key: Any) -> list[Any]:
-        found: list[Any] = []
-        self[key] = found
-        return found
+        items: list[Any] = []
+        self[key] = items
+        return items
 
 
 class Table(_ByIndex):
@@ -448,13 +448,13 @@ def _look_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
             return LoopItems(reading, none, none)
         return refuse(data) if default is None else default
     places, ends, values = reading.table(data)
-    found = places.find(reading.columns(key), reading.scope.size)
+    position = places.find(reading.columns(key), reading.scope.size)
     if not isinstance(data, Lists):
-        if (found < 0).any():
+        if (position < 0).any():
             if not isinstance(default, _PLAIN):
                 raise NotVectorizable
-            return Number(np.where(found < 0, default, values[found]), reading.scope)
-        return Number(values[found], reading.scope)
-    lengths = np.where(found < 0, 0, np.append(np.diff(ends), 0)[found])
-    up = np.repeat(np.arange(found.size), lengths)
-    return LoopItems(reading, up, values[ranges(np.append(ends[:-1], 0)[found], lengths)])
+            return Number(np.where(position < 0, default, values[position]), reading.scope)
+        return Number(values[position], reading.scope)
+    lengths = np.where(position < 0, 0, np.append(np.diff(ends), 0)[position])
+    up = np.repeat(np.arange(position.size), lengths)
+    return LoopItems(reading, up, values[ranges(np.append(ends[:-1], 0)[position], lengths)])

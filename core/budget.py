@@ -90,8 +90,8 @@ class PartClock:
 
     def remaining_s(self) -> float | None:
         """Return the seconds until the part or the run should end, whichever is first."""
-        left = self.whole.remaining_s()
-        return None if left is None else max(0.0, min(left, self.seconds - (self.begun_s - left)))
+        rest_s = self.whole.remaining_s()
+        return None if rest_s is None else max(0.0, min(rest_s, self.seconds - (self.begun_s - rest_s)))
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Budget:
 
     def part(self, share: float) -> "Budget":
         """Return this budget with a share of the remaining time, such as 0.5; without a limit, none."""
-        left = self.clock.remaining_s()
-        return self if left is None else replace(self, clock=PartClock(self.clock, share * left, left))
+        rest_s = self.clock.remaining_s()
+        return self if rest_s is None else replace(self, clock=PartClock(self.clock, share * rest_s, rest_s))
 
     @property
     def is_exhausted(self) -> bool:
@@ -163,7 +163,7 @@ STREAMED_S = 1.5e-7  #: Least seconds for making a send once more and verifying 
 
 #: The limits of :func:`limited_by`, and the activity; without them, a budget without limits.
 _LIMITS: ContextVar[tuple[Budget, str]] = ContextVar("limits", default=(Budget(), ""))
-_made = count(1)
+_calls = count(1)
 
 
 @contextmanager
@@ -200,20 +200,20 @@ def check_time(step: str) -> None:
 
 def check_time_rarely(step: str) -> None:
     """Check the time at every 16,384th call, for loops over very many items."""
-    if next(_made) % ITEMS_PER_CHECK == 0:
+    if next(_calls) % ITEMS_PER_CHECK == 0:
         check_time(step)
 
 
 def iterate_in_time(items: Iterable[_T], total: int, noun: str) -> Iterator[_T]:
     """Yield items, a plural noun in messages, with occasional checks of the time and progress reports."""
-    rest, done = iter(items), 0
+    rest, number = iter(items), 0
     while some := tuple(islice(rest, ITEMS_PER_CHECK)):
         yield from some
-        done += len(some)
+        number += len(some)
         if len(some) == ITEMS_PER_CHECK:  # small networks are made whatever the limit: a method may still prove a bound
-            check_time(f"{done:,} of {total:,} {noun}")
-        if done % ITEMS_PER_REPORT == 0:
-            report_progress(f"{done:,} of {total:,} {noun}")
+            check_time(f"{number:,} of {total:,} {noun}")
+        if number % ITEMS_PER_REPORT == 0:
+            report_progress(f"{number:,} of {total:,} {noun}")
 
 
 def why_unbuildable(
@@ -273,11 +273,11 @@ def require_streamable(sends: int, size_bytes: int) -> None:
 def _shortage(take: str, to: str, size: float, seconds: float) -> str:
     """Return the shortage of memory or time as text; empty if there is none."""
     budget = _LIMITS.get()[0]
-    spare, left = budget.spare_bytes(), budget.reserve_seconds(0.0)
+    spare, rest_s = budget.spare_bytes(), budget.reserve_seconds(0.0)
     if spare is not None and size > spare:
         return f"{take} some {_round_text(size, SIZES)} of memory {to}, and {_remaining_text(spare, SIZES)}"
-    if left is not None and seconds > left:
-        return f"{take} some {_round_text(seconds, TIMES)} {to}, and {_remaining_text(left, TIMES)}"
+    if rest_s is not None and seconds > rest_s:
+        return f"{take} some {_round_text(seconds, TIMES)} {to}, and {_remaining_text(rest_s, TIMES)}"
     if budget.stop.is_set() and seconds > STOPPED_S:
         return f"{take} some {_round_text(seconds, TIMES)} {to}, and the run was stopped"
     return ""

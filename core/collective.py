@@ -27,7 +27,7 @@ class Pieces:
         """Collect pairs of holders and receivers."""
         index: dict[tuple[int, ...], int] = {}
         columns = [[index.setdefault(tuple(sorted(set(group))), len(index)) for group in pair] for pair in pairs]
-        return cls(tuple(index), [held for held, _ in columns], [needed for _, needed in columns])
+        return cls(tuple(index), [holders for holders, _ in columns], [needed for _, needed in columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,8 @@ class Collective:
 
     def pieces_of(self, ranks: int) -> Pieces:
         """Return the columns of the pieces for a number of ranks."""
-        made = self.pieces(ranks)
-        return made if isinstance(made, Pieces) else Pieces.of(made)
+        pieces = self.pieces(ranks)
+        return pieces if isinstance(pieces, Pieces) else Pieces.of(pieces)
 
     def parts_of(self, ranks: int) -> int:
         """Return the number of pieces in the size."""
@@ -109,9 +109,9 @@ class Collective:
 
         ``sizes`` are bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
         """
-        pieces, found = self.pieces_of(len(ranks)), list[Demand]()
-        for held, needed in zip(pieces.held, pieces.needed, strict=True):
-            source, *others = pieces.groups[held]
+        pieces, demands = self.pieces_of(len(ranks)), list[Demand]()
+        for holder, needed in zip(pieces.held, pieces.needed, strict=True):
+            source, *others = pieces.groups[holder]
             if self.sums or others:
                 raise InputError(f"{self.name} has pieces of several ranks, which cannot have sizes of their own")
             targets = [target for target in pieces.groups[needed] if target != source]
@@ -120,8 +120,8 @@ class Collective:
             kind = Collective.POINT_TO_POINT if len(pieces.groups[needed]) == 1 else Collective.BROADCAST
             if size:
                 group = tuple(ranks[position] for position in (source, *targets))
-                found.append(Demand(kind, size, chunks, group, part_of=self))
-        return tuple(found)
+                demands.append(Demand(kind, size, chunks, group, part_of=self))
+        return tuple(demands)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Demand:
 
 _WORD = re.compile(r"[a-z][a-z0-9_]*")  #: A name that can be written on the command line and in files.
 
-_known: dict[str, Collective] = {}
+_registry: dict[str, Collective] = {}
 
 #: Registers what plugin files and installed packages declare, when a name is looked for that is not known yet.
 _loaders: list[Callable[[], object]] = []
@@ -161,7 +161,7 @@ def register_collective(collective: Collective) -> Collective:
     if not _WORD.fullmatch(collective.name):
         text = f"{show_value(collective.name)} is no name of a collective; expected such as ring_shift"
         raise InputError(text)
-    if _known.setdefault(collective.name, collective) is not collective:
+    if _registry.setdefault(collective.name, collective) is not collective:
         raise InputError(f"{collective.name!r} is the name of another collective")
     return collective
 
@@ -175,7 +175,7 @@ def collectives() -> tuple[Collective, ...]:
     """Return all collectives, those of the package first."""
     for loader in _loaders:
         loader()
-    return tuple(_known.values())
+    return tuple(_registry.values())
 
 
 def collective_names() -> list[str]:
@@ -185,9 +185,9 @@ def collective_names() -> list[str]:
 
 def collective_named(name: str) -> Collective:
     """Return the collective with a name; raise InputError if there is none."""
-    if not isinstance(name, str) or (name not in _known and name not in collective_names()):
+    if not isinstance(name, str) or (name not in _registry and name not in collective_names()):
         raise InputError(f"{show_value(name)} is unknown{one_of(str(name), collective_names())}")
-    return _known[name]
+    return _registry[name]
 
 
 def _each_and_all(n: int) -> tuple[tuple[int, ...], ...]:
@@ -314,11 +314,11 @@ _SIZED_BY: dict[str, Literal["holder", "receiver", "pair"]] = {
     "scatter": "receiver",
 }
 for _name, _by in _SIZED_BY.items():
-    _summary = f"{_known[_name].summary}, with a size per {'pair' if _by == 'pair' else 'rank'}"
+    _summary = f"{_registry[_name].summary}, with a size per {'pair' if _by == 'pair' else 'rank'}"
     _sized: dict[str, Any] = {"size": "all messages", "busbw": None, "reverse": None, "sized_by": _by}
-    register_collective(replace(_known[_name], name=f"{_name}_v", summary=_summary, **_sized))
+    register_collective(replace(_registry[_name], name=f"{_name}_v", summary=_summary, **_sized))
 
-BUILT_IN = tuple(_known)  #: Names of the collectives of the package.
+BUILT_IN = tuple(_registry)  #: Names of the collectives of the package.
 
 #: Holders at the start, receivers at the end, whether contributions are summed.
 Condition = tuple[tuple[int, ...], tuple[int, ...], bool]
@@ -357,7 +357,7 @@ class Conditions:
     def bytes_of(self) -> Mapping[Condition, Fraction]:
         """Bytes of every kind of data."""
         pairs = zip(self.held.tolist(), self.needed.tolist(), strict=True)
-        return {(self.groups[held], self.groups[needed], self.reduced): self.size for held, needed in pairs}
+        return {(self.groups[holders], self.groups[needed], self.reduced): self.size for holders, needed in pairs}
 
 
 def conditions(demand: Demand, npus: int) -> Conditions:
@@ -371,11 +371,11 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     pieces = demand.collective.pieces_of(count)
     groups = [tuple(sorted(ranks[position] for position in group)) for group in pieces.groups]
     named = [RankGroup(group) if len(group) > 1 else group for group in groups]
-    held, needed = np.asarray(pieces.held, dtype=np.int64), np.asarray(pieces.needed, dtype=np.int64)
+    holders, needed = np.asarray(pieces.held, dtype=np.int64), np.asarray(pieces.needed, dtype=np.int64)
     if list(ranks) != sorted(ranks):  # the order of pieces is that of ranks, not of positions
         order = sorted(range(len(named)), key=lambda index: (len(named[index]), named[index]))
         place = np.argsort(order)
-        held, needed, named = place[held], place[needed], [named[index] for index in order]
-        by_rank = np.lexsort((needed, held))
-        held, needed = held[by_rank], needed[by_rank]
-    return Conditions(tuple(named), held, needed, demand.collective.sums, demand.part_bytes(npus))
+        holders, needed, named = place[holders], place[needed], [named[index] for index in order]
+        by_rank = np.lexsort((needed, holders))
+        holders, needed = holders[by_rank], needed[by_rank]
+    return Conditions(tuple(named), holders, needed, demand.collective.sums, demand.part_bytes(npus))

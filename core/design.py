@@ -132,7 +132,7 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
     Constraints are joined by ``;``. Each is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has terms such as
     ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
     """
-    found: list[LinearConstraint] = []
+    rows: list[LinearConstraint] = []
     for clause in filter(None, (part.strip() for part in text.split(";"))):
         pieces = _RELATION.split(clause)
         if len(pieces) < 3:
@@ -146,10 +146,10 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
             if not any(coefficients):
                 raise InputError(f"constraint {clause!r} has a side without a dimension; expected B1 to B{dimensions}")
             label = f"{pieces[2 * i].strip()} {relation} {pieces[2 * i + 2].strip()}"
-            found.append(LinearConstraint(coefficients, _COMPARISONS[relation], right_constant - left_constant, label))
-    if not found:
+            rows.append(LinearConstraint(coefficients, _COMPARISONS[relation], right_constant - left_constant, label))
+    if not rows:
         raise InputError(f"{show_value(text)} contains no constraint; expected such as 'B1 >= B2' or 'B3 <= 50 GB/s'")
-    return tuple(found)
+    return tuple(rows)
 
 
 def _parse_sum(text: str, rule: str, dimensions: int) -> tuple[list[Fraction], Fraction]:

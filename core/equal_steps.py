@@ -72,11 +72,11 @@ class TranslatedTrees(AnswerMixin, name="translated-trees"):
 
 def translate_ranks(sizes: tuple[int, ...], ranks: Ints, by: Ints, sign: int = 1) -> Ints:
     """Translate ranks by others, or back by them if the sign is -1; the two broadcast together."""
-    found, stride = np.zeros(np.broadcast_shapes(ranks.shape, by.shape), dtype=np.int64), 1
+    images, stride = np.zeros(np.broadcast_shapes(ranks.shape, by.shape), dtype=np.int64), 1
     for size in sizes:
-        found += (ranks // stride + sign * (by // stride)) % size * stride
+        images += (ranks // stride + sign * (by // stride)) % size * stride
         stride *= size
-    return found
+    return images
 
 
 #: Makes the sends of a gather: arrays of shape (steps, links), one after the other, with the chunk that each link

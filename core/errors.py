@@ -133,20 +133,20 @@ NO_COLLECTIVE = Refusal(
 )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Return the end of an error message with the nearest known word, if any.
 
     Case, hyphens, underscores and spaces make no difference.
     """
-    plain = {_letters(other): other for other in known}
+    plain = {_letters(other): other for other in words}
     close = get_close_matches(_letters(word), plain, n=1)
     return f"; did you mean {plain[close[0]]!r}?" if close else ""
 
 
-def one_of(word: str, known: Iterable[str]) -> str:
+def one_of(word: str, words: Iterable[str]) -> str:
     """Return the end of an error message with all known words and the nearest one."""
-    known = list(known)
-    return f"; expected one of {', '.join(known)}{did_you_mean(word, known)}"
+    words = list(words)
+    return f"; expected one of {', '.join(words)}{did_you_mean(word, words)}"
 
 
 def _letters(word: str) -> str:

@@ -87,9 +87,9 @@ class WiredFabric(Fabric):
     latency_s: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        for name, given in (("bandwidth_Bps", self.bandwidth_Bps), ("latency_s", self.latency_s)):
-            if len(given) != len(self.dimensions):
-                raise InputError(f"{len(given)} entries for {len(self.dimensions)} dimensions", place=name)
+        for name, values in (("bandwidth_Bps", self.bandwidth_Bps), ("latency_s", self.latency_s)):
+            if len(values) != len(self.dimensions):
+                raise InputError(f"{len(values)} entries for {len(self.dimensions)} dimensions", place=name)
         if min(self.bandwidth_Bps) <= 0:
             raise InputError("bandwidth must be greater than zero", place="bandwidth_Bps")
 
@@ -137,11 +137,11 @@ def looks_like_fabric(text: str) -> bool:
 
 def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the coordinates of an NPU, innermost dimension first."""
-    found: list[int] = []
+    digits: list[int] = []
     for size in sizes:
-        found.append(rank % size)
+        digits.append(rank % size)
         rank //= size
-    return tuple(found)
+    return tuple(digits)
 
 
 def expanded_size(fabric: Fabric) -> tuple[int, int]:

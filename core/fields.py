@@ -40,8 +40,8 @@ def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any
     The others cannot be set and keep their defaults, so that code and rules for the whole class hold. Options with
     another type, default or description are passed as ``name=(type, Field)``.
     """
-    chosen = {*names, *changed}
-    fixed = {name: field for name, field in options.model_fields.items() if name not in chosen}
+    own_names = {*names, *changed}
+    fixed = {name: field for name, field in options.model_fields.items() if name not in own_names}
     types = dict.fromkeys(fixed, ClassVar[Any]) | {name: kind for name, (kind, _) in changed.items()}
     values = {name: field.get_default(call_default_factory=True) for name, field in fixed.items()}
     values |= {name: field for name, (_, field) in changed.items()}
@@ -76,17 +76,17 @@ Price = Annotated[Fraction, *_quantity(UnitKind.PRICE, positive=False)]
 Speed = Annotated[Fraction, *_quantity(UnitKind.SPEED, positive=True)]
 
 
-def run_validation(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
+def run_validation(make: Callable[[], ModelT], names: Iterable[str] = ()) -> ModelT:
     """Run a pydantic validation; its first error becomes an InputError with JSON path, value and expected input.
 
-    ``known`` are fields to suggest in place of an unknown one.
+    ``names`` are fields to suggest in place of an unknown one.
     """
     try:
         return make()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = json_path(first["loc"])
-        fields = list(known) if first["type"] == "extra_forbidden" else []
+        fields = list(names) if first["type"] == "extra_forbidden" else []
         hint = one_of(place or "", fields) if fields else ""
         raise InputError(_problem(first) + hint, place=place) from None
 

@@ -178,7 +178,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
     with locate_errors(source=str(folder)), locate_os_errors("cannot be written"):
         parent = folder.absolute().parent
         with tempfile.TemporaryDirectory(prefix=".cwb-", dir=parent, ignore_cleanup_errors=True) as temporary:
-            made = Path(temporary) / "new"
-            made.mkdir()
-            yield made
-            made.rename(folder)
+            draft = Path(temporary) / "new"
+            draft.mkdir()
+            yield draft
+            draft.rename(folder)

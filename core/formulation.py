@@ -250,14 +250,14 @@ class Formulation(Supporter):
             "bounds": False if objective else self._bounds,
             "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
         }
-        made = Formulation(name, **(self._declaration | changed | declaration))
-        functions = [made._wrap_errors(function) for function in added]
-        again = {constraint: made._wrap_errors(function) for constraint, function in replaced.items()}
-        aim = made._wrap_errors(objective) if objective else None
+        variant = Formulation(name, **(self._declaration | changed | declaration))
+        functions = [variant._wrap_errors(function) for function in added]
+        again = {constraint: variant._wrap_errors(function) for constraint, function in replaced.items()}
+        aim = variant._wrap_errors(objective) if objective else None
 
         def change(model: Any, index: Any) -> None:
             for constraint in (*dropped, *again):
-                made._drop_constraint(model, constraint)
+                variant._drop_constraint(model, constraint)
             for constraint, function in again.items():
                 function(model, index)
                 if model.component(constraint) is None:
@@ -267,8 +267,8 @@ class Formulation(Supporter):
             if aim is not None:
                 _replace_objective(model, index, aim, name)
 
-        made._changes = (*self._changes, change)
-        return made
+        variant._changes = (*self._changes, change)
+        return variant
 
     def _drop_constraint(self, model: Any, constraint: str) -> None:
         from pyomo.environ import Constraint
@@ -286,8 +286,8 @@ class Formulation(Supporter):
     def build(self, problem: Any, **options: Any) -> Any:
         """Build the Pyomo model of an instance, which is posed and indexed first, or of a result of :meth:`index`."""
         if isinstance(problem, Instance):
-            posed, chosen = self.validate_and_pose(problem, options)
-            problem = self.index(posed, chosen)
+            instance, settings = self.validate_and_pose(problem, options)
+            problem = self.index(instance, settings)
         try:
             return _build_quietly((self._resolve_function(self._build), *self._changes), problem)
         except (ValueError, InputError) as error:
@@ -310,21 +310,21 @@ class Formulation(Supporter):
     def start(self, model: Any, index: Any, answer: Answer) -> str:
         """Set values of the model's variables to an answer; return what does not fit."""
         assert self._start is not None  # noqa: S101 (asked before)
-        told: str = self._resolve_function(self._start)(model, index, answer)
-        return told
+        misfit: str = self._resolve_function(self._start)(model, index, answer)
+        return misfit
 
     def _start_search(self, model: Any, index: Any, instance: Instance, solver: Solver, budget: Budget) -> str:
         """Start from the budget's answer; return ``taken`` or what does not fit, empty without an answer."""
         if budget.start is None:
             return ""
-        given, told = budget.start, ""
+        start, misfit = budget.start, ""
         if Capability.MIP_START not in solver.capabilities:
-            told = f"{solver.name} takes none"
-        elif _link_ends(given.instance) != _link_ends(instance):
-            told = "it is one on other links"
-        told = told or self.start(model, index, given.answer)
-        budget.progress(f"the start is left out: {told}" if told else "the search begins with the start")
-        return told or "taken"
+            misfit = f"{solver.name} takes none"
+        elif _link_ends(start.instance) != _link_ends(instance):
+            misfit = "it is one on other links"
+        misfit = misfit or self.start(model, index, start.answer)
+        budget.progress(f"the start is left out: {misfit}" if misfit else "the search begins with the start")
+        return misfit or "taken"
 
     def value(self, index: Any, objective: float) -> float | None:
         """Return the bound that the model's objective gives, in the unit of the run."""
@@ -394,12 +394,12 @@ class Formulation(Supporter):
         if "integers" not in self.needs:
             raise Unsupported(f"{self.name} has no integer variables to distinguish the solutions of a pool")
 
-    def _pool_outcome(self, results: Iterable[SolverResult], model: Any, index: Any, wanted: int) -> Outcome:
-        """Return the best outcome with up to ``wanted`` different answers, each proved next best."""
+    def _pool_outcome(self, results: Iterable[SolverResult], model: Any, index: Any, count: int) -> Outcome:
+        """Return the best outcome with up to ``count`` different answers, each proved next best."""
         outcomes: list[Outcome] = []
         pool: list[Alternative] = []
         why = ""
-        for result in islice(results, _SOLUTIONS_PER_ANSWER * wanted):
+        for result in islice(results, _SOLUTIONS_PER_ANSWER * count):
             is_next = result.termination is Termination.OPTIMAL
             if outcomes and not is_next:
                 why = "" if result.termination is Termination.INFEASIBLE else result.message
@@ -411,12 +411,12 @@ class Formulation(Supporter):
                 pool.append(Alternative(answer, result.objective))
             if not is_next:
                 why = result.message or result.termination.value
-            if why or len(pool) == wanted:
+            if why or len(pool) == count:
                 break
         message = outcomes[0].message
-        if pool and len(pool) < wanted:
+        if pool and len(pool) < count:
             reason = why or f"no more among the {len(outcomes):,} solutions that differ in binary variables"
-            message = f"{len(pool)} of {wanted} answers: {reason}"
+            message = f"{len(pool)} of {count} answers: {reason}"
         return replace(outcomes[0], pool=tuple(pool), message=message)
 
     def _outcome(self, model: Any, index: Any, result: SolverResult) -> Outcome:
@@ -476,6 +476,6 @@ def _build_quietly(functions: Sequence[_Function], index: Any) -> Any:
         model = functions[0](index)
         for change in functions[1:]:
             change(model, index)
-    if told := words.getvalue().strip():
-        getLogger("pyomo").warning(told)
+    if log := words.getvalue().strip():
+        getLogger("pyomo").warning(log)
     return model

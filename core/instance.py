@@ -83,7 +83,7 @@ class Instance(DisplayMixin):
     @cached_property
     def collectives(self) -> tuple[Demand, ...]:
         """All collectives by the user's names; the messages of a v-form count as one collective of their total size."""
-        found: list[Demand] = []
+        demands: list[Demand] = []
         for whole, parts in groupby(self.demands, lambda demand: demand.part_of):
             some = list(parts)
             if whole is not None:
@@ -91,8 +91,8 @@ class Instance(DisplayMixin):
                 total = sum((part.size_bytes for part in some), Fraction(0))
                 group = None if len(ranks) == self.npus else tuple(sorted(ranks))
                 some = [replace(some[0], collective=whole, size_bytes=total, ranks=group)]
-            found += some
-        return tuple(found)
+            demands += some
+        return tuple(demands)
 
     @property
     def collective_name(self) -> str | None:
@@ -116,8 +116,8 @@ class Instance(DisplayMixin):
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Self:
         """Return this instance with every transformer trained as HP-(TP, DP)."""
-        chosen = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
-        return replace(self, transformers=chosen)
+        transformers = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
+        return replace(self, transformers=transformers)
 
     @cached_property
     def sha256(self) -> str:
@@ -142,10 +142,10 @@ class Instance(DisplayMixin):
 
     def _facts(self) -> Mapping[str, object]:
         network = self.network._facts() if isinstance(self.network, Topology) else {"network": str(self.network)}
-        asked = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.collectives]
+        collectives = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.collectives]
         trained = [each.name for each in self.workloads] + [each.name for each in self.transformers]
-        told = {"collective": ", ".join(asked[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
-        return {"name": self.name, **network, **told}
+        summary = {"collective": ", ".join(collectives[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
+        return {"name": self.name, **network, **summary}
 
 
 def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:

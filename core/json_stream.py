@@ -99,26 +99,26 @@ def _without_columns(raw: bytearray, columns: list[LazyColumn | np.ndarray[Any, 
         raise InputError(f"more than {MAX_VALUES:,} texts")
     rest = bytearray()
     end = numbers = nested = texts = 0
-    for found in _TOKEN.finditer(raw):
-        if found[2] is None:
+    for token in _TOKEN.finditer(raw):
+        if token[2] is None:
             texts += 1
             if texts > MAX_VALUES:
                 raise InputError(f"more than {MAX_VALUES:,} texts")
-            if found.end() - found.start() > LONGEST + 2:
+            if token.end() - token.start() > LONGEST + 2:
                 raise InputError(f"not JSON that cwb reads: a text of more than {LONGEST:,} bytes")
             continue
         check_time(doing)
-        span = found.span(2)
+        span = token.span(2)
         length = raw.count(b",", *span) + 1
-        numbers, nested = numbers + length, nested + (length if found[1] is None else 0)
+        numbers, nested = numbers + length, nested + (length if token[1] is None else 0)
         if numbers > MAX_NUMBERS:
             raise InputError(f"more than {MAX_NUMBERS:,} numbers")
         if nested > MAX_VALUES:
             raise InputError(f"more than {MAX_VALUES:,} numbers in lists of lists")
-        column = _column(raw, *span, doing) if found[1] is None else _TextColumn(raw, *span, length, doing)
+        column = _column(raw, *span, doing) if token[1] is None else _TextColumn(raw, *span, length, doing)
         if column is not None:
             rest += raw[end : span[0] - 1] + json.dumps({_MARK: len(columns)}).encode()
-            end = found.end()
+            end = token.end()
             columns.append(column)
     if len(rest) + len(raw) - end > MAX_REST:
         raise InputError(f"more than {MAX_REST:,} bytes of text beside columns of numbers")

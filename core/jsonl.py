@@ -65,9 +65,9 @@ class Appendable:
     def _last_line(self, end: int, block: int = 2**16) -> int:
         while end > 0:
             start = max(0, end - block)
-            found = os.pread(self.descriptor, end - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            place = os.pread(self.descriptor, end - start, start).rfind(b"\n")
+            if place >= 0:
+                return start + place + 1
             end = start
         return 0
 

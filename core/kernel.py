@@ -154,14 +154,14 @@ class _Kernel:
             if stands_for is not None:
                 numba.config.CACHE_DIR = str(stands_for.parent)
                 function.__code__ = function.__code__.replace(co_filename=str(stands_for), co_firstlineno=1)
-                kept: Callable[..., Any] = numba.njit(cache=True)(function)
-                return kept
+                on_disk: Callable[..., Any] = numba.njit(cache=True)(function)
+                return on_disk
         except (OSError, RuntimeError):
             pass  # the folder cannot be written to after all
         finally:
             numba.config.CACHE_DIR = before
-        unkept: Callable[..., Any] = numba.njit(function)
-        return unkept
+        in_memory: Callable[..., Any] = numba.njit(function)
+        return in_memory
 
     def _cached_source(self) -> Path | None:
         """Create the stand-in source file in the cache folder by which numba caches the compiled code.

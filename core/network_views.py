@@ -41,12 +41,12 @@ class Supporter:
 
     def validate_and_pose(self, instance: Instance, options: Mapping[str, Any]) -> tuple[Instance, Any]:
         """Validate options and pose an instance with them."""
-        seen, refusal = supported_view(self, instance)
+        view, refusal = supported_view(self, instance)
         if refusal is not None:
             raise Unsupported(f"{self.name}: {refusal}")
         with locate_errors(source="-O"):
-            chosen = run_validation(lambda: self.options.model_validate(dict(options)))
-        return self.pose(seen, chosen), chosen
+            settings = run_validation(lambda: self.options.model_validate(dict(options)))
+        return self.pose(view, settings), settings
 
 
 def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Callable[[Instance], Refusal | None]:
@@ -54,8 +54,8 @@ def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Calla
 
     @wraps(supports)
     def refusal(instance: Instance) -> Refusal | None:
-        found = supports(instance)
-        refused = Refusal("other", found) if isinstance(found, str) else found
+        reason = supports(instance)
+        refused = Refusal("other", reason) if isinstance(reason, str) else reason
         if refused is None or instance.demand is None or instance.demand.part_of is None:
             return refused
         note = f" ({instance.demand.part_of.name} is posed as messages of different sizes)"
@@ -109,8 +109,8 @@ def to_wired_fabric(fabric: Fabric) -> WiredFabric:
     if isinstance(fabric, WiredFabric):
         return fabric
     stack = [(d.block, d.size, (LINK_BANDWIDTH_BPS, LINK_LATENCY_S)) for d in fabric.dimensions]
-    known = _fabric(stack)
-    return WiredFabric(fabric.dimensions, known.bandwidth_Bps, known.latency_s)
+    network = _fabric(stack)
+    return WiredFabric(fabric.dimensions, network.bandwidth_Bps, network.latency_s)
 
 
 def links_of(fabric: Fabric) -> Topology:
@@ -118,8 +118,8 @@ def links_of(fabric: Fabric) -> Topology:
     nodes, links = expanded_size(fabric)
     if links > MAX_LINKS:
         raise InputError(f"{fabric} has {nodes:,} nodes and {links:,} links; expected at most {MAX_LINKS:,} links")
-    known = to_wired_fabric(fabric)
-    return expand(known, known.bandwidth_Bps, known.latency_s)
+    network = to_wired_fabric(fabric)
+    return expand(network, network.bandwidth_Bps, network.latency_s)
 
 
 def fabric_of(topology: Topology) -> WiredFabric | None:
@@ -184,7 +184,7 @@ def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]]
                 if other in members:
                     return None
                 members[one].add(rank[other])
-    ends: dict[str, _End] = {**rank, **{name: frozenset(found) for name, found in members.items()}}
+    ends: dict[str, _End] = {**rank, **{name: frozenset(ranks) for name, ranks in members.items()}}
     wires = Counter((ends[e.source], ends[e.target], e.bandwidth_Bps, e.latency_s) for e in topology.links)
     distinct = len({ends[name] for name in members}) == len(members)
     return wires if distinct and max(wires.values(), default=0) == 1 else None

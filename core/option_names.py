@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from .errors import InputError, one_of
 
-_Given = ParamSpec("_Given")
+_Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 FINDER_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")  #: Those of the topology finder's schedules.
@@ -72,16 +72,16 @@ def keyword_names() -> Iterator[None]:
         raise InputError(problem, source=source, place=error.place) from None
 
 
-def verb(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+def verb(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Decorate a function of the API: errors name its keyword arguments, and its docstring says that they are raised.
 
     See :func:`keyword_names`; a docstring with an entry of ``InputError`` stays as it is.
     """
 
     @wraps(function)
-    def speaking(*arguments: _Given.args, **given: _Given.kwargs) -> _Result:
+    def speaking(*arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
         with keyword_names():
-            return function(*arguments, **given)
+            return function(*arguments, **keywords)
 
     text = getdoc(function)
     if text is not None and "\nInputError\n" not in text:
@@ -96,8 +96,8 @@ def keyword_of(option: str) -> str:
     return f"{name}_s" if name.endswith(_DURATIONS) else name
 
 
-def check_name(name: str, known: tuple[str, ...], option: str) -> str:
+def check_name(name: str, names: tuple[str, ...], option: str) -> str:
     """Return the name if it is known; raise InputError with the option otherwise."""
-    if name not in known:
-        raise InputError(f"{name!r} is unknown{one_of(str(name), known)}", source=option)
+    if name not in names:
+        raise InputError(f"{name!r} is unknown{one_of(str(name), names)}", source=option)
     return name

@@ -152,9 +152,9 @@ class Quantity(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Quantity:
-        given: list[object] = [self.run, self.network, self.number, self.ratio, self.difference]
-        given += [self.mean, self.geomean, self.least, self.largest, self.total]
-        if sum(part is not None for part in given) != 1:
+        sources: list[object] = [self.run, self.network, self.number, self.ratio, self.difference]
+        sources += [self.mean, self.geomean, self.least, self.largest, self.total]
+        if sum(part is not None for part in sources) != 1:
             names = "run, network, number, ratio, difference, mean, geomean, least, largest, total"
             raise ValueError(f"expected exactly one of {names}")
         if self.network is not None and self.value not in COUNTS:
@@ -301,11 +301,11 @@ def compare_row(row: PublishedRow, ours: float | str, model: str = "") -> Findin
     if paper.value is None or isinstance(ours, str):
         same = str(ours) == row.printed
     else:
-        found = Fraction(ours)
-        same = _agree(paper, paper.value, found, row.within)
-        near = paper.value if paper.most is None else min(max(paper.value, found), paper.most)
-        is_inside = paper.most is not None and near == found
-        difference = 0.0 if is_inside else None if near == 0 else float(found / near - 1)
+        value = Fraction(ours)
+        same = _agree(paper, paper.value, value, row.within)
+        near = paper.value if paper.most is None else min(max(paper.value, value), paper.most)
+        is_inside = paper.most is not None and near == value
+        difference = 0.0 if is_inside else None if near == 0 else float(value / near - 1)
     if row.is_wall_time:
         return Finding(row, Agreement.WALL_TIME, ours, difference)
     if row.predicted:

@@ -66,12 +66,12 @@ class Forest:
     def seconds(self, flow_s: Floats, chunks: Ints) -> Floats:
         """Compute the time of every tree, of which all data takes ``flow_s`` seconds on a link."""
         piece_s, more = flow_s / chunks, (chunks - 1).astype(np.float64)
-        free, held = [], []
+        free, busy = [], []
         for way in self.ways:
             came = way.waits_s + way.links * piece_s[way.tree]
             free.append(way.last(came))
-            held.append(way.last(came + more[way.tree] * way.pace_s))
-        last = held[0] if len(held) == 1 else np.maximum(held[0] + free[1], free[0] + held[1])
+            busy.append(way.last(came + more[way.tree] * way.pace_s))
+        last = busy[0] if len(busy) == 1 else np.maximum(busy[0] + free[1], free[0] + busy[1])
         return last + more * piece_s
 
     def best_chunks(self, flow_s: Floats) -> Ints:
@@ -82,9 +82,9 @@ class Forest:
         low, high = np.ones(len(self), dtype=np.int64), self._enough(flow_s)
         while (open_ := low < high).any():
             middle = (low + high) // 2
-            done = self.seconds(flow_s, middle + 1) >= self.seconds(flow_s, middle)
-            high = np.where(open_ & done, middle, high)
-            low = np.where(open_ & ~done, middle + 1, low)
+            is_best = self.seconds(flow_s, middle + 1) >= self.seconds(flow_s, middle)
+            high = np.where(open_ & is_best, middle, high)
+            low = np.where(open_ & ~is_best, middle + 1, low)
         return low
 
     def flow_within(self, deadline_s: float, chunks: Ints | None = None) -> Floats:
@@ -159,17 +159,17 @@ def _leaves(packing: TreePacking, waits_s: Floats, pace_s: Floats) -> Leaves:
     waits, pace = np.add.reduceat(waits_s[links], first).tolist(), np.maximum.reduceat(pace_s[links], first).tolist()
     parent, child, ends = packing.parent.tolist(), packing.child.tolist(), packing.edge_offset.tolist()
     offset: list[int] = []
-    found: list[tuple[int, float, float]] = []
+    paths: list[tuple[int, float, float]] = []
     for tree, root in enumerate(packing.root.tolist()):
-        offset.append(len(found))
+        offset.append(len(paths))
         way = {root: (0, 0.0, 0.0)}
         edges = range(ends[tree], ends[tree + 1])
         for e in edges:
             count, waited, slowest = way[parent[e]]
             way[child[e]] = count + hops[e], waited + waits[e], max(slowest, pace[e])
         inner = {parent[e] for e in edges}
-        found += [path for rank, path in way.items() if rank not in inner]
-    columns = list(zip(*found, strict=True))
+        paths += [path for rank, path in way.items() if rank not in inner]
+    columns = list(zip(*paths, strict=True))
     return Leaves(np.array(offset, dtype=np.int64), np.array(columns[0], dtype=np.int64), *map(np.array, columns[1:]))
 
 
@@ -187,7 +187,7 @@ def reserve_rates(
     the rates that all trees need fit on every link. Every tree has its best number of chunks unless one is given.
     """
     forest = forest_of(topology, packing, model, overhead_s)
-    given = None if chunks is None else np.full(len(packing), chunks, dtype=np.int64)
+    counts = None if chunks is None else np.full(len(packing), chunks, dtype=np.int64)
     bandwidth_Bps = np.array([float(link.bandwidth_Bps) for link in topology.links])
     data = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
     tree, links = _uses(packing)
@@ -196,7 +196,7 @@ def reserve_rates(
         return float((np.bincount(links, rates[tree], len(bandwidth_Bps)) / bandwidth_Bps).max())
 
     def rates_within(deadline_s: float) -> Floats:
-        flow_s = forest.flow_within(deadline_s, given)
+        flow_s = forest.flow_within(deadline_s, counts)
         rates: Floats = np.divide(data, flow_s, out=np.full(len(data), np.inf), where=flow_s > 0)
         return rates
 
@@ -204,11 +204,11 @@ def reserve_rates(
     shares = data / data.sum() if data.sum() else packing.units / packing.units.sum()
     fullest = load(shares)
     together = np.full(len(data), fullest * float(data.sum()))
-    number = forest.best_chunks(together) if given is None else given
+    number = forest.best_chunks(together) if counts is None else counts
     most = float(forest.seconds(together, number).max())
     seconds = _least(lambda deadline: 1 / load(rates_within(deadline)), float(together[0]), most)
     rates = shares / fullest if seconds == most else rates_within(seconds)
-    number = forest.best_chunks(data / rates) if given is None else given
+    number = forest.best_chunks(data / rates) if counts is None else counts
     return RateReservation(seconds, rates, number)
 
 
@@ -224,18 +224,18 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     end at the same time, to a part of :data:`TOLERANCE`. Every tree has its best number of chunks unless one is given.
     """
     flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
-    given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)
-    number = forest.best_chunks(flow_s) if given is None else given
+    counts = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)
+    number = forest.best_chunks(flow_s) if counts is None else counts
     most = float(forest.seconds(flow_s, number).max())
 
     def bytes_within(deadline_s: float) -> Floats:
-        return rates_Bps * forest.flow_within(deadline_s, given)
+        return rates_Bps * forest.flow_within(deadline_s, counts)
 
     seconds = _least(lambda deadline: float(bytes_within(deadline).sum()) / size_bytes, float(flow_s[0]), most)
-    found = bytes_within(seconds)
+    parts = bytes_within(seconds)
     # So little data is lost beside the latency: then every split ends at the same time, as far as that can be
     # determined.
-    return found * (size_bytes / float(found.sum())) if found.any() else size_bytes * (rates_Bps / rates_Bps.sum())
+    return parts * (size_bytes / float(parts.sum())) if parts.any() else size_bytes * (rates_Bps / rates_Bps.sum())
 
 
 def _least(grows: Callable[[float], float], low: float, high: float) -> float:

@@ -104,9 +104,9 @@ class RunRecord(DisplayMixin):
         unit = f" {self.objective_unit}" if self.objective_unit else ""
         numbers = {"objective": self.objective, "bound": self.bound}
         values = {name: None if value is None else f"{value:.6g}{unit}" for name, value in numbers.items()}
-        asked = {"model": self.model, "instance": self.instance, "collective": self.collective}
+        task = {"model": self.model, "instance": self.instance, "collective": self.collective}
         return {
-            **asked,
+            **task,
             "status": self.shown_status,
             **values,
             "verified": self.verified,
@@ -133,14 +133,14 @@ class RunRecord(DisplayMixin):
         """Read a record."""
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise InputError(f"expected a record of schema {SCHEMA!r}", source=source, place=place)
-        known = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
-        if isinstance(violations := known.get("violations"), list):
-            known["violations"] = tuple(violations)
-        if (proof := known.get("proof", NONE)) not in PROOFS:
+        values = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
+        if isinstance(violations := values.get("violations"), list):
+            values["violations"] = tuple(violations)
+        if (proof := values.get("proof", NONE)) not in PROOFS:
             text = f"{proof!r} is wrong; expected one of {', '.join(PROOFS)}"
             raise InputError(text, source=source, place=f"{place}.proof")
         try:
-            record = cls(**known)
+            record = cls(**values)
         except TypeError as error:
             missing = str(error).split("argument", maxsplit=1)[-1].lstrip("s: ")
             raise InputError(f"the record has no {missing}", source=source, place=place) from None

@@ -103,18 +103,18 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     def declare(rule: Callable[..., Any]) -> Any:
         @wraps(rule)  # explanations show its docstring and the names of its arguments
         def row(m: Any, *key: Any) -> Any:
-            said = _evaluate_rule(rule, m, key)
-            return pyo.Constraint.Skip if said is True else said
+            relation = _evaluate_rule(rule, m, key)
+            return pyo.Constraint.Skip if relation is True else relation
 
         constraint = pyo.Constraint(*index, rule=row)
         if index and _by_arrays.get():
             constraint.index_set().construct()
-            found = _read_or_reason(m, rule, list(constraint.index_set()))
-            if isinstance(found, str):
-                constraint.row_by_row_reason = found
+            arrays = _read_or_reason(m, rule, list(constraint.index_set()))
+            if isinstance(arrays, str):
+                constraint.row_by_row_reason = arrays
             else:
                 component = ref(constraint)
-                constraint._data = {key: ArrayRow(found, component, key) for key in found.keys}
+                constraint._data = {key: ArrayRow(arrays, component, key) for key in arrays.keys}
                 constraint._constructed = True
         m.add_component(rule.__name__, constraint)
         if constraint.is_constructed():
@@ -156,10 +156,10 @@ class ArrayRows:
     @property
     def has_terms(self) -> Array:
         """Mask of the rows that have any terms."""
-        found = np.zeros(len(self.keys), dtype=bool)
+        mask = np.zeros(len(self.keys), dtype=bool)
         for each in self.terms:
-            found[each.entries] = True
-        return found
+            mask[each.entries] = True
+        return mask
 
     def expression(self, key: Any) -> Any:
         """Return one row as a Pyomo expression."""
@@ -184,35 +184,35 @@ class ArrayRows:
 
     @cached_property
     def _terms_by_row(self) -> list[tuple[Terms, Array, Array]]:
-        found = []
+        parts = []
         for each in self.terms:
             entries = each.entries
             ends = np.append(0, np.cumsum(np.bincount(entries, minlength=len(self.keys))))
-            found.append((each, np.argsort(entries, kind="stable"), ends))
-        return found
+            parts.append((each, np.argsort(entries, kind="stable"), ends))
+        return parts
 
     def agrees(self, m: Any, rule: Callable[..., Any], number: int) -> bool:
         """Check if a row of the arrays agrees with the one written out by the rule."""
-        said, lower, upper = _evaluate_rule(rule, m, self.keys[number]), self.lower[number], self.upper[number]
+        relation, lower, upper = _evaluate_rule(rule, m, self.keys[number]), self.lower[number], self.upper[number]
         read = Counter[tuple[int, int]]()
         for terms in self.terms:
             here = np.flatnonzero(terms.entries == number)
             for place, factor in zip(terms.places[here].tolist(), terms.factors[here].tolist(), strict=True):
                 read[id(terms.component), place] += factor
-        if isinstance(said, bool):
-            return said and not read and lower <= 0.0 <= upper
-        written = pyo.Constraint(expr=said)
+        if isinstance(relation, bool):
+            return relation and not read and lower <= 0.0 <= upper
+        written = pyo.Constraint(expr=relation)
         written.construct()
         repn = generate_standard_repn(written.body, quadratic=False)
         if repn.nonlinear_expr is not None:
             return False
-        found = Counter[tuple[int, int]]()
+        factors = Counter[tuple[int, int]]()
         for variable, factor in zip(repn.linear_vars, repn.linear_coefs, strict=True):
-            found[_place(variable)] += factor
+            factors[_place(variable)] += factor
         low, up = written.lb, written.ub
-        dust = 1e-15 * max(map(abs, found.values()), default=0.0)
+        dust = 1e-15 * max(map(abs, factors.values()), default=0.0)
         return (
-            all(_same(found[each], read[each], dust) for each in found.keys() | read.keys())
+            all(_same(factors[each], read[each], dust) for each in factors.keys() | read.keys())
             and _same(-inf if low is None else low - repn.constant, lower, 0.0)
             and _same(inf if up is None else up - repn.constant, upper, 0.0)
         )
@@ -273,10 +273,10 @@ def present(variables: Any, *index: Any) -> Any:
 
 def _evaluate_rule(rule: Callable[..., Any], block: Any, key: Any) -> Any:
     """Evaluate the rule at one index; a bool if it has no variable."""
-    said = rule(block, *key) if isinstance(key, tuple) else rule(block, key)
-    if isinstance(said, tuple) and len(said) == 3 and all(isinstance(part, Real) for part in said):
-        return bool(said[0] <= said[1] <= said[2])
-    return said
+    relation = rule(block, *key) if isinstance(key, tuple) else rule(block, key)
+    if isinstance(relation, tuple) and len(relation) == 3 and all(isinstance(part, Real) for part in relation):
+        return bool(relation[0] <= relation[1] <= relation[2])
+    return relation
 
 
 def is_of_arrays(row: Any) -> bool:
@@ -303,28 +303,28 @@ def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayR
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             reading = RuleEvaluation(len(keys))
-            found = _read(m, rule, keys, reading)
-            telling = reading.sample_rows() | set(np.flatnonzero(~found.has_terms)[:1].tolist())
-            if (wrong := next((n for n in telling if not found.agrees(m, rule, n)), None)) is not None:
+            arrays = _read(m, rule, keys, reading)
+            telling = reading.sample_rows() | set(np.flatnonzero(~arrays.has_terms)[:1].tolist())
+            if (wrong := next((n for n in telling if not arrays.agrees(m, rule, n)), None)) is not None:
                 return f"arrays give another row than the rule at index {keys[wrong]}"
-            return _drop_empty_rows(found)
+            return _drop_empty_rows(arrays)
     except (Exception, NotVectorizable) as error:
         # A rule that is wrong fails for a single row too, with Pyomo's message.
         return _reason(rule, error)
 
 
 def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvaluation) -> ArrayRows:
-    said = rule(_Model(m, reading), *(Number(column, reading.scope) for column in key_array(keys).T))
+    relation = rule(_Model(m, reading), *(Number(column, reading.scope) for column in key_array(keys).T))
     if reading.scope.outer is not None:
         raise NotVectorizable
-    if isinstance(said, tuple):
-        low, body, high = said
+    if isinstance(relation, tuple):
+        low, body, high = relation
         middle = _side(body, reading)
         sides = [reading.align(side) - middle.constant for side in (low, high)]
         return ArrayRows(keys, middle.terms, *(_broadcast(side, len(keys)) for side in sides))
-    if not isinstance(said, Relation):
+    if not isinstance(relation, Relation):
         raise NotVectorizable
-    left, right = _side(said.left, reading), _side(said.right, reading)
+    left, right = _side(relation.left, reading), _side(relation.right, reading)
     # As Pyomo has it, the body is what varies; if both sides do, the left less the right.
     stands = np.zeros(len(keys), dtype=bool)
     for each in left.terms:
@@ -334,7 +334,7 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvalua
     difference = _broadcast(left.constant - right.constant, len(keys))
     lower = np.where(stands, -inf, difference)
     upper = np.where(stands, -difference, inf)
-    if said.is_equation:
+    if relation.is_equation:
         lower = upper = np.where(stands, -difference, difference)
     return ArrayRows(keys, terms, lower + 0.0, upper + 0.0)
 
@@ -351,7 +351,7 @@ def _drop_empty_rows(many: ArrayRows) -> ArrayRows:
         raise NotVectorizable
     number = np.cumsum(stands) - 1
     terms = [replace(each, at=number[each.entries]) for each in many.terms]
-    keys = [key for key, kept in zip(many.keys, stands.tolist(), strict=True) if kept]
+    keys = [key for key, has_terms in zip(many.keys, stands.tolist(), strict=True) if has_terms]
     return replace(many, keys=keys, terms=terms, lower=many.lower[stands], upper=many.upper[stands])
 
 
@@ -364,8 +364,8 @@ def _side(side: Any, reading: RuleEvaluation) -> Linear:
     here = side.close_loops()
     terms = [
         each
-        if (kept := each.factors != 0.0).all()
-        else replace(each, places=each.places[kept], factors=each.factors[kept], at=each.entries[kept])
+        if (nonzero := each.factors != 0.0).all()
+        else replace(each, places=each.places[nonzero], factors=each.factors[nonzero], at=each.entries[nonzero])
         for each in here.terms
     ]
     return Linear(terms, here.constant, here.scope)

@@ -115,15 +115,15 @@ class Sends(DisplayMixin):
 
     def take(self, index: Ints | Bools) -> "Sends":
         """Select sends, in the order of the index."""
-        chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
-        hops = self.hops[chosen]
+        sends = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
+        hops = self.hops[sends]
         return Sends(
-            self.chunk[chosen],
-            self.source[chosen],
-            self.target[chosen],
-            self.reduce[chosen],
+            self.chunk[sends],
+            self.source[sends],
+            self.target[sends],
+            self.reduce[sends],
             offsets(hops),
-            self.path_links[ranges(self.path_offset[chosen], hops)],
+            self.path_links[ranges(self.path_offset[sends], hops)],
         )
 
 

@@ -84,7 +84,7 @@ class Sensitivity:
         """Largest deviation of expected values from problems solved between the points, as text."""
         sides = [side for entry in self.entries for side in (entry.up, entry.down) if side is not None]
         pairs = [(side.check_s, side.expected_s) for side in sides]
-        apart = [abs(found - expected) / found for found, expected in pairs if found and expected is not None]
+        apart = [abs(actual - expected) / actual for actual, expected in pairs if actual and expected is not None]
         return f"{len(apart)} checked in between, off by at most {max(apart, default=0.0):.1g} of the time"
 
 

@@ -15,7 +15,7 @@ def stdout_to(descriptor: int) -> Iterator[None]:
     """Redirect stdout to another file descriptor, such as 2 for stderr, within the context."""
     sys.stdout.flush()
     try:
-        kept = os.dup(1)
+        copy = os.dup(1)
         os.dup2(descriptor, 1)
     except OSError:  # one of them is closed: nothing to keep apart
         yield
@@ -25,8 +25,8 @@ def stdout_to(descriptor: int) -> Iterator[None]:
     finally:
         with suppress(OSError, TypeError, AttributeError):  # where the C library cannot be had this way
             ctypes.CDLL(None).fflush(None)  # C's own buffer of stdout
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(copy, 1)
+        os.close(copy)
 
 
 def silent_highs() -> Any:

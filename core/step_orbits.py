@@ -89,6 +89,6 @@ def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: l
         else:
             places.append(np.array([number.setdefault(tuple(each), len(number)) for each in images.tolist()]))
     place = np.stack(places, axis=1)
-    held, needed = place[:, chunks.held_by].ravel(), place[:, chunks.needed_by].ravel()
+    holders, needed = place[:, chunks.held_by].ravel(), place[:, chunks.needed_by].ravel()
     units, reduced = np.tile(chunks.units, len(place)), np.tile(chunks.reduced, len(place))
-    return Chunks(units, chunks.unit_bytes, tuple(number), held, needed, reduced)
+    return Chunks(units, chunks.unit_bytes, tuple(number), holders, needed, reduced)

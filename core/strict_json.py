@@ -24,31 +24,31 @@ _KINDS = {
 }
 
 
-def check_kind(data: object, *known: str) -> None:
+def check_kind(data: object, *schemas: str) -> None:
     """Raise InputError that names the kind of a file of cwb or another program, unless it is a known one."""
-    if not isinstance(data, dict) or "network" in data or data.get("schema") in known:
+    if not isinstance(data, dict) or "network" in data or data.get("schema") in schemas:
         return
     schema = re.fullmatch(r"cwb-(\w+)/1", str(data.get("schema")))
     kind = f"a cwb {schema[1]} file" if schema else next((kind for key, kind in _KINDS.items() if key in data), None)
     if kind:
-        raise InputError(f"this is {kind}; expected {' or '.join(known)}")
+        raise InputError(f"this is {kind}; expected {' or '.join(schemas)}")
 
 
 def parse_json(
-    raw: bytes, max_keys: int, max_values: int = MAX_VALUES, made: Callable[[dict[str, Any]], Any] | None = None
+    raw: bytes, max_keys: int, max_values: int = MAX_VALUES, convert: Callable[[dict[str, Any]], Any] | None = None
 ) -> Any:
     """Parse a JSON text, whose size the caller bounds.
 
     More than ``max_keys`` keys of one object, or ``max_values`` values in all, are rejected before they cost memory.
-    ``made`` converts every object as soon as it is read.
+    ``convert`` converts every object as soon as it is read.
     """
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")
     parse_int = _parse_short_integer if _MANY_DIGITS.search(raw) else None
 
     def build(pairs: list[tuple[str, Any]]) -> Any:
-        found = object_from_pairs(max_keys, pairs)
-        return found if made is None else made(found)
+        members = object_from_pairs(max_keys, pairs)
+        return members if convert is None else convert(members)
 
     try:
         value = json.loads(raw, parse_constant=reject_constant, parse_int=parse_int, object_pairs_hook=build)

@@ -18,7 +18,7 @@ def printable(text: str, *, lines: bool = False) -> str:
     r"""Escape unprintable characters as Python does, such as ``\x1b``; ``lines`` keeps line feeds and tabs."""
     if text.isprintable():
         return text
-    return (_IN_LINES if lines else _IN_A_LINE).sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return (_IN_LINES if lines else _IN_A_LINE).sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def markup(text: object) -> str:

@@ -73,16 +73,16 @@ class Topology(DisplayMixin):
 
     def __post_init__(self) -> None:
         names = {node.name for node in self.nodes}
-        known = len(names) == len(self.nodes)
+        is_valid = len(names) == len(self.nodes)
         rates: dict[int, Fraction] = {}  # by identity: most links share theirs, and a fraction is slow to compare
         rest = iter(self.links)
-        while known and (some := tuple(islice(rest, ITEMS_PER_CHECK))):
+        while is_valid and (some := tuple(islice(rest, ITEMS_PER_CHECK))):
             if len(some) == ITEMS_PER_CHECK:
                 check_time("links are checked")
-            known = names.issuperset(link.source for link in some) and names.issuperset(link.target for link in some)
-            known = known and all(link.source != link.target for link in some)
+            is_valid = names.issuperset(link.source for link in some) and names.issuperset(link.target for link in some)
+            is_valid = is_valid and all(link.source != link.target for link in some)
             rates.update((id(link.bandwidth_Bps), link.bandwidth_Bps) for link in some)
-        if not known or any(rate <= 0 for rate in rates.values()):
+        if not is_valid or any(rate <= 0 for rate in rates.values()):
             self._refuse()
 
     def _refuse(self) -> None:
@@ -125,16 +125,16 @@ class Topology(DisplayMixin):
     @cached_property
     def node_kinds(self) -> tuple[int, ...]:
         """Number of the kind of every node: nodes that differ by their names alone have the same."""
-        seen: dict[tuple[object, ...], int] = {}  # by identity, as for links
+        kind_of: dict[tuple[object, ...], int] = {}  # by identity, as for links
         values: dict[tuple[object, ...], int] = {}
-        found: list[int] = []
+        kinds: list[int] = []
         for node in self.nodes:
             key = id(node.kind), id(node.buffer_bytes), node.multicast, node.reduces
-            if (kind := seen.get(key)) is None:
+            if (kind := kind_of.get(key)) is None:
                 value = node.kind, node.buffer_bytes, node.multicast, node.reduces
-                kind = seen[key] = values.setdefault(value, len(values))
-            found.append(kind)
-        return tuple(found)
+                kind = kind_of[key] = values.setdefault(value, len(values))
+            kinds.append(kind)
+        return tuple(kinds)
 
     @cached_property
     def end_arrays(self) -> "tuple[Ints, Ints]":
@@ -151,15 +151,15 @@ class Topology(DisplayMixin):
     @cached_property
     def link_kinds(self) -> tuple[int, ...]:
         """Number of the kind of every link: equal bandwidths and latencies have the same; kinds are in first order."""
-        seen: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities; fractions are slow
+        kind_of: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities; fractions are slow
         values: dict[tuple[Fraction, Fraction], int] = {}
-        found: list[int] = []
+        kinds: list[int] = []
         for link in self.links:
             key = id(link.bandwidth_Bps), id(link.latency_s)
-            if (kind := seen.get(key)) is None:
-                kind = seen[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
-            found.append(kind)
-        return tuple(found)
+            if (kind := kind_of.get(key)) is None:
+                kind = kind_of[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
+            kinds.append(kind)
+        return tuple(kinds)
 
     @cached_property
     def kind_links(self) -> tuple[Link, ...]:

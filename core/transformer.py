@@ -151,10 +151,10 @@ class _Blocks:
         outputs = self.tokens * self.model.hidden * (1 if used is None else self.model.active_experts)
         activations = self.talk(kind.ALL_REDUCE, outputs, TP)
         message = self.talk(kind.POINT_TO_POINT, self.tokens * self.model.hidden, PP)
-        held = Fraction(parameters, shared * split)
-        reduce_scatter, all_gather = (self.talk(one, held, group) for one in (kind.REDUCE_SCATTER, kind.ALL_GATHER))
+        share = Fraction(parameters, shared * split)
+        reduce_scatter, all_gather = (self.talk(one, share, group) for one in (kind.REDUCE_SCATTER, kind.ALL_GATHER))
         if zero == 0:
-            synchronize = self.talk(kind.ALL_REDUCE, held, group)
+            synchronize = self.talk(kind.ALL_REDUCE, share, group)
         else:
             synchronize = reduce_scatter + (all_gather if zero < 3 else ())
         fetch = all_gather if zero == 3 else ()

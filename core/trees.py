@@ -188,8 +188,8 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
         return {"trees": len(self), "given": len(self.trees), "orders": orders, "edges": len(self.trees.parent)}
 
     def _facts(self) -> Mapping[str, object]:
-        given = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
-        return {"kind": self.kind.value, "trees": len(self), **given}
+        parts = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
+        return {"kind": self.kind.value, "trees": len(self), **parts}
 
 
 #: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.
@@ -216,9 +216,9 @@ def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None
     order, moved = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
     if not np.array_equal(here[order], there[moved]):
         return None
-    found = np.empty(len(order), dtype=np.int64)
-    found[moved] = order
-    return found
+    links = np.empty(len(order), dtype=np.int64)
+    links[moved] = order
+    return links
 
 
 def move_trees(packing: TreePacking, rank: Ints, link: Ints) -> TreePacking:
@@ -253,34 +253,34 @@ def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
 def translation_images(translations: Sequence[Translation], topology: Topology) -> list[tuple[Ints, Ints]]:
     """Return the images of nodes and of links; raise InputError for a translation that is no symmetry."""
     kinds = np.array(topology.link_kinds, dtype=np.int64)
-    found: list[tuple[Ints, Ints]] = []
+    images: list[tuple[Ints, Ints]] = []
     for index, image in enumerate(translation.image for translation in translations):
         if not np.array_equal(np.sort(image), np.arange(len(topology.nodes))):
             raise InputError("is no permutation of the nodes", place=f"translations[{index}].image")
         links = link_image(topology.end_arrays, kinds, image)
         if links is None:
             raise InputError("maps a link to no equal one", place=f"translations[{index}].image")
-        found.append((image, links))
-    return found
+        images.append((image, links))
+    return images
 
 
 def orbit_of(values: Ints, orders: Sequence[int], images: Sequence[Ints]) -> Ints:
     """Return the images of values under all motions, the identity first; shape (motions, values)."""
-    found = values[None]
+    orbit = values[None]
     for order, image in zip(orders, images, strict=True):
-        parts = [found]
+        parts = [orbit]
         for _ in range(order - 1):
             parts.append(image[parts[-1]])
-        found = np.concatenate(parts)
-    return found
+        orbit = np.concatenate(parts)
+    return orbit
 
 
 def power_of(image: Ints, times: int) -> Ints:
     """Return a permutation applied several times."""
-    found = np.arange(len(image))
+    power = np.arange(len(image))
     for digit in f"{times:b}":
-        found = image[found[found]] if digit == "1" else found[found]
-    return found
+        power = image[power[power]] if digit == "1" else power[power]
+    return power
 
 
 def least_images(orders: Sequence[int], images: Sequence[Ints], size: int) -> Ints:

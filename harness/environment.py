@@ -66,8 +66,8 @@ def cores() -> int:
 def _cpu() -> str:
     """Return the processor's name, as far as the system reports it."""
     with suppress(OSError):
-        if found := re.search(r"^model name\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
-            return found[1].strip()
+        if match := re.search(r"^model name\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+            return match[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -97,8 +97,8 @@ def peak_rss_bytes() -> int | None:
         return None
     if sys.platform == "linux":  # psutil knows no peak here, and getrusage's counts what was held before a fork
         with suppress(OSError):
-            if found := re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text()):
-                return int(found[1]) * 1024
+            if match := re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text()):
+                return int(match[1]) * 1024
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -134,7 +134,7 @@ class SlurmExecutor(RunExecutor):
             self._submitit.update_parameters(name="cwb", **{f"slurm_{key}": text for key, text in parameters.items()})
         except Exception as error:
             raise InputError(" ".join(str(error).split()), source="--executor") from None
-        self._given, self._jobs = parameters, jobs or _QUEUED_JOBS
+        self._parameters, self._jobs = parameters, jobs or _QUEUED_JOBS
         self._open: dict[Future[Any], Any] = {}
         self._lock, self._over = threading.Lock(), threading.Event()
         self._poller = threading.Thread(target=self._poll, daemon=True)
@@ -147,9 +147,9 @@ class SlurmExecutor(RunExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue a job with the threads, time and memory of its run."""
         future: Future[Any] = Future()
-        asked = {name: value for name, value in _job_of(args[0]).items() if name not in self._given}
+        resources = {name: value for name, value in _job_of(args[0]).items() if name not in self._parameters}
         with self._lock:
-            self._submitit.update_parameters(**asked)
+            self._submitit.update_parameters(**resources)
             self._open[future] = self._submitit.submit(fn, *args, **kwargs)
         future.set_running_or_notify_cancel()
         return future
@@ -184,12 +184,12 @@ class SlurmExecutor(RunExecutor):
 def _job_of(task: Task) -> dict[str, Any]:
     """Return a job's resources: time and memory of the run, its verifier and their supervisor."""
     request, memory = task.cell.request, task.cell.memory_bytes
-    asked: dict[str, Any] = {"cpus_per_task": request.threads}
+    resources: dict[str, Any] = {"cpus_per_task": request.threads}
     if request.time_limit_s is not None:
-        asked["timeout_min"] = 10 + int(3 * (request.time_limit_s + task.grace_s) / 60)
+        resources["timeout_min"] = 10 + int(3 * (request.time_limit_s + task.grace_s) / 60)
     if memory is not None:
-        asked["mem_gb"] = memory / 2**30 + 1
-    return asked
+        resources["mem_gb"] = memory / 2**30 + 1
+    return resources
 
 
 def open_executor(spec: str, folder: Path, jobs: int | None = None) -> RunExecutor:

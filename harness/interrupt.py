@@ -121,22 +121,22 @@ class _Watch:
         threading.Thread(target=self._run, name="cwb-watch", daemon=True).start()
 
     def _run(self) -> None:
-        asked: tuple[float, float] | None = None
+        since: tuple[float, float] | None = None
         for tick in itertools.count(1):
             if self.ended.wait(_TICK_S):
                 return
             if tick % _MEMORY_TICKS == 0 and not self.why:
-                held, spare = memory_bytes(os.getpid()) or 0, spare_bytes()
-                if held > _MOST_TIMES * spare:
-                    left = f"the machine had {spare / 2**30:.1f} GiB left"
-                    self.why = f"the run held {held / 2**30:.1f} GiB of memory, and {left}"
+                resident, spare = memory_bytes(os.getpid()) or 0, spare_bytes()
+                if resident > _MOST_TIMES * spare:
+                    rest = f"the machine had {spare / 2**30:.1f} GiB left"
+                    self.why = f"the run held {resident / 2**30:.1f} GiB of memory, and {rest}"
             if self.why:
                 self.interrupt()
             if not self._budget.is_exhausted:
                 continue
             now = time.monotonic(), _used_s()
-            asked = now if asked is None else asked
-            if now[1] - asked[1] >= self._grace_s or now[0] - asked[0] >= MOST_S:
+            since = now if since is None else since
+            if now[1] - since[1] >= self._grace_s or now[0] - since[0] >= MOST_S:
                 self.interrupt()
 
     def interrupt(self) -> None:

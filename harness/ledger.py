@@ -97,7 +97,7 @@ class Claims:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, int] = {}
+        self._descriptors: dict[str, int] = {}
 
     def take(self, key: str) -> bool:
         """Claim a key; return False if another process has claimed it."""
@@ -106,16 +106,16 @@ class Claims:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
-                taken = lock(descriptor, wait=False)
+                is_locked = lock(descriptor, wait=False)
             except FileNotFoundError:  # the folder has just been removed by the other
                 continue
             except OSError as error:
                 raise InputError((error.strerror or "cannot be made").lower(), source=str(path)) from None
-            if not taken:
+            if not is_locked:
                 os.close(descriptor)
                 return False
             if is_open(descriptor, path):
-                self._held[key] = descriptor
+                self._descriptors[key] = descriptor
                 return True
             os.close(descriptor)  # given back by the other between the two calls
 
@@ -123,11 +123,11 @@ class Claims:
         """End a claim."""
         with suppress(OSError):
             (self._folder / key).unlink(missing_ok=True)
-        os.close(self._held.pop(key))
+        os.close(self._descriptors.pop(key))
 
     def close(self) -> None:
         """End all claims."""
-        for key in list(self._held):
+        for key in list(self._descriptors):
             self.give_back(key)
         with suppress(OSError):  # the other has some
             self._folder.rmdir()

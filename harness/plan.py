@@ -43,12 +43,12 @@ class Cell:
 
     def __str__(self) -> str:
         request = self.request
-        asked = [text for text in (self.collective, self.size) if text is not None]
+        problem = [text for text in (self.collective, self.size) if text is not None]
         options = [f"{name}={value}" for name, value in request.options.items()]
         seed = [f"seed={request.seed}"] if request.seed else []
         own = [f"{name}={value}" for name, value in request.solver_options.items()]
         edits = [part for edit in self.edits for part in edit]
-        return " ".join([request.model, request.solver, *own, self.instance, *edits, *asked, *options, *seed])
+        return " ".join([request.model, request.solver, *own, self.instance, *edits, *problem, *options, *seed])
 
 
 def cells(suite: Suite) -> list[Cell]:
@@ -77,9 +77,9 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     if len(names) * sum(map(len, solving.values())) * prod(map(len, others)) > MAX_CELLS:
         raise InputError(f"more than {MAX_CELLS:,} cells; expected fewer")
     for name in names:
-        for model, chosen in solving.items():
-            asked = product(_or_none(grid.collectives), _or_none(grid.sizes))
-            for ((solver, own), seed), (collective, size) in product(product(chosen, grid.seeds), asked):
+        for model, solvers in solving.items():
+            problems = product(_or_none(grid.collectives), _or_none(grid.sizes))
+            for ((solver, own), seed), (collective, size) in product(product(solvers, grid.seeds), problems):
                 for values in product(*grid.options.values()):
                     options = dict(zip(grid.options, values, strict=True))
                     request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap, None, own)
@@ -93,52 +93,52 @@ def _or_none(values: Sequence[str]) -> Sequence[str | None]:
 
 def _models(grid: GridFile) -> list[str]:
     """Select methods by name, pattern or kind, but formulations only by a name or a pattern with a slash."""
-    found: dict[str, None] = {}
+    models: dict[str, None] = {}
     for index, pattern in enumerate(grid.models):
-        left_out, wanted = pattern.startswith("!"), pattern.removeprefix("!")
-        declared = [name for name in registry.formulation_names() if "/" in wanted or name == wanted]
-        known = [*registry.names(), *declared]
-        if wanted.startswith("kind="):
-            matching = [name for name in known if f"kind={registry.get(name).kind.value}" == wanted]
-            known = [f"kind={kind.value}" for kind in MethodKind]
+        left_out, word = pattern.startswith("!"), pattern.removeprefix("!")
+        declared = [name for name in registry.formulation_names() if "/" in word or name == word]
+        names = [*registry.names(), *declared]
+        if word.startswith("kind="):
+            matching = [name for name in names if f"kind={registry.get(name).kind.value}" == word]
+            names = [f"kind={kind.value}" for kind in MethodKind]
         else:
-            matching = [name for name in known if fnmatchcase(name, wanted)]
+            matching = [name for name in names if fnmatchcase(name, word)]
         if not matching:
-            raise InputError(f"unknown {wanted!r}{one_of(wanted, known)}", place=f"models[{index}]")
-        found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
-    if not found:
+            raise InputError(f"unknown {word!r}{one_of(word, names)}", place=f"models[{index}]")
+        models = {n: None for n in models if n not in matching} if left_out else models | dict.fromkeys(matching)
+    if not models:
         raise InputError("every model is excluded; expected at least one", place="models")
-    return list(found)
+    return list(models)
 
 
 def _solvers(grid: GridFile) -> list[str]:
     """Select solvers by name; a pattern matches installed ones only."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for index, pattern in enumerate(grid.solvers):
         # One that Pyomo drives is there by its whole name only.
-        chosen = [pattern] if pattern.startswith("pyomo:") else registry.solver_names()
-        matching = [name for name in chosen if fnmatchcase(name, pattern) and registry.solver(name)]
+        candidates = [pattern] if pattern.startswith("pyomo:") else registry.solver_names()
+        matching = [name for name in candidates if fnmatchcase(name, pattern) and registry.solver(name)]
         if not matching:
-            known = (*registry.solver_names(), "pyomo:NAME")
-            raise InputError(f"unknown {pattern!r}{one_of(pattern, known)}", place=f"solvers[{index}]")
-        found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installation().ok)
-    if not found:
+            choices = (*registry.solver_names(), "pyomo:NAME")
+            raise InputError(f"unknown {pattern!r}{one_of(pattern, choices)}", place=f"solvers[{index}]")
+        names |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installation().ok)
+    if not names:
         raise InputError("no solver of these is installed", place="solvers")
-    return list(found)
+    return list(names)
 
 
-def _with_own_options(grid: GridFile, chosen: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def _with_own_options(grid: GridFile, solvers: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Combine solvers with every combination of their own options, checked on installed solvers."""
     for solver, own in grid.solver_options.items():
         with locate_errors(f'solver_options."{solver}"'):
             if not any(fnmatchcase(solver, pattern) for pattern in grid.solvers):
-                raise InputError(f"no solver of the grid; expected one of {', '.join(chosen)}")
+                raise InputError(f"no solver of the grid; expected one of {', '.join(solvers)}")
             for name, value in ((name, value) for name, choices in own.items() for value in choices):
                 with suppress(SolverUnavailable):
                     registry.solver(solver).check_options({name: value})
     return [
         (solver, dict(zip(own, values, strict=True)))
-        for solver in chosen
+        for solver in solvers
         for own in [grid.solver_options.get(solver, {})]
         for values in product(*own.values())
     ]
@@ -153,7 +153,7 @@ def _needs_solver(model: str) -> bool:
 
 def _instances(suite: Suite, grid: GridFile) -> list[str]:
     """List instances: names, files and expressions as given, matches of patterns, expanded ranges."""
-    found: dict[str, None] = {}
+    specs: dict[str, None] = {}
     unused, folder = set(grid.over), suite.folder or Path()
     for index, name in enumerate(grid.instances):
         if "(" not in name and ("*" in name or "?" in name):
@@ -162,18 +162,18 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
             files = [] if matching else glob(str(Path(escape(str(folder)), name)), recursive=True)  # noqa: PTH207
             matching += sorted(file for file in files if is_file(Path(file)))
             if not matching:
-                known = ", ".join(shipped_instances())
-                text = f"{name!r} matches no file and no shipped instance; expected one of {known}"
+                names = ", ".join(shipped_instances())
+                text = f"{name!r} matches no file and no shipped instance; expected one of {names}"
                 raise InputError(text, place=f"instances[{index}]")
-            found |= dict.fromkeys(matching)
+            specs |= dict.fromkeys(matching)
             continue
         unused -= set(_IN_BRACES.findall(name))
         for spec in _expand_braces(name, grid.over, f"instances[{index}]"):
             beside = None if suite.folder is None else suite.folder / spec
-            found[str(beside) if beside is not None and is_file(beside) else spec] = None
+            specs[str(beside) if beside is not None and is_file(beside) else spec] = None
     if unused:
         raise InputError(f"no instance has {{{min(unused)}}} in it", place=f"over.{min(unused)}")
-    return list(found)
+    return list(specs)
 
 
 def _expand_braces(name: str, over: Mapping[str, Sequence[int]], place: str) -> Iterator[str]:

@@ -92,7 +92,7 @@ def start_servers(tasks: Iterable[Task], most: int) -> None:
 
 
 def _key(task: Task) -> tuple[frozenset[tuple[str, str]], str | None]:
-    return frozenset(environment_of(task).items()), task.known.get("solver")
+    return frozenset(environment_of(task).items()), task.facts.get("solver")
 
 
 def _borrow(task: Task) -> ForkServer:
@@ -107,7 +107,7 @@ def _borrow(task: Task) -> ForkServer:
             idle = [key for key, other in _servers.items() if other.runs == 0]
             for other in idle[: max(0, len(idle) - _MOST_IDLE)]:
                 _servers.pop(other).close()
-            server = _servers[key] = ForkServer(environment_of(task), task.known.get("solver"))
+            server = _servers[key] = ForkServer(environment_of(task), task.facts.get("solver"))
         server.runs += 1
     return server
 
@@ -140,12 +140,12 @@ class ForkedRun:
 
     pid: int | None = None  #: The run reports it when it begins.
 
-    def __init__(self, task: Task, asked: bytes, stderr: IO[bytes]) -> None:
+    def __init__(self, task: Task, request: bytes, stderr: IO[bytes]) -> None:
         self._server = _borrow(task)
         self._events, writing = socket.socketpair()
         self.stdout = self._events.makefile("rb")
         with tempfile.TemporaryFile() as stdin, writing:
-            stdin.write(asked)
+            stdin.write(request)
             stdin.seek(0)
             self._server.fork(task.cell.request.model, [stdin.fileno(), writing.fileno(), stderr.fileno()])
 
@@ -180,7 +180,7 @@ FORKS = sys.platform == "linux"
 class SpawnedRun:
     """A run in a separate interpreter."""
 
-    def __init__(self, task: Task, asked: bytes, stderr: IO[bytes]) -> None:
+    def __init__(self, task: Task, request: bytes, stderr: IO[bytes]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cwb.harness.worker"],
             stdin=subprocess.PIPE,
@@ -193,7 +193,7 @@ class SpawnedRun:
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101 (both are pipes)
         self._stdin, self.stdout = self._process.stdin, self._process.stdout
         with suppress(BrokenPipeError):  # if it died already, the end of its stdout tells it
-            self._stdin.write(asked)
+            self._stdin.write(request)
             self._stdin.flush()
 
     def wait(self, timeout_s: float) -> int | None:
@@ -220,10 +220,10 @@ class Child:
     """The process of a run, and its events."""
 
     def __init__(self, task: Task, folder: Path, *, verify: bool = False) -> None:
-        asked = pickle.dumps((task, folder / "answer.json", verify))
+        request = pickle.dumps((task, folder / "answer.json", verify))
         self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - read when the process has ended
         begin = ForkedRun if FORKS else SpawnedRun
-        self._process: ForkedRun | SpawnedRun = begin(task, asked, self._stderr)
+        self._process: ForkedRun | SpawnedRun = begin(task, request, self._stderr)
         self.events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self.peak_bytes: int | None = None
         self._pid = self._process.pid
@@ -256,9 +256,9 @@ class Child:
 
     def held_bytes(self) -> int:
         """Return the resident memory of the process."""
-        held = 0 if self._pid is None else memory_bytes(self._pid) or 0
-        self.peak_bytes = max(held, self.peak_bytes or 0) or None
-        return held
+        size = 0 if self._pid is None else memory_bytes(self._pid) or 0
+        self.peak_bytes = max(size, self.peak_bytes or 0) or None
+        return size
 
     def end(self, within_s: float = 0.0) -> int:
         """Wait for the process, kill it and its descendants after a timeout, and return its exit status."""

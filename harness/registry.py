@@ -33,9 +33,9 @@ def load_plugin(path: str | Path) -> None:
     """Register a plugin file in this process and in workers that it starts."""
     whole = str(Path(path).resolve())
     module_of(whole)
-    known = [other for other in os.environ.get(PLUGINS, "").split(os.pathsep) if other]
-    if whole not in known:
-        os.environ[PLUGINS] = os.pathsep.join([*known, whole])
+    paths = [other for other in os.environ.get(PLUGINS, "").split(os.pathsep) if other]
+    if whole not in paths:
+        os.environ[PLUGINS] = os.pathsep.join([*paths, whole])
 
 
 def module_of(path: str) -> ModuleType:
@@ -153,8 +153,8 @@ def solver(name: str) -> Adapter:
         return entry
     if name in solvers.names() or name.startswith("pyomo:"):
         return solvers.get(name)
-    known = (*solver_names(), "pyomo:NAME")
-    raise InputError(f"unknown solver {name!r}{one_of(name, known)}", source="--solver")
+    choices = (*solver_names(), "pyomo:NAME")
+    raise InputError(f"unknown solver {name!r}{one_of(name, choices)}", source="--solver")
 
 
 def register(entry: Entry) -> None:
@@ -170,10 +170,10 @@ def load_collectives() -> None:
 def _entry(name: str, places: Mapping[str, str], names_known: Callable[[], Sequence[str]], what: str) -> Entry:
     if name in places:
         return _own_entry(places[name], name)
-    known = names_known()
-    if name in known:
+    choices = names_known()
+    if name in choices:
         return _foreign_entries()[name]
-    raise InputError(f"unknown {what} {name!r}{one_of(name, known)}", source=f"--{what}")
+    raise InputError(f"unknown {what} {name!r}{one_of(name, choices)}", source=f"--{what}")
 
 
 def _own_entry(module: str, name: str) -> Entry:
@@ -192,16 +192,16 @@ def _foreign_entries() -> dict[str, Entry]:
 
 @cache
 def _installed_entries() -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for point in (point for group in ("cwb.models", "cwb.solvers") for point in entry_points(group=group)):
         try:
-            _add(found, [point.load()], f"entry point {point.value}")
+            _add(entries, [point.load()], f"entry point {point.value}")
         except Exception as error:
             warn(f"entry point {point.name} = {point.value} is left out: {type(error).__name__}: {error}", stacklevel=2)
-    return found
+    return entries
 
 
-def _add(found: dict[str, Entry], entries: Iterable[Entry], source: str) -> None:
+def _add(into: dict[str, Entry], entries: Iterable[Entry], source: str) -> None:
     """Add entries under new names; skip the package's own."""
     for entry in entries:
         if isinstance(entry, Collective):
@@ -214,7 +214,7 @@ def _add(found: dict[str, Entry], entries: Iterable[Entry], source: str) -> None
         place = (FORMULATIONS if isinstance(entry, Formulation) else METHODS).get(entry.name)
         if place is not None and _own_entry(place, entry.name) is entry:
             continue
-        taken = entry.name in METHODS or entry.name in FORMULATIONS or entry.name in solvers.names()
-        if taken or found.get(entry.name, entry) is not entry:
+        is_own = entry.name in METHODS or entry.name in FORMULATIONS or entry.name in solvers.names()
+        if is_own or into.get(entry.name, entry) is not entry:
             raise InputError(f"{entry.name!r} is the name of another method, formulation or solver", source=source)
-        found[entry.name] = entry
+        into[entry.name] = entry

@@ -53,8 +53,8 @@ class Request:
 
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, as in records."""
-        asked = {"time_limit_s": self.time_limit_s, "gap": self.gap}
-        return {name: value for name, value in asked.items() if value is not None}
+        limits = {"time_limit_s": self.time_limit_s, "gap": self.gap}
+        return {name: value for name, value in limits.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Listener:
 
     progress: Progress = ignore
     tell: Callable[[Incumbent], None] = ignore  #: Called with every better :class:`~cwb.core.budget.Incumbent`.
-    posed: Callable[[Instance], None] = lambda _: None  #: Called with the problem as posed to the method.
+    on_problem: Callable[[Instance], None] = lambda _: None  #: Called with the problem as posed to the method.
     #: Called before every solve with a function that returns the arrays of the model.
     on_model: Callable[[Callable[[], Any]], None] = ignore
     answered: Callable[[], None] = lambda: None  #: Called when the method is done and verification begins.
@@ -89,9 +89,9 @@ def report_of(incumbent: Incumbent, seconds: float) -> dict[str, Any]:
 def extend_history(history: list[dict[str, Any]], report: Mapping[str, Any]) -> None:
     """Append a report, completed by the one of the same origin before it, if it says something new."""
     last: Mapping[str, Any] = next((each for each in reversed(history) if each["of"] == report["of"]), {})
-    known = {name: last.get(name) if report[name] is None else report[name] for name in ("objective", "bound")}
-    if any(value != last.get(name) for name, value in known.items()):
-        history.append({**report, **known})
+    values = {name: last.get(name) if report[name] is None else report[name] for name in ("objective", "bound")}
+    if any(value != last.get(name) for name, value in values.items()):
+        history.append({**report, **values})
     if len(history) > MOST_REPORTS:
         del history[1:-1:2]
 

@@ -77,14 +77,14 @@ def run_one(
     return run(instance, request, progress, stop).record
 
 
-def write_found(path: Path, found: FinishedRun, **named: str) -> str:
+def write_found(path: Path, result: FinishedRun, **named: str) -> str:
     """Write the schedule of a run that has one to a file, with words that name it; return its SHA-256."""
     from ..schedules.files import Written, write_schedule
 
-    assert found.instance is not None and isinstance(found.answer, Written)  # noqa: S101 (of the caller)
-    extra = {"model": found.record.model, "bound_s": found.record.bound, **named}
-    pieces = found.record.metrics.get("pieces") if isinstance(found.answer, Forest) else None
-    return write_schedule(path, found.instance, found.answer, found.certificate, extra, pieces)
+    assert result.instance is not None and isinstance(result.answer, Written)  # noqa: S101 (of the caller)
+    extra = {"model": result.record.model, "bound_s": result.record.bound, **named}
+    pieces = result.record.metrics.get("pieces") if isinstance(result.answer, Forest) else None
+    return write_schedule(path, result.instance, result.answer, result.certificate, extra, pieces)
 
 
 def skip_scipy_statistics() -> None:
@@ -147,7 +147,7 @@ def run(
     listener = listener or Listener(progress)
     started_at = time_stamp()
     clock = clock or WallClock(request.time_limit_s)
-    found = BestSoFar(listener.tell, clock.elapsed_s)
+    incumbent = BestSoFar(listener.tell, clock.elapsed_s)
     budget = clock.budget(
         threads=request.threads,
         seed=request.seed,
@@ -156,31 +156,31 @@ def run(
         pool=request.pool,
         start=request.start,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
-        tell=found.tell,
+        tell=incumbent.tell,
         on_model=listener.on_model,
         stop=stop or threading.Event(),
     )
     limits = replace(budget, time_limit_s=request.verifier_limit_s)
     with spare_older_objects(), time_compiling_apart(instance, clock, listener):
-        outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
+        outcome, problem, exit_status = _answer(instance, method, solver, budget, options, listener, incumbent, clock)
         listener.answered()
-        outcome, verdict = _verify_outcome(posed, outcome, _limits_after_stop(limits, clock))
-        outcome, verdict, whose = _improve_bound(posed, outcome, verdict, request, limits, clock)
+        outcome, verdict = _verify_outcome(problem, outcome, _limits_after_stop(limits, clock))
+        outcome, verdict, whose = _improve_bound(problem, outcome, verdict, request, limits, clock)
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     outcome = _add_restriction(outcome, method, options)
-    record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
-    record = replace(record, history=found.history)
+    record = _record(instance, problem, request, method, named, outcome, verdict, exit_status, clock, started_at)
+    record = replace(record, history=incumbent.history)
     if record.bound is not None:
         record = replace(record, bound_of=whose or method.name)
     if request.pool > 1:
-        rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
+        rows = [_pool_row(rank, each, problem, limits) for rank, each in enumerate(outcome.pool, start=1)]
         record = replace(record, pool=rows)
         if any(each["verified"] is False for each in rows):
             message = record.message or "an answer of the pool failed verification"
             record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED), message=message)
-    return FinishedRun(record, posed, outcome.answer, outcome.certificate, tuple(each.answer for each in outcome.pool))
+    return FinishedRun(record, problem, outcome.answer, outcome.certificate, tuple(one.answer for one in outcome.pool))
 
 
 def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, Any]:
@@ -191,8 +191,8 @@ def _resolve_request(request: Request) -> tuple[Method, RecordingSolver | None, 
         )
     if request.start is not None and not (method.formulation and method.formulation.takes_start):
         every = map(registry.formulation, registry.formulation_names())
-        known = ", ".join(each.name for each in every if each.takes_start)
-        raise InputError(f"{method.name} takes no start; expected a formulation of {known}", source="--start")
+        names = ", ".join(each.name for each in every if each.takes_start)
+        raise InputError(f"{method.name} takes no start; expected a formulation of {names}", source="--start")
     if request.start is not None and request.pool > 1:
         raise InputError("a search for several answers takes no start; expected one of the two", source="--start")
     if request.solver_options and not method.needs_solver:
@@ -215,13 +215,13 @@ def _refusal_outcome(method: Method, refusal: Refusal) -> Outcome:
     return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {refusal}")
 
 
-def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
-    left, verdict = _verify_outcome(posed, Outcome(Status.FEASIBLE, each.answer), limits)
+def _pool_row(rank: int, each: Alternative, problem: Instance, limits: Budget) -> dict[str, Any]:
+    outcome, verdict = _verify_outcome(problem, Outcome(Status.FEASIBLE, each.answer), limits)
     return {
         "rank": rank,
         "model_objective": each.model_objective,
         "objective": verdict.objective,
-        "verified": None if left.answer is None else verdict.ok,
+        "verified": None if outcome.answer is None else verdict.ok,
         "violations": list(verdict.violations[:20]),
         "answer": each.answer.to_json(),
     }
@@ -234,46 +234,46 @@ def _answer(
     budget: Budget,
     options: Any,
     listener: Listener,
-    found: BestSoFar,
+    incumbent: BestSoFar,
     clock: WallClock,
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
     """Run the method; failures and timeouts become outcomes with a reason."""
-    posed = instance
+    problem = instance
     try:
         with time_limited(budget), limited_by(budget):
-            seen, refusal = supported_view(method, instance)
+            view, refusal = supported_view(method, instance)
             if refusal is not None:
-                return _refusal_outcome(method, refusal), posed, None
-            posed = method.pose(seen, options)
-            listener.posed(posed)
+                return _refusal_outcome(method, refusal), problem, None
+            problem = method.pose(view, options)
+            listener.on_problem(problem)
             if solver is not None and not (there := solver.installation()).ok:
                 raise SolverUnavailable(there.message)
             if solver is not None:
                 with locate_errors(source="-S"):
                     solver.check_options()
-            return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
+            return method.run(problem, solver or _NO_SOLVER, budget, options), problem, None
     except RunInterrupted as error:
         why = str(error) or budget.why_exhausted
     except InputError:
         raise
     except Unsupported as error:
-        best = _last_outcome(str(error), budget, found)  # what came before the step that is too large
-        return best if best.answer is not None else Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
+        best = _last_outcome(str(error), budget, incumbent)  # what came before the step that is too large
+        return best if best.answer is not None else Outcome(Status.UNSUPPORTED, message=str(error)), problem, None
     except OutOfTime as error:
-        return _last_outcome(str(error), budget, found), posed, None
+        return _last_outcome(str(error), budget, incumbent), problem, None
     except CwbError as error:
-        return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
+        return Outcome(Status.ERROR, message=str(error)), problem, error.exit_status
     # Nothing holds the method's model any more.
     place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
-    return _last_outcome(f"{why}, and the method was broken off{place}", budget, found), posed, None
+    return _last_outcome(f"{why}, and the method was broken off{place}", budget, incumbent), problem, None
 
 
-def _last_outcome(message: str, budget: Budget, found: BestSoFar) -> Outcome:
+def _last_outcome(message: str, budget: Budget, incumbent: BestSoFar) -> Outcome:
     try:
         with time_limited(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
-            return found.outcome(message)
+            return incumbent.outcome(message)
     except RunInterrupted:
-        return found.bound_outcome(f"{message}, and so was the writing of its last answer")
+        return incumbent.bound_outcome(f"{message}, and so was the writing of its last answer")
 
 
 def _limits_after_stop(limits: Budget, clock: WallClock) -> Budget:
@@ -284,22 +284,22 @@ def _limits_after_stop(limits: Budget, clock: WallClock) -> Budget:
     return replace(limits, time_limit_s=seconds if limits.time_limit_s is None else min(seconds, limits.time_limit_s))
 
 
-def _verify_outcome(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
+def _verify_outcome(problem: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
     """Verify an answer, or recompute the bound without one; drop answers not verified in time."""
     if outcome.answer is None:
-        return outcome, Verdict(bound=_recompute_bound(posed, outcome, budget))
+        return outcome, Verdict(bound=_recompute_bound(problem, outcome, budget))
     stop = threading.Event() if budget.stop.is_set() else budget.stop  # a second Ctrl-C ends the program
     limits = replace(budget, stop=stop, clock=WallClock(budget.time_limit_s))
     try:
         with time_limited(limits, 0.0, budget.stop):
-            return outcome, verdict_of(posed, outcome.answer, outcome.certificate, budget.clock)
+            return outcome, verdict_of(problem, outcome.answer, outcome.certificate, budget.clock)
     except RunInterrupted as error:
         message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 
 def _improve_bound(
-    posed: Instance, outcome: Outcome, verdict: Verdict, request: Request, budget: Budget, clock: WallClock
+    problem: Instance, outcome: Outcome, verdict: Verdict, request: Request, budget: Budget, clock: WallClock
 ) -> tuple[Outcome, Verdict, str | None]:
     """Return the outcome and verdict with the best bound, and the other method whose bound it is, if any.
 
@@ -308,9 +308,9 @@ def _improve_bound(
     from ..schedules.collective import compare_with_certificate
 
     answer, least, whose, answered_s = outcome.answer, verdict.objective, None, clock.elapsed_s()
-    on_links = isinstance(posed.network, Topology) and posed.timing is None and bool(posed.demands)
-    done = outcome.status is Status.OPTIMAL or not verdict.ok or budget.stop.is_set() or not on_links
-    if request.bounds == "none" or done or least is None or answer is None or isinstance(answer, BoundOnly):
+    on_links = isinstance(problem.network, Topology) and problem.timing is None and bool(problem.demands)
+    is_final = outcome.status is Status.OPTIMAL or not verdict.ok or budget.stop.is_set() or not on_links
+    if request.bounds == "none" or is_final or least is None or answer is None or isinstance(answer, BoundOnly):
         return outcome, verdict, whose
     every = request.bounds == "all"
     usual_s = inf if every else max(CHEAP_S, CHEAP_SHARE * answered_s)
@@ -323,12 +323,12 @@ def _improve_bound(
     with clock.phase("bounds"), suppress(RunInterrupted), time_limited(limits, 0.0, budget.stop):
         for name, (place, seconds) in BOUNDING.items():
             met = verdict.bound == least or not verdict.ok or limits.is_exhausted
-            if met or seconds > usual_s or supported_view(registry.get(name), posed)[1]:
+            if met or seconds > usual_s or supported_view(registry.get(name), problem)[1]:
                 continue
             with suppress(CwbError):
-                found = resolve_function(place)(posed, registry.solver(DEFAULT_SOLVER), limits)
-                certificate = found[1] if isinstance(found, tuple) else getattr(found, "certificate", None)
-                proved, wrong = compare_with_certificate(posed, answer, certificate, least)
+                proof = resolve_function(place)(problem, registry.solver(DEFAULT_SOLVER), limits)
+                certificate = proof[1] if isinstance(proof, tuple) else getattr(proof, "certificate", None)
+                proved, wrong = compare_with_certificate(problem, answer, certificate, least)
                 if proved is not None and (verdict.bound is None or float(proved) > verdict.bound):
                     metrics = {**verdict.metrics, "lower_bound_s": float(proved)}
                     verdict = Verdict(tuple(wrong), least, float(proved), metrics)
@@ -336,19 +336,19 @@ def _improve_bound(
     return outcome, verdict, whose
 
 
-def _recompute_bound(posed: Instance, outcome: Outcome, budget: Budget) -> float | None:
+def _recompute_bound(problem: Instance, outcome: Outcome, budget: Budget) -> float | None:
     """Return the certified bound of a run without an answer; None if it takes over a second."""
     if outcome.certificate is None:
         return None
     limits = replace(budget, time_limit_s=BOUND_S, stop=threading.Event(), clock=WallClock(BOUND_S))
     with suppress(RunInterrupted, InputError), time_limited(limits, 0.0, budget.stop):
-        return verdict_of(posed, BoundOnly(), outcome.certificate, budget.clock).bound
+        return verdict_of(problem, BoundOnly(), outcome.certificate, budget.clock).bound
     return None
 
 
 def _record(
     instance: Instance,
-    posed: Instance,
+    problem: Instance,
     request: Request,
     method: Method,
     solver: RecordingSolver | None,
@@ -391,7 +391,7 @@ def _record(
         solver_options={} if solver is None else {name: plain_option(value) for name, value in solver.own.items()},
         status=status.value,
         objective=objective,
-        objective_unit=method.objective_unit(posed),
+        objective_unit=method.objective_unit(problem),
         sense=method.sense,
         bound=bound,
         gap=gap,
@@ -410,15 +410,15 @@ def _record(
         peak_rss_bytes=peak_rss_bytes(),
         environment=environment(),
         proof=proof,
-        size_bytes=_size_bytes(posed),
+        size_bytes=_size_bytes(problem),
         row_by_row={name: reason for report in outcome.reports for name, reason in report.row_by_row.items()},
     )
 
 
-def _size_bytes(posed: Instance) -> float | None:
-    if posed.demand is None or posed.also or posed.demand.part_of:
+def _size_bytes(problem: Instance) -> float | None:
+    if problem.demand is None or problem.also or problem.demand.part_of:
         return None
-    size = posed.demand.size_bytes
+    size = problem.demand.size_bytes
     return int(size) if size.denominator == 1 else float(size)
 
 

@@ -33,7 +33,7 @@ class ComparisonProgress:
     """Progress of a comparison."""
 
     total: int
-    done: int = 0
+    runs: int = 0  #: Those that have ended.
     running: int = 0
     failed: int = 0
     others: int = 0
@@ -42,13 +42,13 @@ class ComparisonProgress:
 
 def due_tasks(tasks: Iterable[Task], ledger: Ledger, retry: Sequence[str] = ()) -> list[Task]:
     """Select the tasks without a record, and those to run again."""
-    found = []
+    due = []
     for task in tasks:
         entry = ledger.entry(task.key)
         again = "all" in retry or ("failed" in retry and entry.failed) or ("limit" in retry and entry.limited)
         if again or not entry.count:
-            found.append(task)
-    return found
+            due.append(task)
+    return due
 
 
 class ComparisonDriver:
@@ -89,13 +89,13 @@ class ComparisonDriver:
         """Submit tasks up to the executor's capacity; retry later those that others have claimed."""
         capacity = self._executor.capacity()
         free = capacity - sum(_slots(task) for task in self._running.values())
-        kept: list[Task] = []
+        later: list[Task] = []
         for index, task in enumerate(self._todo):
             if self._running and free < min(_slots(task), capacity):
-                kept += self._todo[index:]
+                later += self._todo[index:]
                 break
             if not self._claims.take(task.key):
-                kept.append(task)
+                later.append(task)
                 continue
             self._ledger.refresh()
             if self._ledger.entry(task.key).count > self._begun_with[task.key]:
@@ -109,7 +109,7 @@ class ComparisonDriver:
                 future = self._executor.submit(supervise, task)
                 free -= _slots(task)
             self._running[future] = task
-        self._todo = kept
+        self._todo = later
         self._update_tally(running=len(self._running))
 
     def _append_record(self, future: Future[RunRecord]) -> None:
@@ -121,12 +121,12 @@ class ComparisonDriver:
             return
         self.records.append(record)
         failed = self.tally.failed + (record.status == "error")
-        done = len(self.records)
-        left = self.tally.total - done - self.tally.others
-        seconds_left = (time.perf_counter() - self._start_s) / done * left
-        self._update_tally(done=done, running=len(self._running), failed=failed, seconds_left=seconds_left)
+        count = len(self.records)
+        rest = self.tally.total - count - self.tally.others
+        seconds_left = (time.perf_counter() - self._start_s) / count * rest
+        self._update_tally(runs=count, running=len(self._running), failed=failed, seconds_left=seconds_left)
         seconds = record.seconds.get("total", 0.0)
-        self._progress(f"{done}/{self.tally.total} {record.shown_status} in {seconds:.2f} s: {task.cell}")
+        self._progress(f"{count}/{self.tally.total} {record.shown_status} in {seconds:.2f} s: {task.cell}")
 
     def _update_tally(self, **changes: Any) -> None:
         self.tally = replace(self.tally, **changes)
@@ -195,8 +195,8 @@ def run_cells(
     """
     settings = settings or Settings()
     everything = tasks(plan, settings.limits, progress)
-    kept = Ledger(ledger)
-    todo = due_tasks(everything, kept, settings.retry)
+    journal = Ledger(ledger)
+    todo = due_tasks(everything, journal, settings.retry)
     if settings.schedules:
         folder = (ledger.parent / "schedules").resolve()
         with locate_os_errors("cannot be made", str(folder)):
@@ -208,7 +208,7 @@ def run_cells(
     if todo:
         executor = open_executor(settings.executor, ledger.parent / "jobs", settings.jobs)
         claims = Claims(ledger.with_name(f".{ledger.name}.claims"))
-        drive = ComparisonDriver(todo, kept, claims, executor, progress, watch)
+        drive = ComparisonDriver(todo, journal, claims, executor, progress, watch)
         records = drive.records
         try:
             with stop_on_interrupt(stop), suppress(KeyboardInterrupt):
@@ -218,7 +218,7 @@ def run_cells(
         finally:
             executor.shutdown(cancel_futures=True)
             claims.close()
-    return SuiteResult(records, len(everything), stop.is_set(), len(everything) - len(todo), others, kept.healed)
+    return SuiteResult(records, len(everything), stop.is_set(), len(everything) - len(todo), others, journal.healed)
 
 
 def run_suite(
@@ -238,5 +238,5 @@ def run_suite(
     if run_cells(plan, ledger, progress, settings).interrupted:
         raise KeyboardInterrupt
     last = {record.key: record for record in read_records(ledger)}
-    asked = tasks(plan, (settings or Settings()).limits)
-    return [last[task.key] for task in asked]
+    all_tasks = tasks(plan, (settings or Settings()).limits)
+    return [last[task.key] for task in all_tasks]

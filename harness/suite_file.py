@@ -57,8 +57,8 @@ _Choices = Annotated[list[Any], BeforeValidator(_choices)]
 def _collective(value: str) -> str:
     if is_messages(value):
         return value
-    if value not in (known := collective_names()):
-        raise ValueError(f"{value!r} is unknown{one_of(value, known)}")
+    if value not in (names := collective_names()):
+        raise ValueError(f"{value!r} is unknown{one_of(value, names)}")
     return value
 
 

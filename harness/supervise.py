@@ -91,9 +91,9 @@ class _RunWatch:
                 self.compiling_since = None
 
     def _exceeded_limit(self, child: Child) -> tuple[str, str] | None:
-        most, held = self.task.cell.memory_bytes, child.held_bytes()
-        if most is not None and held > most:
-            return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
+        most, resident = self.task.cell.memory_bytes, child.held_bytes()
+        if most is not None and resident > most:
+            return "memory", f"held {resident / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
         since = self.compiling_since
         if since is not None and time.perf_counter() < since + _COMPILING_S:
             return None
@@ -157,10 +157,10 @@ def _rank(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
     return incumbent["objective"] is not None, incumbent["of"] == "method"
 
 
-def _with_answer(record: RunRecord, found: Mapping[str, Any]) -> RunRecord:
+def _with_answer(record: RunRecord, answer: Mapping[str, Any]) -> RunRecord:
     """Return the record of a stopped run's last answer, with the verifier's objective."""
-    verified = not found["violations"]
+    verified = not answer["violations"]
     status = int(ExitStatus.OK if verified else ExitStatus.VERIFICATION_FAILED)
-    fields = {name: found[name] for name in ("objective", "objective_unit", "metrics", "answer")}
-    violations = tuple(found["violations"])
+    fields = {name: answer[name] for name in ("objective", "objective_unit", "metrics", "answer")}
+    violations = tuple(answer["violations"])
     return replace(record, status="feasible", verified=verified, violations=violations, exit_status=status, **fields)

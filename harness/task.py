@@ -36,7 +36,7 @@ class Task:
 
     cell: Cell
     key: str  #: Digest of the whole specification, which identifies the record.
-    known: Mapping[str, Any] = field(default_factory=dict)  #: Fields of the record that are known before it runs.
+    facts: Mapping[str, Any] = field(default_factory=dict)  #: Fields of the record that are known before it runs.
     grace_s: float = 10.0  #: Seconds after the time limit at which the run is stopped.
     #: Its record, if known without a run: the instance or an option is wrong, or not supported.
     record: RunRecord | None = None
@@ -46,7 +46,7 @@ class Task:
     def failure(self, message: str, started_at: str, exit_status: int = ExitStatus.FAILURE) -> RunRecord:
         """Return the record of an error, described in one line."""
         return RunRecord(
-            **self.known,
+            **self.facts,
             key=self.key,
             status="error",
             message=" ".join(message.split()),
@@ -85,9 +85,9 @@ def tasks(
     plan = [limits.of(cell) for cell in plan]
     problems: dict[tuple[Any, ...], list[int]] = {}
     for index, cell in enumerate(plan):
-        asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s, tuple(cell.edits)
-        problems.setdefault(asked, []).append(index)
-    made: dict[int, Task] = {}
+        problem = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s, tuple(cell.edits)
+        problems.setdefault(problem, []).append(index)
+    task_at: dict[int, Task] = {}
     for indices in problems.values():
         cell = plan[indices[0]]
         instance = _load_for_record(cell, progress, load_s)
@@ -95,11 +95,11 @@ def tasks(
         if isinstance(instance, Instance):
             named = instance.name, instance.sha256, instance.collective_name
         for index in indices:
-            made[index] = settle_task(task_of(plan[index], named, limits.grace_s), instance)
-    found: dict[str, Task] = {}
+            task_at[index] = settle_task(task_of(plan[index], named, limits.grace_s), instance)
+    by_key: dict[str, Task] = {}
     for index in range(len(plan)):
-        found.setdefault(made[index].key, made[index])
-    return list(found.values())
+        by_key.setdefault(task_at[index].key, task_at[index])
+    return list(by_key.values())
 
 
 def settle_task(task: Task, instance: Instance | CwbError | None) -> Task:
@@ -117,7 +117,7 @@ def settle_task(task: Task, instance: Instance | CwbError | None) -> Task:
             return task
     if record is None:
         return task
-    return replace(task, record=replace(record, key=task.key, limits=task.known["limits"]))
+    return replace(task, record=replace(record, key=task.key, limits=task.facts["limits"]))
 
 
 def load_cell(cell: Cell) -> Instance:
@@ -147,7 +147,7 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
         cell = replace(cell, instance=str(path.resolve()))  # found from any folder
     request = cell.request
     kind, options, solver = _of_method(cell)
-    asked = {
+    spec = {
         "instance": [name, sha256] if sha256 else [cell.instance, cell.collective, cell.size, cell.chunks],
         "model": request.model,
         "options": options,
@@ -159,9 +159,9 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
     }
     own = {name: plain_option(value) for name, value in request.solver_options.items()} if solver else {}
     if own:
-        asked["solver_options"] = own
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    known = {
+        spec["solver_options"] = own
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    facts = {
         "cwb_version": cwb_version(),
         "model": request.model,
         "kind": kind,
@@ -176,7 +176,7 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
         "limits": limits_of(cell),
         "solver_options": own,
     }
-    return Task(cell, hashlib.sha256(text.encode()).hexdigest(), known, grace_s)
+    return Task(cell, hashlib.sha256(text.encode()).hexdigest(), facts, grace_s)
 
 
 def limits_of(cell: Cell) -> dict[str, float]:
@@ -217,10 +217,10 @@ def run_task(task: Task, stop: threading.Event | None = None, listener: Listener
 
     started_at = time_stamp()
     try:
-        found = load_and_run(task.cell, stop, listener)
-        if task.schedules is not None and found.record.verified and isinstance(found.answer, Written):
-            write_found(task.schedules / f"{task.key}.npz", found, key=task.key)
-        return replace(found.record, key=task.key, limits=task.known["limits"])
+        result = load_and_run(task.cell, stop, listener)
+        if task.schedules is not None and result.record.verified and isinstance(result.answer, Written):
+            write_found(task.schedules / f"{task.key}.npz", result, key=task.key)
+        return replace(result.record, key=task.key, limits=task.facts["limits"])
     except CwbError as error:
         return task.failure(str(error), started_at, error.exit_status)
     except Exception as error:

@@ -42,7 +42,7 @@ Send = Callable[[Mapping[str, Any]], None]
 
 def main() -> None:
     """Run the task on stdin in a separate interpreter; stdin stays open while the parent lives."""
-    asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent
+    request = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the parent
 
     def wait() -> None:
         while sys.stdin.buffer.read(1):
@@ -50,7 +50,7 @@ def main() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-    end_process(lambda: perform_task(*asked))
+    end_process(lambda: perform_task(*request))
 
 
 def die_with_parent(parent: int) -> None:
@@ -135,13 +135,13 @@ class ProgressReporter:
         self._spool, self._send = spool, send
         self._start = time.perf_counter()
         self._writing_s = 0.0
-        self._posed: Instance | None = None
+        self._problem: Instance | None = None
 
     def listener(self) -> Listener:
         """Return the listener that reports a run."""
         return Listener(
             tell=self.tell,
-            posed=partial(setattr, self, "_posed"),
+            on_problem=partial(setattr, self, "_problem"),
             answered=lambda: self._send({"event": "answered"}),
             compiling=lambda begins: self._send({"event": "compiling" if begins else "compiled"}),
         )
@@ -161,10 +161,10 @@ class ProgressReporter:
         from ..core.trees import TreePacking
         from ..schedules.files import write_schedule
 
-        if self._posed is None or not isinstance(answer, StepSchedule | Schedule | TreePacking):
+        if self._problem is None or not isinstance(answer, StepSchedule | Schedule | TreePacking):
             return False
         try:
-            write_schedule(self._spool, self._posed, answer)
+            write_schedule(self._spool, self._problem, answer)
         except CwbError:
             return False
         return True

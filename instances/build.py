@@ -47,10 +47,10 @@ def build_instance(
     ``find``: finds a workload by name or path. ``folder``: folder of files with loads; by default the current one.
     """
     with locate_errors("network"):
-        if isinstance(given := file.network, str):
-            built = network(given)
+        if isinstance(spec := file.network, str):
+            built = network(spec)
         else:
-            built = _build_fabric(given) if isinstance(given, schema.FabricFile) else build_topology(given)
+            built = _build_fabric(spec) if isinstance(spec, schema.FabricFile) else build_topology(spec)
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
@@ -128,10 +128,10 @@ def _build_fabric(file: schema.FabricFile) -> Fabric:
 def _reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
     if len(flags) != len(fabric.dimensions):
         raise InputError(f"expected an entry for each of the {len(fabric.dimensions)} dimensions", place="in_network")
-    for index, (wanted, dimension) in enumerate(zip(flags, fabric.dimensions, strict=True)):
-        if wanted and dimension.block is not Block.SWITCH:
+    for index, (reduces, dimension) in enumerate(zip(flags, fabric.dimensions, strict=True)):
+        if reduces and dimension.block is not Block.SWITCH:
             raise InputError(f"{dimension} has no switch that could reduce", place=f"in_network[{index}]")
-    return frozenset(i for i, wanted in enumerate(flags) if wanted)
+    return frozenset(i for i, reduces in enumerate(flags) if reduces)
 
 
 def build_topology(file: schema.TopologyFile) -> Topology:
@@ -171,8 +171,8 @@ def _build_demands(file: schema.DemandFile | schema.SizedDemandFile, npus: int) 
 
 
 def _build_rank_costs(file: schema.InstanceFile, network: Fabric | Topology) -> RankCosts | None:
-    given = file.reduce_rate
-    rates = given if isinstance(given, schema.ReduceRateFile) else schema.ReduceRateFile(compute=given)
+    rate = file.reduce_rate
+    rates = rate if isinstance(rate, schema.ReduceRateFile) else schema.ReduceRateFile(compute=rate)
     costs = RankCosts(file.rank_overhead, rates.compute, rates.switch, file.reduce_while_receiving)
     if costs and not isinstance(network, Topology):
         raise InputError("costs of ranks need a network of nodes and links", place="network")

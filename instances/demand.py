@@ -20,31 +20,31 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     """Instance with the collective that the command line asks for; without any size it is 1 GiB."""
     if collective is None and size is None and chunks is None:
         return instance
-    known = instance.demand
-    if known is not None and known.part_of is not None:
+    current = instance.demand
+    if current is not None and current.part_of is not None:
         if collective is None and size is None and chunks is not None:
             first, *others = (replace(each, chunks=chunks) if each.part_of else each for each in instance.demands)
             return instance.with_changes(demand=first, also=tuple(others))
-        text = f"the {known.part_of.name} of the instance has sizes of its own; expected none"
+        text = f"the {current.part_of.name} of the instance has sizes of its own; expected none"
         raise InputError(text, source="--size" if collective is None else "--collective")
     if isinstance(collective, str) and is_messages(collective):
-        first, *others = messages(collective, instance.npus, _bytes(size, known), chunks or 1)
+        first, *others = messages(collective, instance.npus, _bytes(size, current), chunks or 1)
         return instance.with_changes(demand=first, also=tuple(others))
     with locate_errors(source="--collective"):
-        kind = collective_named(collective) if collective is not None else known.collective if known else None
+        kind = collective_named(collective) if collective is not None else current.collective if current else None
     if kind is None:
         raise InputError(
             "missing, and the instance has no collective; expected one such as all_reduce", source="--collective"
         )
-    ranks = known.ranks if known else None
-    demand = Demand(kind, _bytes(size, known), chunks or (known.chunks if known else 1), ranks)
+    ranks = current.ranks if current else None
+    demand = Demand(kind, _bytes(size, current), chunks or (current.chunks if current else 1), ranks)
     return instance.with_changes(demand=demand)
 
 
-def _bytes(size: str | None, known: Demand | None) -> Fraction:
+def _bytes(size: str | None, current: Demand | None) -> Fraction:
     """Return the size of the command line, else of the instance, else the default."""
     if size is None:
-        return known.size_bytes if known else DEFAULT_SIZE
+        return current.size_bytes if current else DEFAULT_SIZE
     return parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
 
 
@@ -55,7 +55,7 @@ Sizes = Sequence[Fraction | list[Fraction]]  #: A size per rank, or a row per ra
 def is_messages(collective: str) -> bool:
     """Return whether a collective is written as such an expression."""
     name = collective.partition("(")[0].strip().lower()
-    return any(known.name == name for known in collectives() if known.sized_by is not None)
+    return any(each.name == name for each in collectives() if each.sized_by is not None)
 
 
 def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[Demand, ...]:
@@ -66,15 +66,15 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
     or that each rank sends, if sizes are generated.
     """
     with locate_errors(source="--collective"):
-        asked = parse_expression(text) if "(" in text else Expression(text.strip().lower())
-        kind = collective_named(asked.name)
-        if "(" not in text or len(asked.positional) > 1 or (asked.positional and asked.keywords):
+        expression = parse_expression(text) if "(" in text else Expression(text.strip().lower())
+        kind = collective_named(expression.name)
+        if "(" not in text or len(expression.positional) > 1 or (expression.positional and expression.keywords):
             raise InputError(f"{text!r}; expected {kind.name}(FILE.csv) or {kind.name}(skew=NUMBER, seed=NUMBER)")
-        if asked.positional:
-            path = str(asked.positional[0])
+        if expression.positional:
+            path = str(expression.positional[0])
             sizes, place = _read(path, is_matrix=kind.sized_by == "pair"), path
         else:
-            sizes, place = _generate_sizes(asked, npus, int(size_bytes), is_matrix=kind.sized_by == "pair"), None
+            sizes, place = _generate_sizes(expression, npus, int(size_bytes), is_matrix=kind.sized_by == "pair"), None
         with locate_errors(place):
             return sized_messages(kind, sizes, chunks, range(npus))
 
@@ -93,9 +93,9 @@ def sized_messages(kind: Collective, sizes: Sizes, chunks: int, ranks: Sequence[
             raise InputError(f"expected {expected}", place=f"[{index}]")
         if not isinstance(row, Fraction) and len(row) != count:
             raise InputError(f"{len(row):,} sizes; expected {count:,}, one for each rank", place=f"[{index}]")
-    if not (found := kind.messages(sizes, chunks, ranks)):
+    if not (demands := kind.messages(sizes, chunks, ranks)):
         raise InputError("no rank has data for another one; expected a positive size")
-    return found
+    return demands
 
 
 def _read(path: str, *, is_matrix: bool) -> Sizes:
@@ -104,8 +104,8 @@ def _read(path: str, *, is_matrix: bool) -> Sizes:
             rows = [row for row in csv.reader(read_text(Path(path), _MAX_BYTES).splitlines()) if row]
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", place=path) from None
-    found = [[_size(cell, f"{path}[{s}][{t}]") for t, cell in enumerate(row)] for s, row in enumerate(rows)]
-    return found if is_matrix else [size for row in found for size in row]
+    sizes = [[_size(cell, f"{path}[{s}][{t}]") for t, cell in enumerate(row)] for s, row in enumerate(rows)]
+    return sizes if is_matrix else [size for row in sizes for size in row]
 
 
 def _size(cell: str, place: str) -> Fraction:
@@ -114,11 +114,11 @@ def _size(cell: str, place: str) -> Fraction:
         return parse(f"{cell} B" if cell.strip().isdecimal() else cell, UnitKind.SIZE)
 
 
-def _generate_sizes(asked: Expression, npus: int, size_bytes: int, *, is_matrix: bool) -> Sizes:
+def _generate_sizes(expression: Expression, npus: int, size_bytes: int, *, is_matrix: bool) -> Sizes:
     """Return bytes that fall by a power of the place in a random order, or such a row per sender."""
-    if unknown := set(asked.keywords) - {"skew", "seed"}:
+    if unknown := set(expression.keywords) - {"skew", "seed"}:
         raise InputError(f"unknown {sorted(unknown)[0]!r}; expected skew or seed")
-    skew, seed = asked.keywords.get("skew", 1), asked.keywords.get("seed", 0)
+    skew, seed = expression.keywords.get("skew", 1), expression.keywords.get("seed", 0)
     if not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
         raise InputError(f"skew={skew}; expected a number from 0 to 10")
     if not isinstance(seed, int) or seed < 0:

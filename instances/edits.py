@@ -65,8 +65,8 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
                 node = _require_node(original, edit.text)
                 demands = _without_rank(network, demands, node)
                 links = (link for link in network.links if node not in (link.source, link.target))
-                left = {*network.ranks} - {node}
-                network, demands = _restrict_to_ranks(Topology(network.nodes, tuple(links)), demands, left)
+                others = {*network.ranks} - {node}
+                network, demands = _restrict_to_ranks(Topology(network.nodes, tuple(links)), demands, others)
             elif edit.option == "--without-link":
                 network = _without_link(network, edit.text)
             else:
@@ -85,7 +85,7 @@ def machine_at(instance: Instance, rates: str) -> Topology:
 
 
 def _ranks(text: str, count: int) -> list[int]:
-    found: set[int] = set()
+    ranks: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not (low.isdecimal() and (high.isdecimal() or not dash)) or len(part) > 20:
@@ -95,16 +95,16 @@ def _ranks(text: str, count: int) -> list[int]:
             raise InputError(
                 f"{show_value(part)} is out of range; expected ranks from 0 to {count - 1:,}, in ascending order"
             )
-        found.update(range(first, last + 1))
-    if len(found) < 2:
+        ranks.update(range(first, last + 1))
+    if len(ranks) < 2:
         raise InputError(f"{show_value(text)} is a single rank; expected at least 2")
-    return sorted(found)
+    return sorted(ranks)
 
 
-def _renumber_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
+def _renumber_ranks(demand: Demand, ranks: Sequence[int]) -> Demand:
     if demand.ranks is None:
         return demand
-    number = {rank: place for place, rank in enumerate(kept)}
+    number = {rank: place for place, rank in enumerate(ranks)}
     for rank in demand.ranks:
         if rank not in number:
             raise InputError(f"leaves out rank {rank} of the collective; expected all of its ranks")
@@ -115,14 +115,14 @@ def _restrict_to_ranks(
     network: Topology, demands: tuple[Demand, ...], names: Collection[str]
 ) -> tuple[Topology, tuple[Demand, ...]]:
     """Keep these ranks, and the switches that still have links; number the ranks of demands again."""
-    kept = [rank for rank, name in enumerate(network.ranks) if name in names]
-    if len(kept) < 2:
+    ranks = [rank for rank, name in enumerate(network.ranks) if name in names]
+    if len(ranks) < 2:
         raise InputError("leaves fewer than two ranks; expected at least 2")
     away = {*network.ranks} - {*names}
     links = tuple(link for link in network.links if link.source not in away and link.target not in away)
     used = {end for link in links for end in (link.source, link.target)}
     nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in used))
-    return Topology(tuple(nodes), links), tuple(_renumber_ranks(each, kept) for each in demands)
+    return Topology(tuple(nodes), links), tuple(_renumber_ranks(each, ranks) for each in demands)
 
 
 def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> tuple[Demand, ...]:
@@ -131,10 +131,10 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
         return demands
     lost = network.ranks.index(name)
     # A message without its source or its only receiver is left out.
-    left = tuple(d for d in demands if d.part_of is None or (lost,) not in ((d.ranks or ())[:1], (d.ranks or ())[1:]))
-    if demands and not left:
+    rest = tuple(d for d in demands if d.part_of is None or (lost,) not in ((d.ranks or ())[:1], (d.ranks or ())[1:]))
+    if demands and not rest:
         raise InputError(f"all data of the collective is of rank {lost}; expected another rank")
-    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in left)
+    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in rest)
 
 
 def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
@@ -144,9 +144,9 @@ def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
     kind = demand.collective
     if kind in WHOLE or (kind.rooted and lost == group[0]):
         raise InputError(f"rank {lost} has the only copy of data of the {kind.name}; expected another rank")
-    left = tuple(rank for rank in group if rank != lost)
-    size = demand.size_bytes * Fraction(kind.parts_of(len(left)), kind.parts_of(len(group)))
-    return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else left)
+    others = tuple(rank for rank in group if rank != lost)
+    size = demand.size_bytes * Fraction(kind.parts_of(len(others)), kind.parts_of(len(group)))
+    return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else others)
 
 
 def _without_link(network: Topology, text: str) -> Topology:
@@ -158,10 +158,10 @@ def _without_link(network: Topology, text: str) -> Topology:
 
 
 def _set_bandwidth(network: Topology, text: str) -> Topology:
-    pair, equals, given = text.rpartition("=")
+    pair, equals, value = text.rpartition("=")
     if not equals:
         raise InputError(f"{show_value(text)} has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us")
-    rate, comma, delay = given.partition(",")
+    rate, comma, delay = value.partition(",")
     ends = _ends(network, pair)
     latency_s = parse(delay, UnitKind.TIME) if comma else None
     is_linked = any({link.source, link.target} == ends for link in network.links)
@@ -219,5 +219,5 @@ def _node(network: Topology, text: str) -> str | None:
     text = text.strip()
     if text in network.node_index:
         return text
-    known = text.isdecimal() and len(text) < 10 and int(text) < len(network.ranks)
-    return network.ranks[int(text)] if known else None
+    is_rank = text.isdecimal() and len(text) < 10 and int(text) < len(network.ranks)
+    return network.ranks[int(text)] if is_rank else None

@@ -30,17 +30,17 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
     several layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to
     generate loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
     """
-    given = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
-    gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)
+    arguments = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
+    gpus, nodes = _integer(arguments, "gpus", 2), _integer(arguments, "nodes", 1, 1)
     inside = nodes > 1 and gpus % nodes == 0 and gpus > nodes
-    if "loads" in given:
+    if "loads" in arguments:
         for name in ("experts", "layers", "skew", "seed"):
-            if name in given:
+            if name in arguments:
                 raise InputError(f"{name}= together with loads=; expected one of the two")
-        loads = _list_layers(given["loads"])
+        loads = _list_layers(arguments["loads"])
     else:
-        loads = _generate_loads(given)
-    numbers: dict[str, Any] = {name: given[name] for name in ("slots", "groups", "nodes") if name in given}
+        loads = _generate_loads(arguments)
+    numbers: dict[str, Any] = {name: arguments[name] for name in ("slots", "groups", "nodes") if name in arguments}
     data: dict[str, Any] = {
         "schema": "cwb-instance/1",
         "network": f"SW({gpus // nodes})_SW({nodes})" if inside else f"SW({gpus})",
@@ -59,12 +59,12 @@ def _list_layers(loads: Any) -> Any:
     return [list(row) if isinstance(row, tuple) else row for row in rows]
 
 
-def _generate_loads(given: dict[str, Any]) -> list[list[int]]:
+def _generate_loads(arguments: dict[str, Any]) -> list[list[int]]:
     """Return loads that fall with a power of the experts' places, in another order in every layer."""
-    if "experts" not in given:
+    if "experts" not in arguments:
         raise InputError("experts needs loads=..., or experts=... to generate loads")
-    count, layers = _integer(given, "experts", 1), _integer(given, "layers", 1, 1)
-    skew, seed = given.get("skew", Fraction(1, 2)), _integer(given, "seed", 0, 0)
+    count, layers = _integer(arguments, "experts", 1), _integer(arguments, "layers", 1, 1)
+    skew, seed = arguments.get("skew", Fraction(1, 2)), _integer(arguments, "seed", 0, 0)
     if isinstance(skew, bool) or not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
         raise InputError(f"skew={show_value(skew)}; expected a number from 0 to 10")
     if count * layers > _MOST:
@@ -77,8 +77,8 @@ def _generate_loads(given: dict[str, Any]) -> list[list[int]]:
     return [random.permutation(loads).tolist() for _ in range(layers)]
 
 
-def _integer(given: dict[str, Any], name: str, least: int, default: int | None = None) -> int:
-    value = given.get(name, default)
+def _integer(arguments: dict[str, Any], name: str, least: int, default: int | None = None) -> int:
+    value = arguments.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name}={show_value(value)}; expected an integer of at least {least}")
     return value

@@ -58,17 +58,17 @@ class Expression:
         """Return the arguments by their names; ``parameters`` are those of arguments without one, in order."""
         if len(self.positional) > len(parameters):
             raise InputError(f"{self.name} takes at most {len(parameters)} arguments")
-        given: dict[str, Any] = dict(zip(parameters, self.positional, strict=False))
+        arguments: dict[str, Any] = dict(zip(parameters, self.positional, strict=False))
         for name, value in self.keywords.items():
             if name not in parameters:
                 raise InputError(f"{self.name} has no argument {name!r}; expected {', '.join(parameters)}")
-            if name in given:
+            if name in arguments:
                 raise InputError(f"argument {name!r} is given twice")
-            given[name] = value
+            arguments[name] = value
         for name in needed:
-            if name not in given:
+            if name not in arguments:
                 raise InputError(f"{self.name} needs {name}=...")
-        return given
+        return arguments
 
     def __str__(self) -> str:
         arguments = [show(value) for value in self.positional]
@@ -157,15 +157,15 @@ class _Parser:
     def _fail(self, expected: str) -> NoReturn:
         token = self._next
         if token.kind == "unclosed":
-            found = "a string begins and does not end"
+            problem = "a string begins and does not end"
             expected = f"a closing {token.text[0]}, and a backslash only before {token.text[0]} or another backslash"
         elif token.kind == "end":
-            found = "the text ends"
+            problem = "the text ends"
         else:
-            found = f"unexpected {quote_text(token.text)}"
+            problem = f"unexpected {quote_text(token.text)}"
         if token.kind == "unknown" and len(token.text) > 1:
             expected += "; text that begins with a digit needs quotes"
-        raise InputError(f"{found} at column {token.column}; expected {expected}")
+        raise InputError(f"{problem} at column {token.column}; expected {expected}")
 
     def _take_mark(self, mark: str, expected: str) -> None:
         if not self._next.is_mark(mark):
@@ -173,10 +173,10 @@ class _Parser:
         self._take()
 
     def expression(self) -> Expression:
-        found = self._call(MAX_DEPTH)
+        call = self._call(MAX_DEPTH)
         if self._next.kind != "end":
             self._fail("nothing after the closing ')'")
-        return found
+        return call
 
     def _call(self, depth: int) -> Expression:
         name = self._name("the name of a generator")

@@ -30,18 +30,18 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     ("1000 GB/s" unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost
     first.
     """
-    given = expression.bind(_PARAMETERS, needed=("workload", "dims"))
-    workload: dict[str, Any] = {"use": given["workload"]}
-    if "loop" in given:
-        workload["loop"] = given["loop"]
+    arguments = expression.bind(_PARAMETERS, needed=("workload", "dims"))
+    workload: dict[str, Any] = {"use": arguments["workload"]}
+    if "loop" in arguments:
+        workload["loop"] = arguments["loop"]
     data = {
         "schema": "cwb-instance/1",
-        "network": {"dimensions": given["dims"]},
+        "network": {"dimensions": arguments["dims"]},
         "workloads": [workload],
         "cost_model": "table-4.1",
         "design": {
-            "objective": given.get("objective", "perf"),
-            "total_bandwidth": given.get("total_bandwidth", "1000 GB/s"),
+            "objective": arguments.get("objective", "perf"),
+            "total_bandwidth": arguments.get("total_bandwidth", "1000 GB/s"),
         },
     }
     return build(run_validation(lambda: InstanceFile.model_validate(data)))

@@ -66,14 +66,14 @@ def measure_network(topology: Topology) -> Measures:
         into[b] += link.bandwidth_Bps
         between[a, b] = between.get((a, b), Fraction(0)) + link.bandwidth_Bps
     names, ranks = [node.name for node in topology.nodes], topology.rank_nodes
-    known = set(ranks)
+    rank_set = set(ranks)
     unequal = sorted((a, b) for (a, b), rate in between.items() if rate > between.get((b, a), 0))
     diameter, whole = _diameter(topology)
     return Measures(
         diameter,
         whole,
         Counter(out[node] for node in ranks),
-        Counter(out[node] for node in range(len(names)) if node not in known),
+        Counter(out[node] for node in range(len(names)) if node not in rank_set),
         Counter(leaving[node] for node in ranks),
         tuple((names[a], names[b]) for a, b in unequal),
         tuple(names[node] for node in ranks if leaving[node] != into[node]),
@@ -112,11 +112,11 @@ def _bisection(topology: Topology) -> Bisection | None:
 
 
 def _all_halves(n: int) -> Iterator[Half]:
-    for chosen in combinations(range(n), n // 2):
-        if n % 2 == 0 and chosen[0] != 0:
+    for members in combinations(range(n), n // 2):
+        if n % 2 == 0 and members[0] != 0:
             return
         half = np.zeros(n, dtype=np.bool_)
-        half[list(chosen)] = True
+        half[list(members)] = True
         yield half
 
 
@@ -145,8 +145,8 @@ class _Cuts:
         side[self.ranks[half]] = True
         if not self.topology.switches:
             tail, head = side[self.tails], side[self.heads]
-            found = min(self.weights[tail & ~head].sum(), self.weights[~tail & head].sum())
-            return float(found) * self.unit_Bps
+            cut = min(self.weights[tail & ~head].sum(), self.weights[~tail & head].sum())
+            return float(cut) * self.unit_Bps
         return min(self._flow(self.ranks[half], self.ranks[~half]), self._flow(self.ranks[~half], self.ranks[half]))
 
     def _flow(self, sources: NDArray[np.int64], sinks: NDArray[np.int64]) -> float:

@@ -63,15 +63,15 @@ def _named_collective(*, sized: bool) -> tuple[PlainValidator, WithJsonSchema]:
 
     def validate(name: object) -> Collective:
         try:
-            found = collective_named(str(name))
+            kind = collective_named(str(name))
         except InputError as error:
             raise ValueError(str(error)) from None
-        if sized and found.sized_by is None:
+        if sized and kind.sized_by is None:
             raise ValueError(f"{name} has equal parts; expected size in place of sizes, or one of {', '.join(names)}")
-        if not sized and found.sized_by is not None:
-            owner = "pair" if found.sized_by == "pair" else "rank"
+        if not sized and kind.sized_by is not None:
+            owner = "pair" if kind.sized_by == "pair" else "rank"
             raise ValueError(f"{name} has a size per {owner}; expected sizes beside it")
-        return found
+        return kind
 
     return PlainValidator(validate), WithJsonSchema({"enum": names, "type": "string"})
 
@@ -247,9 +247,9 @@ class TrainingFile(Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [name for name in ("use", "layers", "transformer") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"expected one of use, layers and transformer, not {' and '.join(given) or 'none'}")
+        sources = [name for name in ("use", "layers", "transformer") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            raise ValueError(f"expected one of use, layers and transformer, not {' and '.join(sources) or 'none'}")
         return self
 
 

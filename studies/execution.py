@@ -191,7 +191,7 @@ def _faults(programs: list[Program], reports: list[Report]) -> list[str]:
     found = []
     for program, report in zip(programs, reports, strict=True):
         for fault in report.wrong:
-            first = f"the first is element {fault.first:,}: {fault.found}, expected {fault.expected}"
+            first = f"the first is element {fault.first:,}: {fault.actual}, expected {fault.expected}"
             found.append(f"{program.name} has {fault.count:,} wrong elements; {first}")
     more = len(found) - LISTED
     return found if more <= 0 else [*found[:LISTED], f"{more:,} more"]

@@ -42,20 +42,20 @@ class Assignment(NamedTuple):
 def serve(control: socket.socket) -> None:
     """Execute one assignment, and send its report."""
     with control.makefile("rb") as reader:
-        given: Assignment = pickle.load(reader)  # noqa: S301 - of the process that started this one
-    if given.namespace:
-        enter(given.namespace)
-    listeners = listen(given.listens)
+        assignment: Assignment = pickle.load(reader)  # noqa: S301 - of the process that started this one
+    if assignment.namespace:
+        enter(assignment.namespace)
+    listeners = listen(assignment.listens)
     control.sendall(b"l")
     if control.recv(1) != b"c":
         raise ConnectionLost
-    sources = len(given.program.receives)
-    outgoing, incoming = connect(given.number, listeners, given.targets, sources)
-    if given.latency_s is None:
+    sources = len(assignment.program.receives)
+    outgoing, incoming = connect(assignment.number, listeners, assignment.targets, sources)
+    if assignment.latency_s is None:
         transport = SocketTransport(control, outgoing, incoming)
     else:
-        transport = DelayedTransport(control, outgoing, incoming, given.latency_s)
-    control.sendall(pickle.dumps(perform(given.program, given.job, transport)))
+        transport = DelayedTransport(control, outgoing, incoming, assignment.latency_s)
+    control.sendall(pickle.dumps(perform(assignment.program, assignment.job, transport)))
 
 
 def enter(namespace: str) -> None:

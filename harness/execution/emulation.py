@@ -74,23 +74,23 @@ def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
     links: dict[tuple[str, str], list[int]] = {}
     for index, link in enumerate(topology.links):
         links.setdefault((link.source, link.target), []).append(index)
-    found = []
+    wires = []
     for source, program in enumerate(programs):
         for target in sorted(program.sends):
             ends = program.name, programs[target].name
-            if len(known := links.get(ends, [])) != 1:
-                if known:
+            if len(parallel := links.get(ends, [])) != 1:
+                if parallel:
                     raise Unsupported(f"parallel links from {ends[0]} to {ends[1]} are not emulated")
                 raise InputError(f"there is no link from {ends[0]} to {ends[1]}", place="sends")
-            link = topology.links[known[0]]
-            found.append(Wire(source, target, link.bandwidth_Bps, link.latency_s))
-    if 2 * len(found) > SUBNET.num_addresses:
-        raise Unsupported(f"{len(found):,} links; at most {SUBNET.num_addresses // 2:,} are emulated")
-    for rate in (wire.rate_Bps for wire in found):
+            link = topology.links[parallel[0]]
+            wires.append(Wire(source, target, link.bandwidth_Bps, link.latency_s))
+    if 2 * len(wires) > SUBNET.num_addresses:
+        raise Unsupported(f"{len(wires):,} links; at most {SUBNET.num_addresses // 2:,} are emulated")
+    for rate in (wire.rate_Bps for wire in wires):
         if not LEAST_RATE <= rate <= MOST_RATE:
             limits = f"{show(LEAST_RATE, 'KB/s')} to {show(MOST_RATE, 'MB/s')}"
             raise InputError(f"a link has {amount(rate, RATES)} at this scale; expected {limits}", source="--scale")
-    return found
+    return wires
 
 
 def require_programs() -> None:
@@ -157,8 +157,8 @@ def assign(programs: list[Program], job: Job, wires: list[Wire], names: list[str
 
 def clear_leftovers() -> None:
     """Delete namespaces of processes that were killed."""
-    made = [found for each in sorted(Path(NAMESPACES).glob("cwb-*")) if (found := _NAME.fullmatch(each.name))]
-    delete([found[0] for found in made if not Path("/proc", found[1]).exists()])
+    matches = [match for each in sorted(Path(NAMESPACES).glob("cwb-*")) if (match := _NAME.fullmatch(each.name))]
+    delete([match[0] for match in matches if not Path("/proc", match[1]).exists()])
 
 
 def delete(names: list[str]) -> None:
@@ -175,8 +175,8 @@ def _run(command: list[str], lines: list[str]) -> None:
     process = _start(command, subprocess.PIPE)
     _, errors = process.communicate(_text(lines))
     if process.returncode:
-        told = errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise Unsupported(f"no network can be emulated here: {command[0]}: {told[0]}")
+        reasons = errors.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise Unsupported(f"no network can be emulated here: {command[0]}: {reasons[0]}")
 
 
 def _start(command: list[str], errors: int) -> subprocess.Popen[bytes]:

@@ -127,18 +127,18 @@ class Processes:
 
     def _collect_reports(self) -> list[bytes]:
         """Return the reports of the processes, each sent before its end."""
-        found = [b""] * len(self._ends)
+        reports = [b""] * len(self._ends)
         open_ = set(range(len(self._ends)))
         while open_:
             for key, _ in self._selector.select(_TICK_S):
                 part = self._receive(key.data, 2**16)
-                found[key.data] += part
+                reports[key.data] += part
                 if not part:
                     self._selector.unregister(key.fileobj)
                     open_.discard(key.data)
-                    if not found[key.data]:
+                    if not reports[key.data]:
                         self._fail()
-        return found
+        return reports
 
     def _fail(self) -> NoReturn:
         """Raise the error of the process that failed first."""

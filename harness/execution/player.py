@@ -75,7 +75,7 @@ def perform(program: Program, job: Job, transport: Transport) -> Report:
         fill(memory, program.before)
         begin = transport.start()
         player.begin()
-        while player.left:
+        while player.pending:
             player.advance(transport.wait())
         seconds.append(time.perf_counter() - begin)
         wrong = wrong or compare(memory, program.after)
@@ -98,8 +98,8 @@ class Player:
         """Begin all messages that wait for nothing; receives come first."""
         program = self.program
         self.writes, self.reads = [0] * program.cells, [0] * program.cells
-        self.sent, self.received = dict.fromkeys(program.sends, 0), dict.fromkeys(program.receives, 0)
-        self.left = sum(map(len, program.sends.values())) + sum(map(len, program.receives.values()))
+        self.send_index, self.receive_index = dict.fromkeys(program.sends, 0), dict.fromkeys(program.receives, 0)
+        self.pending = sum(map(len, program.sends.values())) + sum(map(len, program.receives.values()))
         self.waiting: dict[int, list[int]] = {}  # cell to processes whose next send reads it
         self.aside: dict[int, list[tuple[Operation, NDArray[Any]]]] = {}  # cell to messages that it waits for
         self.into: dict[int, NDArray[Any] | None] = {}
@@ -115,14 +115,14 @@ class Player:
                 self._end_receive(peer)
             else:
                 operation = self._end_send(peer)
-                self.left -= 1
+                self.pending -= 1
                 self.reads[operation.cell] += 1
                 self._wake(operation.cell)
                 self._send(peer)
 
     def _send(self, peer: int) -> None:
         """Begin the next send to a process, unless there is none or its data is not there yet."""
-        queue, index = self.program.sends[peer], self.sent[peer]
+        queue, index = self.program.sends[peer], self.send_index[peer]
         if index == len(queue):
             return
         operation = queue[index]
@@ -132,11 +132,11 @@ class Player:
         self.transport.send(peer, self._view(operation))
 
     def _end_send(self, peer: int) -> Operation:
-        self.sent[peer] += 1
-        return self.program.sends[peer][self.sent[peer] - 1]
+        self.send_index[peer] += 1
+        return self.program.sends[peer][self.send_index[peer] - 1]
 
     def _receive(self, peer: int) -> None:
-        queue, index = self.program.receives[peer], self.received[peer]
+        queue, index = self.program.receives[peer], self.receive_index[peer]
         if index < len(queue):
             self._begin_receive(peer, queue[index])
 
@@ -150,12 +150,12 @@ class Player:
         self.transport.receive(peer, buffer.data.cast("B"))
 
     def _end_receive(self, peer: int) -> None:
-        self._keep(peer, self.program.receives[peer][self.received[peer]])
+        self._keep(peer, self.program.receives[peer][self.receive_index[peer]])
 
     def _keep(self, peer: int, operation: Operation) -> None:
         """Write what has come if its place may be written, keep it aside if not, and receive the next."""
         buffer = self.into[peer]
-        self.received[peer] += 1
+        self.receive_index[peer] += 1
         if buffer is not None and not self._may_write(operation):
             self.aside.setdefault(operation.cell, []).append((operation, buffer))
         else:
@@ -174,13 +174,13 @@ class Player:
             else:
                 place[:] = buffer
         self.writes[operation.cell] += 1
-        self.left -= 1
+        self.pending -= 1
 
     def _wake(self, cell: int) -> None:
         """Write what was kept aside for a cell, then begin sends that wait for it."""
-        kept = self.aside.get(cell, [])
-        while (index := next((i for i, (each, _) in enumerate(kept) if self._may_write(each)), None)) is not None:
-            self._write(*kept.pop(index))
+        messages = self.aside.get(cell, [])
+        while (index := next((i for i, (each, _) in enumerate(messages) if self._may_write(each)), None)) is not None:
+            self._write(*messages.pop(index))
         self._wake_sends(cell)
 
     def _wake_sends(self, cell: int) -> None:
@@ -234,7 +234,7 @@ class FirstComePlayer(Player):
                 self.later.setdefault(cell, []).append((peer, number))
 
     def _receive(self, peer: int) -> None:
-        if self.received[peer] < len(self.program.receives[peer]):
+        if self.receive_index[peer] < len(self.program.receives[peer]):
             self.head[peer] = head = bytearray(_NUMBER.size)
             self.transport.receive(peer, memoryview(head))
 

@@ -154,10 +154,10 @@ class _Lowering:
         cells = 0
         for condition, kind in self.kinds.items():
             chunks = self.chunk_kind.get(condition, [])
-            given = sum(self.ordered.units[chunk] for chunk in chunks) * self.ordered.unit_bytes
-            if given != kind.size:
+            size = sum(self.ordered.units[chunk] for chunk in chunks) * self.ordered.unit_bytes
+            if size != kind.size:
                 rank = min(kind.needed or condition[0])
-                text = f"chunks have {float(given):,.10g} of the {float(kind.size):,.10g} bytes for rank {rank}"
+                text = f"chunks have {float(size):,.10g} of the {float(kind.size):,.10g} bytes for rank {rank}"
                 raise InputError(text, place="chunks")
             cells += len({*condition[0], *kind.needed}) * len(chunks)
         if cells > 2 * MOST_MESSAGES:
@@ -180,7 +180,7 @@ class _Lowering:
                 self.place[chunk], place = place, place + 1
                 self.elements[chunk], begin = end - begin, end
 
-    def _find_hops(self, kept: Bools) -> None:
+    def _find_hops(self, stores: Bools) -> None:
         """Divide paths into messages between processes; chunks without a whole element are not sent."""
         sends = self.ordered.sends
         ends = np.array(self.topology.link_ends, dtype=np.int64).reshape(-1, 2)[:, 1]
@@ -190,7 +190,7 @@ class _Lowering:
         node[ranges(first + 1, sends.hops)] = ends[sends.path_links]
         last = first + lengths - 1
         node[first], node[last] = sends.source, sends.target
-        stop = kept[node]
+        stop = stores[node]
         stop[first] = stop[last] = True
         stop &= np.repeat(self.elements[sends.chunk] > 0, lengths)
         send, node = np.repeat(np.arange(len(sends)), lengths)[stop], node[stop]
@@ -221,14 +221,14 @@ class _Lowering:
         """Find the cells of all processes: chunks by their places, then what is only forwarded."""
         chunks, hops = len(self.place), len(self.hop_send)
         stride, index = max(chunks + hops, 1), np.arange(hops)
-        sent = self.ordered.sends.chunk[self.hop_send]
-        reads = self.hop_from * stride + np.where(self.hop_first, self.place[sent], chunks + index)
-        writes = self.hop_to * stride + np.where(self.hop_last, self.place[sent], chunks + index + 1)
-        known = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._conditions_of_ranks()]
-        codes = np.unique(np.concatenate([reads, writes, *known]))
+        chunk = self.ordered.sends.chunk[self.hop_send]
+        reads = self.hop_from * stride + np.where(self.hop_first, self.place[chunk], chunks + index)
+        writes = self.hop_to * stride + np.where(self.hop_last, self.place[chunk], chunks + index + 1)
+        at_ends = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._conditions_of_ranks()]
+        codes = np.unique(np.concatenate([reads, writes, *at_ends]))
         by_place = np.empty(chunks, dtype=np.int64)
         by_place[self.place] = self.elements
-        sizes = np.concatenate([by_place, self.elements[sent]])[codes % stride]
+        sizes = np.concatenate([by_place, self.elements[chunk]])[codes % stride]
         begin = np.searchsorted(codes, np.arange(len(self.nodes) + 1) * stride)
         ends = offsets(sizes)
         owner = codes // stride
@@ -250,15 +250,15 @@ class _Lowering:
         before: list[list[Region]] = [[] for _ in self.nodes]
         after: list[list[Region]] = [[] for _ in self.nodes]
         for rank, place, count, condition in self._conditions_of_ranks():
-            held, _, reduced = condition
+            holders, _, reduced = condition
             kind = self.kinds[condition]
             start = int(np.searchsorted(cells.codes, rank * cells.stride + place))
             where = kind.first, int(cells.address[start]), int(cells.sizes[start : start + count].sum())
-            if rank in held:
+            if rank in holders:
                 initial[start : start + count] = True
                 before[rank].append(Region(*where, (rank,) if reduced else ()))
             if rank in kind.needed:
-                after[rank].append(Region(*where, held if reduced else ()))
+                after[rank].append(Region(*where, holders if reduced else ()))
         return before, after, initial
 
     def _operations(self, cells: _Cells, initial: Bools) -> tuple[list[_Queues], list[_Queues]]:
@@ -294,7 +294,7 @@ class _Lowering:
         cell = np.concatenate([cell_from, cell_to])
         writes = np.repeat(np.array([0, 1]), hops)
         by_cell = np.lexsort((position, cell))
-        found = []
+        counts = []
         for flag in (writes, 1 - writes):
             total = np.cumsum(flag[by_cell]) - flag[by_cell]
             starts = np.ones(2 * hops, dtype=np.bool_)
@@ -302,8 +302,8 @@ class _Lowering:
             group = np.cumsum(starts) - 1
             count = np.empty(2 * hops, dtype=np.int64)
             count[by_cell] = total - total[starts][group] if hops else total
-            found.append(count)
-        return position, found[0], found[1]
+            counts.append(count)
+        return position, counts[0], counts[1]
 
 
 def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
@@ -311,16 +311,16 @@ def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
     size: dict[Condition, Fraction] = {}
     needed: dict[Condition, set[int]] = {}
     for demand in instance.demands:
-        for (held, receivers, reduced), part in conditions(demand, instance.npus).bytes_of.items():
-            key = normalize_condition(held, receivers, reduced)
+        for (holders, receivers, reduced), part in conditions(demand, instance.npus).bytes_of.items():
+            key = normalize_condition(holders, receivers, reduced)
             size[key] = size.get(key, Fraction(0)) + part
             needed.setdefault(key, set()).update(receivers)
-    found: dict[Condition, _Kind] = {}
+    kinds: dict[Condition, _Kind] = {}
     first = 0
     for key, part in size.items():
         elements = max(1, round(part / itemsize))
-        found[key] = _Kind(part, elements, first, tuple(sorted(needed[key])))
+        kinds[key] = _Kind(part, elements, first, tuple(sorted(needed[key])))
         first += elements
     if first > MOST_ELEMENTS:
         raise OutOfTime(f"{first:,} elements; at most {MOST_ELEMENTS:,} are executed; a smaller --size would fit")
-    return found
+    return kinds

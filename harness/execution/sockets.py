@@ -160,15 +160,15 @@ class DelayedTransport(SocketTransport):
 
 def listen(addresses: Iterable[Address]) -> list[socket.socket]:
     """Return a listening socket for every address."""
-    found = []
+    listeners = []
     for address in addresses:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)
         end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         end.bind(address)
         end.listen(socket.SOMAXCONN)
-        found.append(end)
-    return found
+        listeners.append(end)
+    return listeners
 
 
 def connect(

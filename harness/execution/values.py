@@ -33,8 +33,8 @@ class Mismatch:
     """First wrong element of a region, and the number of wrong elements in it."""
 
     first: int
-    #: ``found`` and ``expected``: value in memory, and value that the definition of the collective asks for.
-    found: float | int
+    #: ``actual`` and ``expected``: value in memory, and value that the definition of the collective asks for.
+    actual: float | int
     expected: float | int
     count: int
 
@@ -54,16 +54,16 @@ def compare(memory: NDArray[Any], regions: list[Region]) -> list[Mismatch]:
     """
     wrong: dict[Region, Mismatch] = {}
     for region, numbers, place in _blocks(regions):
-        found = memory[place]
+        actual = memory[place]
         expected = _total(numbers, region.ranks, memory.dtype)
         if len(region.ranks) > 1 and memory.dtype.kind == "f":
-            right = np.abs(found - expected) <= len(region.ranks) * np.finfo(memory.dtype).eps * expected
+            right = np.abs(actual - expected) <= len(region.ranks) * np.finfo(memory.dtype).eps * expected
         else:
-            right = found == expected
+            right = actual == expected
         if (bad := np.flatnonzero(~right)).size:
             at = int(bad[0])
-            known = wrong.get(region) or Mismatch(int(numbers[at]), found[at].item(), expected[at].item(), 0)
-            wrong[region] = Mismatch(known.first, known.found, known.expected, known.count + int(bad.size))
+            mismatch = wrong.get(region) or Mismatch(int(numbers[at]), actual[at].item(), expected[at].item(), 0)
+            wrong[region] = Mismatch(mismatch.first, mismatch.actual, mismatch.expected, mismatch.count + int(bad.size))
     return list(wrong.values())
 
 

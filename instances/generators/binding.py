@@ -108,10 +108,10 @@ def _scale(link: Link, parts: Mapping[str, Fraction]) -> Link:
 
 def _parameters(generator: Generator) -> dict[str, Parameter]:
     """Return the parameters of a generator; machines have ``rates`` too."""
-    found = dict(signature(generator).parameters)
+    parameters = dict(signature(generator).parameters)
     if _effective_parts(generator):
-        found["rates"] = Parameter("rates", Parameter.KEYWORD_ONLY, default="nominal")
-    return found
+        parameters["rates"] = Parameter("rates", Parameter.KEYWORD_ONLY, default="nominal")
+    return parameters
 
 
 def usage(name: str, generator: Generator) -> str:
@@ -121,8 +121,8 @@ def usage(name: str, generator: Generator) -> str:
 
 def hints(generator: Generator) -> Mapping[str, Any]:
     """Annotation of every parameter; each is a key of :data:`READERS`."""
-    found = get_type_hints(generator, include_extras=True)
-    return {name: found.get(name, str) for name in _parameters(generator)}
+    types = get_type_hints(generator, include_extras=True)
+    return {name: types.get(name, str) for name in _parameters(generator)}
 
 
 def _arguments(generator: Generator) -> Iterator[str]:
@@ -144,18 +144,18 @@ def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     ordered = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     repeated = [name for name, p in parameters.items() if _repeats(p)]
     bound.update(zip(ordered, expression.positional, strict=False))
-    left = expression.positional[len(ordered) :]
+    rest = expression.positional[len(ordered) :]
     if repeated:
-        bound[repeated[0]] = left
-    elif left:
+        bound[repeated[0]] = rest
+    elif rest:
         raise InputError(
             f"{len(expression.positional)} arguments without a name; expected at most {len(ordered)}, as in "
             + usage(expression.name, generator)
         )
-    known = [name for name in parameters if name not in repeated]
+    names = [name for name in parameters if name not in repeated]
     for name, value in expression.keywords.items():
-        if name not in known:
-            raise InputError(f"unknown argument {quote_text(name)}; expected {', '.join(known) or 'none'}")
+        if name not in names:
+            raise InputError(f"unknown argument {quote_text(name)}; expected {', '.join(names) or 'none'}")
         if name in bound:
             raise InputError(f"argument {quote_text(name)} is given twice, without and with its name; expected it once")
         bound[name] = value

@@ -62,9 +62,9 @@ def check_range(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
     return value
 
 
-def check_ranges(**given: tuple[int, ...]) -> None:
+def check_ranges(**ranges: tuple[int, ...]) -> None:
     """Check arguments with their bounds, such as ``boxes=(boxes, 1)`` and ``rails=(rails, 1, 8)``."""
-    for place, (value, *bounds) in given.items():
+    for place, (value, *bounds) in ranges.items():
         check_range(value, place, *bounds)
 
 
@@ -88,13 +88,13 @@ class NestedNetwork:
         """Numbers of nodes and links, in closed form where the generator knows one."""
         token = _MEASURING.set(True)
         try:
-            made = self.make()
+            network = self.make()
         except _MeasuredError as error:
             nodes, links = error.args
             return nodes, links
         finally:
             _MEASURING.reset(token)
-        return len(made.nodes), len(made.links)
+        return len(network.nodes), len(network.links)
 
     @cached_property
     def topology(self) -> Topology:
@@ -125,9 +125,9 @@ def make_graph(nodes: int, links: int, edges: Iterable[tuple[int, int]], bandwid
     wire = read_wire(bandwidth, latency)
     check_size(nodes=nodes, links=links)
     names = rank_names(nodes)
-    made = (Link(names[a], names[b], wire.bandwidth_Bps, wire.latency_s) for a, b in edges)
+    wires = (Link(names[a], names[b], wire.bandwidth_Bps, wire.latency_s) for a, b in edges)
     return Topology(
-        tuple(iterate_in_time(map(Node, names), nodes, "nodes")), tuple(iterate_in_time(made, links, "links"))
+        tuple(iterate_in_time(map(Node, names), nodes, "nodes")), tuple(iterate_in_time(wires, links, "links"))
     )
 
 

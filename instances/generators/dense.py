@@ -155,15 +155,15 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
     while stubs and patience:
         check_time("edges are drawn")
         stubs.sort(key=lambda _: source.random())
-        left: list[int] = []
+        rest: list[int] = []
         for one, other in iterate_in_time(zip(stubs[::2], stubs[1::2], strict=True), len(stubs) // 2, "edges drawn"):
             edge = (min(one, other), max(one, other))
             if one == other or edge in edges:
-                left += edge
+                rest += edge
             else:
                 edges.add(edge)
-        patience = PATIENCE if len(left) < len(stubs) else patience - 1
-        stubs = left
+        patience = PATIENCE if len(rest) < len(stubs) else patience - 1
+        stubs = rest
     return None if stubs else edges
 
 

@@ -55,8 +55,8 @@ def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     """
     check_range(d, "d", 4, 4)
     if n not in _TABLE_8:
-        known = ", ".join(str(size) for size in _TABLE_8)
-        raise InputError(f"no graph of {n:,} nodes in the table; expected one of {known}", place="n")
+        sizes = ", ".join(str(size) for size in _TABLE_8)
+        raise InputError(f"no graph of {n:,} nodes in the table; expected one of {sizes}", place="n")
     return make_graph(n, 4 * n, both_ways(_TABLE_8[n]()), bandwidth, latency)
 
 
@@ -75,7 +75,7 @@ def _incident(points: Sequence[object], lines: Sequence[frozenset[object]]) -> l
 
 
 def _subsets(size: int, of: int) -> list[frozenset[int]]:
-    return [frozenset(chosen) for chosen in combinations(range(of), size)]
+    return [frozenset(subset) for subset in combinations(range(of), size)]
 
 
 def _projective(q: int, length: int) -> list[_Vector]:

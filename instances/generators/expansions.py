@@ -28,15 +28,15 @@ def line_graph(network: NestedNetwork, times: int = 1) -> Topology:
     """
     check_range(times, "times", 1, MAX_DIMENSIONS)
     nodes, links = network.size
-    degree, left = divmod(links, nodes)
-    if left or not degree:
+    degree, remainder = divmod(links, nodes)
+    if remainder or not degree:
         raise InputError(_irregular(f"{links:,} links of {nodes:,} nodes"), place="network")
     check_size(nodes=nodes * degree**times, links=nodes * degree ** (times + 1))
     with locate_errors("network"):
-        made = network.topology
+        graph = network.topology
     for _ in range(times):
-        made = _line_graph(made, degree)
-    return made
+        graph = _line_graph(graph, degree)
+    return graph
 
 
 def _line_graph(base: Topology, degree: int) -> Topology:
@@ -82,8 +82,8 @@ def _product(factors: Sequence[NestedNetwork], place: str) -> Topology:
     count = sum(links * (nodes // size) for size, links in sizes)
     check_size(nodes=nodes, links=count)
     with locate_errors(place):
-        made = [factor.topology for factor in factors]  # kept by the factor, so that a power makes one
-    return _network(nodes, count, _product_links(made, nodes))
+        graphs = [factor.topology for factor in factors]  # kept by the factor, so that a power makes one
+    return _network(nodes, count, _product_links(graphs, nodes))
 
 
 def _product_links(factors: Iterable[Topology], nodes: int) -> Iterator[tuple[int, int, Link]]:
@@ -144,5 +144,5 @@ def _each(base: Topology) -> Iterable[tuple[tuple[int, int], Link]]:
 def _network(nodes: int, count: int, links: Iterable[tuple[int, int, Link]]) -> Topology:
     """Make a network whose nodes are named by rank; each link copies bandwidth and latency of another."""
     names = rank_names(nodes)
-    made = (Link(names[a], names[b], like.bandwidth_Bps, like.latency_s) for a, b, like in links)
-    return Topology(tuple(map(Node, names)), tuple(iterate_in_time(made, count, "links")))
+    copies = (Link(names[a], names[b], like.bandwidth_Bps, like.latency_s) for a, b, like in links)
+    return Topology(tuple(map(Node, names)), tuple(iterate_in_time(copies, count, "links")))

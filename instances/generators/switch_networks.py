@@ -241,9 +241,9 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
     with locate_errors("dims"):
         blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))
     count = len(blocks.dimensions)
-    given = {"bandwidth": (bandwidth, UnitKind.RATE), "latency": (latency or ("0 s",) * count, UnitKind.TIME)}
+    entries = {"bandwidth": (bandwidth, UnitKind.RATE), "latency": (latency or ("0 s",) * count, UnitKind.TIME)}
     read: dict[str, list[Fraction]] = {}
-    for name, (texts, kind) in given.items():
+    for name, (texts, kind) in entries.items():
         if len(texts) != count:
             raise InputError(f"{len(texts)} entries for {count} dimensions", place=name)
         with locate_errors(name):

@@ -114,11 +114,11 @@ def modified_de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, la
     ``d``, ``diameter``: number of letters, the degree, and length of the words in the de Bruijn graph.
     """
     if (d, diameter) not in _CYCLES:
-        known = ", ".join(str(pair) for pair in _CYCLES)
-        raise InputError(f"no cycle is known for ({d:,}, {diameter:,}); expected one of {known}", place="d, diameter")
+        pairs = ", ".join(str(pair) for pair in _CYCLES)
+        raise InputError(f"no cycle is known for ({d:,}, {diameter:,}); expected one of {pairs}", place="d, diameter")
     nodes = d**diameter
     shifts = {(x, (d * x + a) % nodes) for x in range(nodes) for a in range(d)}
-    kept = {(x, y) for x, y in shifts if (y, x) not in shifts}
+    arcs = {(x, y) for x, y in shifts if (y, x) not in shifts}
     cycle = _CYCLES[d, diameter]
-    edges = sorted(kept | set(pairwise((*cycle, cycle[0]))))
+    edges = sorted(arcs | set(pairwise((*cycle, cycle[0]))))
     return make_graph(nodes, nodes * d, edges, bandwidth, latency)

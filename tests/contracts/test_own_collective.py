@@ -53,7 +53,7 @@ NEIGHBOUR_SUM = Collective(
 def forget_registrations(monkeypatch):
     """Drop plugins and registrations of a test after it."""
     monkeypatch.setenv(PLUGINS, "")
-    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(collective, "_registry", dict(collective._registry))
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ CONDITIONS = {
 @pytest.fixture(autouse=True)
 def forget_registrations(monkeypatch):
     """Drop registrations of a test after it."""
-    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(collective, "_registry", dict(collective._registry))
 
 
 @pytest.mark.parametrize("name", INSTANCES)

@@ -44,7 +44,7 @@ def in_the_root(root, monkeypatch):
     """Pages name files as seen from the root of a checkout; what they plug in is forgotten afterwards."""
     monkeypatch.chdir(root)
     monkeypatch.setenv(PLUGINS, "")
-    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(collective, "_registry", dict(collective._registry))
 
 
 @pytest.fixture(scope="module")

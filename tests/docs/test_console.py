@@ -57,7 +57,7 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv(PLUGINS, "")  # what pages plug in is forgotten afterwards
-    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(collective, "_registry", dict(collective._registry))
     examples = str(ROOT / "examples")
     monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(examples)])
 

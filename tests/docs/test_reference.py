@@ -54,7 +54,7 @@ def test_examples_print_what_pages_show(
 ) -> None:
     """The examples of a page run in order, in an empty folder, and print what is shown."""
     monkeypatch.setenv(PLUGINS, "")
-    monkeypatch.setattr(collective, "_known", dict(collective._known))
+    monkeypatch.setattr(collective, "_registry", dict(collective._registry))
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     for page in reference_pages(pages):
         monkeypatch.chdir(tmp_path_factory.mktemp(Path(page).stem))

@@ -35,7 +35,7 @@ def none_before() -> Iterator[None]:
 def task(model: str, memory_bytes: int | None = None, **request: Any) -> Task:
     cell = Cell("ring(4)", Request(model, **request), "all_reduce", "1 MiB", None, memory_bytes)
     (made,) = tasks([cell])
-    return replace(made, record=None, known={**made.known, "solver": None})  # this process has no faults
+    return replace(made, record=None, facts={**made.facts, "solver": None})  # this process has no faults
 
 
 def supervise_task(asked: Task) -> dict[str, Any]:

@@ -343,7 +343,7 @@ def test_records_are_appended_once(tmp_path: Path) -> None:
     assert read == comparison.records
     assert [record.status for record in read] == ["error", "feasible", "feasible"]
     assert [line.split()[0] for line in said] == ["1/3", "2/3", "3/3"]
-    assert (tallies[-1].total, tallies[-1].done, tallies[-1].failed, tallies[-1].running) == (3, 3, 1, 0)
+    assert (tallies[-1].total, tallies[-1].runs, tallies[-1].failed, tallies[-1].running) == (3, 3, 1, 0)
     assert tallies[-1].seconds_left == 0
     again = run_cells(plan, ledger)
     assert (again.planned, again.skipped, again.records) == (3, 3, [])

@@ -36,7 +36,7 @@ def task(model: str, time_limit_s: float | None = None, memory_bytes: int | None
         "ring(4)", Request(model, time_limit_s=time_limit_s, **request), "all_reduce", "1 MiB", None, memory_bytes
     )
     (made,) = tasks([cell])
-    return Task(made.cell, made.key, made.known, grace_s=1.0)
+    return Task(made.cell, made.key, made.facts, grace_s=1.0)
 
 
 def supervise_task(asked: Task) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_a_run() -> None:
     assert record["key"] == asked.key
     assert record["limits"] == {"time_limit_s": 60.0, "memory_bytes": 2**32}
     assert {name: record[name] for name in ("instance", "instance_sha256", "collective", "kind")} == {
-        name: asked.known[name] for name in ("instance", "instance_sha256", "collective", "kind")
+        name: asked.facts[name] for name in ("instance", "instance_sha256", "collective", "kind")
     }
     assert record["peak_rss_bytes"] > 2**20
     assert record["environment"]["packages"]["pyomo"]
@@ -129,7 +129,7 @@ def test_incumbents_are_told(model: str, of_solver: bool) -> None:
     instance = load("gscale") if model == "mtree" else load("dgx1()").with_changes(demand=GATHER)
     options = {"trees": 2} if model == "mtree" else {}
     record = run(
-        instance, Request(model, options=options), listener=Listener(tell=told.append, posed=posed.append)
+        instance, Request(model, options=options), listener=Listener(tell=told.append, on_problem=posed.append)
     ).record
     of_kind = [one for one in told if one.of_solver == of_solver and one.objective is not None]
     assert of_kind

@@ -72,7 +72,7 @@ def test_the_same_in_other_words() -> None:
 def test_limits_replace_those_of_the_suite() -> None:
     """Limits that are asked for count, in the key too; the grace is in no key."""
     (task,) = tasks([CELL], Limits(7.0, 2**20, 3.0))
-    assert task.known["limits"] == {"time_limit_s": 7.0, "memory_bytes": 2**20}
+    assert task.facts["limits"] == {"time_limit_s": 7.0, "memory_bytes": 2**20}
     assert task.grace_s == 3.0
     assert task.key != key(CELL)
     assert key(CELL, Limits(grace_s=1.0)) == key(CELL)
@@ -90,7 +90,7 @@ def test_files_are_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     (task,) = tasks([Cell("mine.json", Request("ring"))])
     assert task.cell.instance == str(tmp_path / "mine.json")
-    assert task.known["instance"] == "mine"
+    assert task.facts["instance"] == "mine"
 
 
 def test_planning_keeps_the_limits_of_the_runs() -> None:
@@ -99,12 +99,12 @@ def test_planning_keeps_the_limits_of_the_runs() -> None:
     cell = Cell("torus(300,300)", Request("ring", time_limit_s=1e-9), collective="all_gather")
     lines: list[str] = []
     (task,) = tasks([cell], progress=lines.append)
-    assert (task.known["instance"], task.known["instance_sha256"]) == ("torus(300,300)", "")
+    assert (task.facts["instance"], task.facts["instance_sha256"]) == ("torus(300,300)", "")
     record = run_task(task)
     assert (record.status, record.exit_status, record.key) == ("limit", 4, task.key)
     assert "while loading the instance" in record.message
     (longer,) = tasks([cell], Limits(time_limit_s=3600.0))
-    assert longer.known["instance_sha256"]
+    assert longer.facts["instance_sha256"]
 
 
 @pytest.mark.parametrize(

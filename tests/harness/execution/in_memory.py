@@ -60,7 +60,7 @@ def play(
     for program, memory, player in zip(programs, memories, players, strict=True):
         fill(memory, program.before)
         player.begin()
-    turns = [number for number, player in enumerate(players) if player.left]
+    turns = [number for number, player in enumerate(players) if player.pending]
     while turns:
         wires.random.shuffle(turns)
         moved = False
@@ -69,6 +69,6 @@ def play(
             players[number].advance(ended)
             moved = moved or bool(ended)
         assert moved, "the programs wait for one another"
-        turns = [number for number in turns if players[number].left]
+        turns = [number for number in turns if players[number].pending]
     assert not any(wires.streams.values())
     return [compare(memory, program.after) for program, memory in zip(programs, memories, strict=True)]

@@ -249,7 +249,7 @@ def test_a_message_that_waits_delays_no_other_one():
     player.advance([(2, True)])
     assert transport.sent[1:] == [bytes(4) + np.array([7]).tobytes()]
     player.advance([(1, False)])
-    assert not player.left
+    assert not player.pending
 
 
 def connect_delayed(latency_s: float) -> tuple[socket.socket, DelayedTransport, list[socket.socket]]:

@@ -46,7 +46,7 @@ def test_one_wrong_bit_is_found(dtype):
     memory[69_000:69_001].view(np.uint8)[0] ^= 1
     (fault,) = compare(memory, [region])
     assert (fault.first, fault.count) == (1000 + 69_000 - 3, 1)
-    assert fault.found != fault.expected
+    assert fault.actual != fault.expected
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
