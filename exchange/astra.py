@@ -54,21 +54,21 @@ def import_astra(
         data = parse_json(read_text(path, MAX_YAML_BYTES).encode(), 1000) if path.suffix == ".json" else read_yaml(path)
         if not isinstance(data, dict):
             raise InputError("expected an object")
-        given = {"--blocks": blocks, "--bandwidth": bandwidth, "--latency": latency}
-        read = _logical(data, given) if "logical-dims" in data else _analytical(data, given)
+        options = {"--blocks": blocks, "--bandwidth": bandwidth, "--latency": latency}
+        read = _logical(data, options) if "logical-dims" in data else _analytical(data, options)
         network = _fabric(*read)
-        said = "as given" if "logical-dims" in data else "those of the file, where a GB is 2^30 bytes"
+        basis = "as given" if "logical-dims" in data else "those of the file, where a GB is 2^30 bytes"
         about = f"{'_'.join(f'{block}({n})' for block, n in zip(*read[:2], strict=True))}, imported."
-        told = f"{path.name}, a network of ASTRA-sim; rates and latencies are {said}"
-        data = checked_instance(network, name=name or path.stem, description=about, source=told)
+        origin = f"{path.name}, a network of ASTRA-sim; rates and latencies are {basis}"
+        data = checked_instance(network, name=name or path.stem, description=about, source=origin)
         return data if fabric else {**data, "network": _expression(network)}
 
 
 _Dimensions = tuple[list[str], list[int], list[Fraction], list[Fraction]]
 
 
-def _analytical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Dimensions:
-    for option, values in given.items():
+def _analytical(data: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> _Dimensions:
+    for option, values in options.items():
         if values:
             raise InputError("the file already sets it; expected only with logical-dims", source=option)
     topology = _list(data, "topology")
@@ -79,18 +79,18 @@ def _analytical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> 
     return blocks, sizes, rates, latencies
 
 
-def _logical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Dimensions:
+def _logical(data: Mapping[str, Any], options: Mapping[str, Sequence[str]]) -> _Dimensions:
     """Sizes of a file for ns-3; all else is given."""
     sizes = _sizes(data, "logical-dims", None)
-    for option, values in given.items():
+    for option, values in options.items():
         if len(values) != len(sizes):
-            wanted = f"expected {option} for each of its {len(sizes)} dimensions"
-            raise InputError(f"logical-dims contain only sizes: {len(values)} are given; {wanted}")
-    blocks = [_block(word, "--blocks") for word in given["--blocks"]]
+            hint = f"expected {option} for each of its {len(sizes)} dimensions"
+            raise InputError(f"logical-dims contain only sizes: {len(values)} are given; {hint}")
+    blocks = [_block(word, "--blocks") for word in options["--blocks"]]
     with locate_errors("--bandwidth"):
-        rates = [parse(text, UnitKind.RATE, allow_zero=False) for text in given["--bandwidth"]]
+        rates = [parse(text, UnitKind.RATE, allow_zero=False) for text in options["--bandwidth"]]
     with locate_errors("--latency"):
-        return blocks, sizes, rates, [parse(text, UnitKind.TIME) for text in given["--latency"]]
+        return blocks, sizes, rates, [parse(text, UnitKind.TIME) for text in options["--latency"]]
 
 
 def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction]) -> dict[str, Any]:
@@ -193,13 +193,13 @@ def dimensions_of(topology: Topology) -> tuple[Dimension, ...]:
     )
 
 
-def network_text(found: tuple[Dimension, ...]) -> str:
+def network_text(dimensions: tuple[Dimension, ...]) -> str:
     """Write the network file, YAML; numbers have up to 12 decimals."""
     rows = {
-        "topology": [BLOCKS[one.block] for one in found],
-        "npus_count": [str(one.size) for one in found],
-        "bandwidth": [_decimal(one.bandwidth_Bps / 2**30) for one in found],
-        "latency": [_decimal(one.latency_s * 10**9) for one in found],
+        "topology": [BLOCKS[one.block] for one in dimensions],
+        "npus_count": [str(one.size) for one in dimensions],
+        "bandwidth": [_decimal(one.bandwidth_Bps / 2**30) for one in dimensions],
+        "latency": [_decimal(one.latency_s * 10**9) for one in dimensions],
     }
     notes = {"bandwidth": "  # GB/s of a link; a GB is 2^30 bytes", "latency": "  # ns of a link"}
     return "".join(f"{key}: [ {', '.join(values)} ]{notes.get(key, '')}\n" for key, values in rows.items())
@@ -216,8 +216,8 @@ def _decimal(value: Fraction) -> str:
 def system_text(kind: Collective, trace: str) -> str:
     """Write the system file, JSON: a trace implements the collective, in one split of the data."""
     if kind not in COLLECTIVES:
-        known = ", ".join(one.name for one in COLLECTIVES)
-        text = f"ASTRA-sim takes algorithms for {known}, not for {kind.name}"
+        names = ", ".join(one.name for one in COLLECTIVES)
+        text = f"ASTRA-sim takes algorithms for {names}, not for {kind.name}"
         raise InputError(f"{text}; 'cwb export chakra' writes the traces alone", place="instance.collective")
     data = {
         "scheduling-policy": "FIFO",

@@ -47,7 +47,7 @@ class Box:
     cables: tuple[Cable, ...]
     #: Rate of the network port of every NIC in bytes per second, None if it is not known.
     ports: Mapping[str, Fraction | None] = field(default_factory=dict)
-    chosen: bool = False  #: Whether the file assigns NICs to GPUs.
+    assigns_nics: bool = False  #: Whether the file assigns NICs to GPUs.
     nvls: bool = False  #: Whether its NVSwitches copy and add (NVLink SHARP), as those of Hopper and later do.
 
 
@@ -61,11 +61,11 @@ class Times:
     @classmethod
     def read(cls, text: str, *, counted: bool = False) -> Self:
         """Read a text."""
-        found = _TIMES.match(text.strip())
-        count = int(found[1]) if found and found[1] else None
-        if found is None or count == 0 or (counted and count is None):
+        match = _TIMES.match(text.strip())
+        count = int(match[1]) if match and match[1] else None
+        if match is None or count == 0 or (counted and count is None):
             raise InputError(f"{show_value(text)}; expected such as '12 x 25 GB/s'")
-        return cls(count, parse(found[2], UnitKind.RATE, allow_zero=False))
+        return cls(count, parse(match[2], UnitKind.RATE, allow_zero=False))
 
 
 class Wiring(Enum):

@@ -56,9 +56,9 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
     if instance is None:
         return pd.DataFrame({"link": np.arange(len(counts)), "sends": counts, "load_bytes": load})
     table = links_frame(instance.topology).assign(sends=counts, load_bytes=load)
-    done = completion_if_any(instance, answer)
+    completion = completion_if_any(instance, answer)
     busy_s = load / wires(instance.topology).bandwidth_Bps
-    return table.assign(busy_s=busy_s, utilization=busy_s / (done.seconds or np.nan))
+    return table.assign(busy_s=busy_s, utilization=busy_s / (completion.seconds or np.nan))
 
 
 def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
@@ -77,8 +77,8 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     ends = ends if nodes is None else {name: nodes[column] for name, column in ends.items()}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
     what = {"tree" if isinstance(answer, Forest) else "chunk": sends.chunk, "size_bytes": sizes}
-    told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
-    return pd.DataFrame(told).assign(path=links[: len(sends)])
+    columns = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
+    return pd.DataFrame(columns).assign(path=links[: len(sends)])
 
 
 def _check_network(sends: Sends, instance: Instance | None) -> None:
@@ -86,9 +86,9 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
         return
     network = instance.topology
     used = {"nodes": int(max(sends.source.max(), sends.target.max())) + 1, "links": int(sends.path_links.max()) + 1}
-    for what, known in (("nodes", len(network.nodes)), ("links", len(network.links))):
-        if used[what] > known:
-            text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {known:,}"
+    for what, count in (("nodes", len(network.nodes)), ("links", len(network.links))):
+        if used[what] > count:
+            text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {count:,}"
             raise InputError(f"{text}; expected its own instance", source="instance")
 
 
@@ -144,17 +144,17 @@ def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
     import networkx as nx
 
     table = sends_frame(answer, instance)
-    sent = nx.from_pandas_edgelist(
+    edges = nx.from_pandas_edgelist(
         table.assign(number=table["send"]),
         edge_attr=[*table.columns.drop(["source", "target"])],
         create_using=nx.MultiDiGraph,
         edge_key="number",
     )
     if instance is None:
-        return sent
+        return edges
     graph = network_graph(instance.topology, instance.name)
     graph.remove_edges_from(list(graph.edges))
-    graph.add_edges_from(sent.edges(keys=True, data=True))
+    graph.add_edges_from(edges.edges(keys=True, data=True))
     return graph
 
 

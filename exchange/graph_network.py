@@ -67,20 +67,20 @@ def site_names(graph: Graph) -> dict[str, str]:
 
 def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
     node: dict[str, Any] = {"name": name}
-    fields, said = site.fields, None if site.fields.get("kind") is None else str(site.fields["kind"])
-    if said is not None and said not in [kind.value for kind in NodeKind]:
-        raise InputError(f"{show_value(said)}; expected compute or switch", place=f"node {name}.kind")
+    fields, role = site.fields, None if site.fields.get("kind") is None else str(site.fields["kind"])
+    if role is not None and role not in [kind.value for kind in NodeKind]:
+        raise InputError(f"{show_value(role)}; expected compute or switch", place=f"node {name}.kind")
     if any(fnmatchcase(name, pattern) for pattern in defaults.switches):
         return {**node, "kind": "switch", "buffer": "0 B"}
-    if (said or str(fields.get("type")).lower()) == NodeKind.SWITCH.value:
+    if (role or str(fields.get("type")).lower()) == NodeKind.SWITCH.value:
         node["kind"] = NodeKind.SWITCH.value
     for flag in ("multicast", "reduces"):
         if (value := fields.get(flag)) is not None:
             if str(value) not in (*_TRUE, *_FALSE):
                 raise InputError(f"{show_value(value)}; expected true or false", place=f"node {name}.{flag}")
             node[flag] = str(value) in _TRUE
-    if (held := fields.get("buffer_bytes")) is not None:
-        node["buffer"] = f"{held} B"
+    if (size := fields.get("buffer_bytes")) is not None:
+        node["buffer"] = f"{size} B"
     if (buffer := fields.get("buffer")) is not None:
         node["buffer"] = buffer
     return node
@@ -88,16 +88,16 @@ def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
 
 def rate_of(edge: SiteLink, defaults: Defaults) -> str:
     """Rate of a link: as it is said, else the default."""
-    said = quantity(edge.fields, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
-    if said is None:
+    rate = quantity(edge.fields, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
+    if rate is None:
         raise InputError("the link has no rate; expected --bandwidth as a default")
-    return said
+    return rate
 
 
 def latency_of(edge: SiteLink, places: Mapping[str, tuple[float, float] | None], defaults: Defaults) -> str:
     """Latency of a link: as it is said, else of its length, to the microsecond, else the default."""
-    if (said := quantity(edge.fields, UnitKind.TIME, defaults.latency_unit)) is not None:
-        return said
+    if (text := quantity(edge.fields, UnitKind.TIME, defaults.latency_unit)) is not None:
+        return text
     one, other = places[edge.one], places[edge.other]
     km = edge.km
     if km is None and one is not None and other is not None:
@@ -171,10 +171,10 @@ def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict
         network = network_of(graph, defaults)
     title = name or "-".join(graph.name.split()).lower() or "wan"
     about = f"{graph.name}: {len(network['nodes']):,} sites and {len(network['links']):,} links, imported."
-    told = source if source.startswith(TOPOHUB) else Path(source).name
-    told = f"{told}; latencies that it does not say are distances over 200,000 km/s"
+    origin = source if source.startswith(TOPOHUB) else Path(source).name
+    origin = f"{origin}; latencies that it does not say are distances over 200,000 km/s"
     with locate_errors(source="the imported instance"):
-        return checked_instance(network, name=title, description=about, source=told)
+        return checked_instance(network, name=title, description=about, source=origin)
 
 
 def read_topohub(name: str) -> Graph:

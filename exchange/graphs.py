@@ -118,15 +118,15 @@ def _node(entry: Any, place: str) -> Site:
         raise InputError("expected a node with id", place=place)
     labels = (entry.get("label"), entry.get("name"), entry["id"])
     name = next((label for label in labels if isinstance(label, str | int) and label), entry["id"])
-    found = None
+    position = None
     if isinstance(entry.get("pos"), list) and len(entry["pos"]) == 2:
-        found = _place(entry["pos"][1], entry["pos"][0], place)
+        position = _place(entry["pos"][1], entry["pos"][0], place)
     else:
         ends = ([entry[name] for name in names if entry.get(name) is not None] for names in (_LATITUDE, _LONGITUDE))
         latitude, longitude = (next(iter(values), None) for values in ends)
         if latitude is not None and longitude is not None:
-            found = _place(latitude, longitude, place)
-    return Site(str(entry["id"]), str(name), found, entry)
+            position = _place(latitude, longitude, place)
+    return Site(str(entry["id"]), str(name), position, entry)
 
 
 def _edge(entry: Any, place: str) -> SiteLink:
@@ -159,21 +159,21 @@ def _place(latitude: Any, longitude: Any, place: str) -> tuple[float, float]:
 
 def _graphml(text: str, name: str) -> Graph:
     root = parse_xml(text, "graphml")
-    found: dict[str, list[Element]] = {"graph": [], "key": [], "node": [], "edge": []}
+    elements: dict[str, list[Element]] = {"graph": [], "key": [], "node": [], "edge": []}
     for element in root.iter():
-        if (kind := local_name(element)) in found:
-            found[kind].append(element)
-    title = {key.get("id"): key.get("attr.name") or "" for key in found["key"]}
+        if (kind := local_name(element)) in elements:
+            elements[kind].append(element)
+    title = {key.get("id"): key.get("attr.name") or "" for key in elements["key"]}
 
     def fields(element: Element) -> dict[str, Any]:
         data = {title.get(d.get("key"), ""): d.text for d in element if local_name(d) == "data"}
         return {**data, **element.attrib}
 
-    nodes, edges = ([fields(element) for element in found[kind]] for kind in ("node", "edge"))
-    directed = any(graph.get("edgedefault") == "directed" for graph in found["graph"])
-    for index, edge in enumerate(found["edge"]):
-        if (said := edge.get("directed")) is not None and said != ("true" if directed else "false"):
-            text = f"{show_value(said)}, unlike the graph; expected links of one kind"
+    nodes, edges = ([fields(element) for element in elements[kind]] for kind in ("node", "edge"))
+    directed = any(graph.get("edgedefault") == "directed" for graph in elements["graph"])
+    for index, edge in enumerate(elements["edge"]):
+        if (value := edge.get("directed")) is not None and value != ("true" if directed else "false"):
+            text = f"{show_value(value)}, unlike the graph; expected links of one kind"
             raise InputError(text, place=f"edge[{index}].directed")
     return replace(_graph(name, nodes, "node", edges, "edge"), directed=directed)
 
@@ -184,13 +184,13 @@ def _sndlib(text: str, name: str) -> Graph:
     nodes: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
     for part in outermost_elements(root, "node", "link"):
-        found = texts(part)
+        values = texts(part)
         if local_name(part) == "node":
-            place = {"lat": found.get("y"), "lon": found.get("x")} if geographical else {}
+            place = {"lat": values.get("y"), "lon": values.get("x")} if geographical else {}
             nodes.append({"id": part.get("id"), **place})
         else:
-            ends = {end: found.get(end) for end in ("source", "target")}
-            links.append({**ends, OF_MODULE: found.get("capacity")})
+            ends = {end: values.get(end) for end in ("source", "target")}
+            links.append({**ends, OF_MODULE: values.get("capacity")})
     return _graph(name, nodes, "node", links, "link")
 
 

@@ -79,10 +79,10 @@ _OLDER: Mapping[str, str] = _TABLES["older_names"]  #: What older dumps write fo
 def xgmi(architecture: str) -> LinkRate:
     """Rates of an xGMI link of a GPU, by its architecture as dumps write it: ``gfx90a:sramecc+``, or ``910``."""
     name = architecture.partition(":")[0]
-    found = XGMI.get(_OLDER.get(name, name))
-    if found is None:
+    rate = XGMI.get(_OLDER.get(name, name))
+    if rate is None:
         raise InputError(f"{show_value(architecture)} is not known; expected one of {', '.join(XGMI)}")
-    return found
+    return rate
 
 
 #: A lane of PCIe by its signalling rate: 8b/10b below 8 GT/s, 128b/130b up to 32, flits of 242 in 256 bytes at 64.
@@ -116,9 +116,9 @@ def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fra
     elif (architecture, vendor) == ("x86_64", "AuthenticAMD"):
         name = "amd"
     if name is None:
-        found = f"{show_value(architecture)}, {show_value(vendor)}"
+        cpu = f"{show_value(architecture)}, {show_value(vendor)}"
         expected = "expected x86_64, arm64 or ppc64 and a vendor, or --cpu or --between-cpus"
-        raise InputError(f"the rate between CPUs of {found} is not known; {expected}")
+        raise InputError(f"the rate between CPUs of {cpu} is not known; {expected}")
     return Fraction(CPUS[name] * GB)
 
 

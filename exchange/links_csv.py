@@ -29,9 +29,9 @@ def import_links(path: Path, defaults: Defaults, *, name: str | None = None, one
     """Make an instance of a CSV file of links; its source says if links have both directions."""
     with locate_errors(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
-        said = _complete_directions(links, one_way=one_way)
-        said += f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
-        return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{said}")
+        note = _complete_directions(links, one_way=one_way)
+        note += f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
+        return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{note}")
 
 
 def _complete_directions(links: list[dict[str, Any]], *, one_way: bool) -> str:

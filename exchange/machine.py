@@ -28,17 +28,17 @@ def machine_instance(box: Box, layout: Layout, *, name: str, source: str) -> dic
         raise InputError(f"two nodes are named {show_value(name_twice)}")
     gpus, boxes = len(box.gpus), layout.boxes
     about = f"A box of {gpus} GPUs" if boxes == 1 else f"{gpus * boxes:,} GPUs in {boxes:,} boxes"
-    told = f"{source}; latencies are {layout.latency} between GPUs"
-    told += f" and {layout.nic_latency} between NICs" if boxes > 1 else ""
-    told += " (TE-CCL, section 6.1)" if (layout.latency, layout.nic_latency) == (LATENCY, NIC_LATENCY) else ""
+    origin = f"{source}; latencies are {layout.latency} between GPUs"
+    origin += f" and {layout.nic_latency} between NICs" if boxes > 1 else ""
+    origin += " (TE-CCL, section 6.1)" if (layout.latency, layout.nic_latency) == (LATENCY, NIC_LATENCY) else ""
     if layout.nvls is not None:
         box = replace(box, nvls=layout.nvls)
     if box.nvls and Role.SWITCH in box.parts.values():
-        told += "; NVSwitches copy and add (NVLink SHARP)"
+        origin += "; NVSwitches copy and add (NVLink SHARP)"
     elif layout.nvls:
         raise InputError("the machine has no NVSwitch; only NVSwitches copy and add", source="--nvls")
     network = network_of(box, layout)
-    return checked_instance(network, name=name, description=f"{about}, imported.", source=told)
+    return checked_instance(network, name=name, description=f"{about}, imported.", source=origin)
 
 
 def checked_instance(
@@ -64,15 +64,15 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
     nics = {name for name, role in box.parts.items() if role is Role.NIC} - set(ports)
     cables = [c for c in box.cables if not {c.source, c.target} & nics]
     whole = layout.pcie or not join_all(box.gpus, [c for c in cables if not c.pcie])
-    kept = [c for c in cables if whole or not c.pcie or (c.source, c.target) in ways]
-    kept = _drop_dead_ends(kept, {*box.gpus, *ports})
-    if not join_all(box.gpus, kept):
+    wiring = [c for c in cables if whole or not c.pcie or (c.source, c.target) in ways]
+    wiring = _drop_dead_ends(wiring, {*box.gpus, *ports})
+    if not join_all(box.gpus, wiring):
         over = layout.boxes == 1 and nics and join_all(box.gpus, box.cables)
         text = "its links do not connect all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
         raise InputError(text)
-    ends = {end for c in kept for end in (c.source, c.target)}
+    ends = {end for c in wiring for end in (c.source, c.target)}
     parts = {name: role for name, role in box.parts.items() if name in ends}
-    return _all_boxes(replace(box, parts=parts, cables=merge_cables(kept)), ports, layout)
+    return _all_boxes(replace(box, parts=parts, cables=merge_cables(wiring)), ports, layout)
 
 
 def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[str, Any]:
@@ -107,13 +107,13 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
 def _pairs(cables: Iterable[Cable]) -> Iterator[tuple[str, str, Fraction, bool]]:
     """Yield links with their rates; a pair of equal links in both directions once."""
     rates = {(c.source, c.target, c.pcie): c.rate_Bps for c in cables}
-    told: set[tuple[str, str, bool]] = set()
+    reverse: set[tuple[str, str, bool]] = set()
     for (source, target, pcie), rate in rates.items():
-        if (source, target, pcie) in told:
+        if (source, target, pcie) in reverse:
             continue
         alike = rates.get((target, source, pcie)) == rate
         if alike:
-            told.add((target, source, pcie))
+            reverse.add((target, source, pcie))
         yield source, target, rate, alike
 
 
@@ -146,8 +146,8 @@ def _with_nics(box: Box, layout: Layout) -> _WithNics:
     if not used:
         raise InputError("no path leads from a GPU to a NIC")
     if layout.nic and layout.nic.count not in (None, len(used)):
-        found = f"the GPUs are nearest to {len(used)} NICs ({', '.join(used)[:120]}), not to {layout.nic.count}"
-        raise InputError(f"{found}; expected their number, or --nics with their names", source="--nic")
+        text = f"the GPUs are nearest to {len(used)} NICs ({', '.join(used)[:120]}), not to {layout.nic.count}"
+        raise InputError(f"{text}; expected their number, or --nics with their names", source="--nic")
     return box, {name: ports[name] for name in names if name in used}, ways
 
 
@@ -169,7 +169,7 @@ def _add_nics(box: Box, nic: Times | None) -> _WithNics:
 
 def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[str, str]], list[str]]:
     """Return the best NICs of the GPUs, or those that the file has chosen, and the links to them."""
-    if box.chosen:
+    if box.assigns_nics:
         return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
     ahead: dict[str, list[Cable]] = {}
     for c in box.cables:
@@ -207,5 +207,5 @@ def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
     for c in cables:
         beside.setdefault(c.source, set()).add(c.target)
         beside.setdefault(c.target, set()).add(c.source)
-    gone = {name for name, others in beside.items() if len(others) < 2 and name not in keep}
-    return _drop_dead_ends([c for c in cables if not {c.source, c.target} & gone], keep) if gone else cables
+    dead_ends = {name for name, others in beside.items() if len(others) < 2 and name not in keep}
+    return _drop_dead_ends([c for c in cables if not {c.source, c.target} & dead_ends], keep) if dead_ends else cables

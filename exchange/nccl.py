@@ -32,13 +32,13 @@ _SPEED = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?\Z")
 _RING, _CHAINS = "4", ("1", "2", "3")
 
 
-def graph_box(root: Element, wanted: int) -> Box:
+def graph_box(root: Element, graph_id: int) -> Box:
     """Read a graph of a graph file by its ``id``: 0 are the rings, 1 the trees."""
     graphs = {graph.get("id", ""): graph for graph in root if graph.tag == "graph"}
-    graph = graphs.get(str(wanted))
+    graph = graphs.get(str(graph_id))
     if graph is None:
-        raise InputError(f"no graph has the id {wanted}; expected one of {', '.join(graphs)[:80]}", source="--graph")
-    with locate_errors(f"graph {wanted}"):
+        raise InputError(f"no graph has the id {graph_id}; expected one of {', '.join(graphs)[:80]}", source="--graph")
+    with locate_errors(f"graph {graph_id}"):
         pattern = graph.get("pattern", "")
         if pattern not in (_RING, *_CHAINS):
             raise InputError(f"{show_value(pattern)} is no ring or tree; expected from 1 to 4", place="pattern")
@@ -59,7 +59,7 @@ def graph_box(root: Element, wanted: int) -> Box:
                 nics |= {f"net{number}": None for kind, number in visited if kind == "net"}
     links = merge_cables(cables)
     ports = {nic: sum((c.rate_Bps for c in links if c.target == nic), Fraction(0)) or None for nic in nics}
-    return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, chosen=True)
+    return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, assigns_nics=True)
 
 
 def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
@@ -165,12 +165,12 @@ def read_measured(path: Path) -> Measurements:
     """Read a file of either kind."""
     with locate_errors(source=str(path)):
         text = read_text(path, MAX_BYTES)
-        found = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
-        if not found.samples:
+        results = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
+        if not results.samples:
             raise InputError("no line with a size and times; expected the output of nccl-tests, or its -J file")
-        if len(found.samples) > MAX_SAMPLES:
-            raise InputError(f"{len(found.samples):,} times; expected at most {MAX_SAMPLES:,}")
-        return found
+        if len(results.samples) > MAX_SAMPLES:
+            raise InputError(f"{len(results.samples):,} times; expected at most {MAX_SAMPLES:,}")
+        return results
 
 
 def _from_text(text: str) -> Measurements:
@@ -180,8 +180,8 @@ def _from_text(text: str) -> Measurements:
             with locate_errors(f"line {number}"):
                 samples += _samples(int(row[1]), row[2].split())
     ranks = {int(number) for number in _RANK.findall(text)}
-    found = _LIBRARY.search(text)
-    version = "" if found is None else found[2] or _version_text(int(found[1]))
+    match = _LIBRARY.search(text)
+    version = "" if match is None else match[2] or _version_text(int(match[1]))
     return Measurements(tuple(samples), _collective(text), len(ranks) or None, version, tuple(_findings(text)))
 
 
@@ -246,8 +246,8 @@ def _from_json(text: str) -> Measurements:
     program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
     config = data.get("config")
     listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
-    given = listed if isinstance(listed, list) else []
-    ranks = {show_value(one.get("rank")) for one in given if isinstance(one, dict)}
+    entries = listed if isinstance(listed, list) else []
+    ranks = {show_value(one.get("rank")) for one in entries if isinstance(one, dict)}
     code = data.get("nccl_version")
     version = _version_text(code) if isinstance(code, int) else ""
     return Measurements(tuple(samples), program, len(ranks) or None, version)

@@ -62,7 +62,7 @@ def _forwarding_pairs(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
     for send, begin_s in enumerate(trace.start_s.tolist()):
         first, behind = int(sends.path_offset[send]), int(sends.path_offset[send + 1])
         earlier = arrived.get((int(sends.chunk[send]), int(sends.source[send])), [])
-        known = bisect_right(earlier, begin_s + rounding_s, key=end_s.__getitem__)
-        if known:
-            yield int(sends.path_offset[earlier[known - 1] + 1]) - 1, first
+        count = bisect_right(earlier, begin_s + rounding_s, key=end_s.__getitem__)
+        if count:
+            yield int(sends.path_offset[earlier[count - 1] + 1]) - 1, first
         yield from ((row - 1, row) for row in range(first + 1, behind))

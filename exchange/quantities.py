@@ -27,21 +27,21 @@ def quantity(
     ``unit`` is that of numbers whose unit is neither in the value nor in the name. With a default, a number called
     ``weight`` does not count.
     """
-    found: dict[str, str] = {}
-    for name, value, said in _stated_quantities(fields, kind, unit):
+    texts: dict[str, str] = {}
+    for name, value, own_unit in _stated_quantities(fields, kind, unit):
         with locate_errors(name):
-            found[name] = _text(value, kind, said or unit)
-    values = {parse(text, kind) for text in found.values()}
+            texts[name] = _text(value, kind, own_unit or unit)
+    values = {parse(text, kind) for text in texts.values()}
     if len(values) > 1:
-        told = " and ".join(f"{name} {show_value(text)}" for name, text in found.items())
-        raise InputError(f"{told} differ; expected one of them")
-    if not found and default is not None:
+        listing = " and ".join(f"{name} {show_value(text)}" for name, text in texts.items())
+        raise InputError(f"{listing} differ; expected one of them")
+    if not texts and default is not None:
         parse(default, kind, allow_zero=kind is UnitKind.TIME)
         return default
-    if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
+    if not texts and kind is UnitKind.RATE and _is_number(fields.get("weight")):
         text = f"{show_value(fields['weight'])} may be anything; expected bandwidth or capacity"
         raise InputError(f"{text}, or a text such as '25 GB/s'", place="weight")
-    return next(iter(found.values()), None)
+    return next(iter(texts.values()), None)
 
 
 def is_quantity(name: str) -> bool:
@@ -57,16 +57,16 @@ def _stated_quantities(
         if value is None or (isinstance(value, str) and not value):
             continue
         if name in (RAW, OF_MODULE):
-            said = "b/s" if name == RAW else unit
-            if kind is UnitKind.RATE and said is not None and parse(f"{_value_text(value)} {said}", kind):
-                yield name, value, said
+            own_unit = "b/s" if name == RAW else unit
+            if kind is UnitKind.RATE and own_unit is not None and parse(f"{_value_text(value)} {own_unit}", kind):
+                yield name, value, own_unit
         elif name == "weight":
             if isinstance(value, str) and not _is_number(value) and _has_unit(value, kind):
                 yield name, value, None
         elif (match := _pattern(kind).fullmatch(name)) is not None:
-            known, said = _unit_of(match[1] or "", kind)
-            if known:
-                yield name, value, said
+            is_known, own_unit = _unit_of(match[1] or "", kind)
+            if is_known:
+                yield name, value, own_unit
 
 
 def _pattern(kind: UnitKind) -> re.Pattern[str]:

@@ -79,14 +79,14 @@ def connection_text(trace: Trace) -> str:
 
 def _messages_before(nodes: tuple[Node, ...], node: Node, rank: int) -> set[_Message]:
     """Return the messages that a send is made of: the last receive, and before one that adds, all others."""
-    found: set[_Message] = set()
-    todo, seen = list(node.after), set[int]()
+    messages: set[_Message] = set()
+    todo, receives = list(node.after), set[int]()
     while todo:
         before = nodes[todo.pop()]
-        if before.type != RECV or before.id in seen:
+        if before.type != RECV or before.id in receives:
             continue
-        seen.add(before.id)
-        found.add((before.peer, rank, before.tag))
+        receives.add(before.id)
+        messages.add((before.peer, rank, before.tag))
         if before.use == ADDED:
             todo += before.after
-    return found
+    return messages

@@ -42,8 +42,8 @@ class Matrix:
 
     def nvlinks(self, one: str, other: str) -> int:
         """NVLinks between two devices."""
-        found = _NV.match(self.cells[one, other])
-        return int(found[1]) if found else 0
+        match = _NV.match(self.cells[one, other])
+        return int(match[1]) if match else 0
 
     def near(self, one: str, other: str) -> int | None:
         """Return the PCIe distance of two devices; None where NVLinks hide it."""
@@ -64,13 +64,13 @@ def import_nvidia_smi(
         parts, cables = _nvlinks(matrix, single)
         sharp = bool(named) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in named)
         box = replace(_with_pcie(matrix, parts, cables, rates, layout), nvls=sharp)
-        told = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
+        source = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
         if layout.rack is not None:
             box, layout = rack_of(box, layout)
-            told += f"; {layout.trays} such trays are a rack"
+            source += f"; {layout.trays} such trays are a rack"
         elif parts and named & {"gb200", "gb300"}:
-            told += "; NVSwitches join the GPUs of one tray, not those of a rack (--rack 72 does)"
-        return machine_instance(box, layout, name=name or paths[0].stem, source=told)
+            source += "; NVSwitches join the GPUs of one tray, not those of a rack (--rack 72 does)"
+        return machine_instance(box, layout, name=name or paths[0].stem, source=source)
 
 
 def read_matrix(text: str) -> Matrix:
@@ -141,8 +141,8 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[d
     status = _status(text, matrix.gpus)
     if status is not None:
         share = Fraction(1) if rates.rating is Rating.NOMINAL else Fraction(4, 5)
-        found = {gpu: Times(len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
-        return found, f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
+        times = {gpu: Times(len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
+        return times, f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
     if len(named) != 1:
         raise InputError(
             f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch; expected --generation"
@@ -157,7 +157,7 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[d
 
 def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
     """Rates of the active links of every GPU by ``nvlink -s``; None if the text has none."""
-    found: dict[str, list[Fraction]] = {}
+    by_gpu: dict[str, list[Fraction]] = {}
     gpu = ""
     for line in text.splitlines():
         match = _STATUS.match(line)
@@ -166,19 +166,19 @@ def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
         if match[1] is not None:
             gpu = f"gpu{match[1]}"
             continue
-        active = found.setdefault(gpu, [])
+        active = by_gpu.setdefault(gpu, [])
         if match[3] is not None and Fraction(match[3]):
             active.append(Fraction(match[3]) * GB)
-    if not found:
+    if not by_gpu:
         return None
     for name in gpus:
-        if name not in found:
+        if name not in by_gpu:
             raise InputError(f"the matrix has {name}, but nvlink -s does not; expected the text of all GPUs")
-        if len(set(found[name])) > 1:
-            rates = sorted({float(rate / GB) for rate in found[name]})
+        if len(set(by_gpu[name])) > 1:
+            rates = sorted({float(rate / GB) for rate in by_gpu[name]})
             text = f"the NVLinks of {name} have several rates: {show_value(rates)} GB/s; expected one, or --nvlink"
             raise InputError(text)
-    return {name: found[name] for name in gpus}
+    return {name: by_gpu[name] for name in gpus}
 
 
 def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role], list[Cable]]:
@@ -199,8 +199,8 @@ def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role
             continue
         shown = {n for row in rows.values() for n in row.values()}
         if len(shown) > 1:
-            found = f"{over} has {count[over]} NVLinks, but its row has {sum(rows[over].values())}"
-            raise InputError(f"{found}, not the same for all; that is neither a switch nor a mesh")
+            text = f"{over} has {count[over]} NVLinks, but its row has {sum(rows[over].values())}"
+            raise InputError(f"{text}, not the same for all; that is neither a switch nor a mesh")
         switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
         parts[switch] = Role.SWITCH
         cables += [c for gpu in group for c in both(gpu, switch, links[gpu].rate_Bps * min(shown))]
@@ -234,7 +234,7 @@ def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rate
             used[nic] = None
             cables = [*cables, *both(gpu, nic, rate, pcie=True)]
     ports = {nic: None for nic in matrix.nics if nic in used or nic not in allowed}
-    return Box(matrix.gpus, {**parts, **nics}, merge_cables(cables), ports, chosen=True)
+    return Box(matrix.gpus, {**parts, **nics}, merge_cables(cables), ports, assigns_nics=True)
 
 
 def pcie_tree(matrix: Matrix, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
@@ -264,8 +264,8 @@ def _near_groups(matrix: Matrix, names: Sequence[str], most: int) -> list[list[s
             for b in group:
                 far = matrix.near(a, b)
                 if far is not None and far > most:
-                    found = f"{a} and {b} are joined by {matrix.cells[a, b]}, but are nearer to others by turns"
-                    raise InputError(f"{found}; that is no tree of PCIe switches")
+                    text = f"{a} and {b} are joined by {matrix.cells[a, b]}, but are nearer to others by turns"
+                    raise InputError(f"{text}; that is no tree of PCIe switches")
     return groups
 
 
@@ -286,8 +286,8 @@ def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | Non
         elif not join_all([*numa], cables):
             raise InputError("PCIe joins GPUs that xGMI does not, and its rate is not in the text; expected --pcie")
         box = Box(tuple(numa), cpus, tuple(cables))
-        told = f"{path.name}, rocm-smi --showtopo; {origin}"
-        return machine_instance(box, layout, name=name or path.stem, source=told)
+        source = f"{path.name}, rocm-smi --showtopo; {origin}"
+        return machine_instance(box, layout, name=name or path.stem, source=source)
 
 
 def _relations(text: str) -> tuple[dict[str, int], list[tuple[str, str]]]:

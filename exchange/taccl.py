@@ -54,11 +54,11 @@ def import_taccl(
         all_nodes += [relay(node) for node in relays]
         all_links += outside
     about = f"{gpus * boxes:,} GPUs in {boxes:,} {'box' if boxes == 1 else 'boxes'}, imported."
-    told = f"{path.name}{f' and {sketch.name}' if sketch else ''}, a topology of TACCL (microsoft/taccl)"
-    told += f"; costs are of {exact(costs.size_bytes, 'B')}, in units of {time_unit}"
+    origin = f"{path.name}{f' and {sketch.name}' if sketch else ''}, a topology of TACCL (microsoft/taccl)"
+    origin += f"; costs are of {exact(costs.size_bytes, 'B')}, in units of {time_unit}"
     network = {"nodes": all_nodes, "links": all_links}
     with locate_errors(source=str(path)):
-        return checked_instance(network, name=name or path.stem, description=about, source=told)
+        return checked_instance(network, name=name or path.stem, description=about, source=origin)
 
 
 class _Costs:
@@ -126,17 +126,17 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
     if not isinstance(conn, dict) or not conn:
         text = f"{show_value(conn)}; expected receivers of every sender, fully-connected or direct-map"
         raise InputError(text, place=place)
-    found: dict[int, list[int]] = {}
+    connections: dict[int, list[int]] = {}
     for sender, receivers in conn.items():
         if not re.match(r"[0-9]{1,5}\Z", sender) or int(sender) >= gpus:
             raise InputError(f"sender {show_value(sender)}; expected a GPU from 0 to {gpus - 1}", place=place)
         listed = receivers if isinstance(receivers, list) else []
-        known = all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed)
-        if not listed or not known or len({*listed}) < len(listed):
+        is_valid = all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed)
+        if not listed or not is_valid or len({*listed}) < len(listed):
             text = f"receivers {show_value(receivers)}; expected different GPUs from 0 to {gpus - 1}"
             raise InputError(text, place=place)
-        found[int(sender)] = listed
-    return boxes, found
+        connections[int(sender)] = listed
+    return boxes, connections
 
 
 def _between(
@@ -173,7 +173,7 @@ def _link(source: str, target: str, rate: str, latency: str, *, both: bool = Fal
 def _size(title: str, size: str | None) -> Fraction:
     if size is not None:
         return parse(size, UnitKind.SIZE, allow_zero=False)
-    found = _SIZE_IN_NAME.search(title)
-    if not found or not int(found[1]):
+    match = _SIZE_IN_NAME.search(title)
+    if not match or not int(match[1]):
         raise InputError(f"{show_value(title)} does not name the data size of the costs; expected --size", place="name")
-    return Fraction(int(found[1]) * _BINARY[found[2].upper()])
+    return Fraction(int(match[1]) * _BINARY[match[2].upper()])

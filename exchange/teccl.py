@@ -115,17 +115,17 @@ def read_schedule(path: Path) -> tuple[Fraction, int, list[_Flow]]:
 
 
 def _flow(line: Any, place: str) -> _Flow:
-    found = _FLOW.match(line) if isinstance(line, str) else None
-    if found is None:
+    match = _FLOW.match(line) if isinstance(line, str) else None
+    if match is None:
         expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
         raise InputError(f"{show_value(line)}; {expected}", place=place)
-    chunk, source, tail, head = (int(found[index]) for index in range(1, 5))
+    chunk, source, tail, head = (int(match[index]) for index in range(1, 5))
     try:
-        volume = Fraction(found[5] or 1)
+        volume = Fraction(match[5] or 1)
     except ValueError:
-        raise InputError(f"{show_value(found[5])} is no volume", place=place) from None
-    between = tuple(int(text) for text in re.findall(r"\d+", found[7] or ""))
-    return chunk, source, int(found[6]), (tail, *between, head), volume
+        raise InputError(f"{show_value(match[5])} is no volume", place=place) from None
+    between = tuple(int(text) for text in re.findall(r"\d+", match[7] or ""))
+    return chunk, source, int(match[6]), (tail, *between, head), volume
 
 
 def position(topology: Topology, name: str, node: int) -> int:
@@ -195,8 +195,8 @@ def _chunks(demand: Demand, ranks: int, *, to_each: bool) -> Chunks:
     """Count chunks as the sends do; those from a rank to itself have nowhere to go."""
     own = np.repeat(np.arange(ranks), demand.chunks)
     groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
-    held, needed = own, np.full(len(own), ranks)
+    holders, needed = own, np.full(len(own), ranks)
     if to_each:
-        held, needed, groups = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks), groups[:-1]
+        holders, needed, groups = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks), groups[:-1]
     unit = demand.size_bytes / len(own)
-    return Chunks(np.ones_like(held), unit, groups, held, needed, np.zeros(len(held), dtype=np.bool_))
+    return Chunks(np.ones_like(holders), unit, groups, holders, needed, np.zeros(len(holders), dtype=np.bool_))

@@ -22,10 +22,10 @@ def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMEN
     """Parse a text to its outermost element, of a name if one is given; ``{namespace}name`` is one in a namespace."""
     tree = TreeBuilder()
     _Reader(max_elements, tree, namespaces=True).read(text)
-    found = tree.close()
-    if root is not None and local_name(found) != root:
-        raise InputError(f"its root is {show_value(local_name(found))}; expected {root}")
-    return found
+    element = tree.close()
+    if root is not None and local_name(element) != root:
+        raise InputError(f"its root is {show_value(local_name(element))}; expected {root}")
+    return element
 
 
 class Target(Protocol):
@@ -119,8 +119,8 @@ def outermost_elements(element: Element, *names: str) -> Iterator[Element]:
 
 def texts(element: Element) -> dict[str, str | None]:
     """Text of the first element of every name below one, by the name."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for part in element.iter():
         if part is not element:
-            found.setdefault(local_name(part), part.text)
-    return found
+            values.setdefault(local_name(part), part.text)
+    return values

@@ -29,9 +29,9 @@ def file_of(trace: Trace, rank: int) -> bytes:
     parts = [frame_message(metadata(version=VERSION))]
     nodes = trace.ranks[rank]
     first = len(nodes)  # the number of the first of these computations
-    passed = {node.turn for node in nodes if node.held}
+    passed = {node.turn for node in nodes if node.is_held}
     for node in nodes:
-        turn = [first + node.turn] if node.held else []
+        turn = [first + node.turn] if node.is_held else []
         message = node_class(id=node.id, name=node.name, type=node.type, data_deps=node.after, ctrl_deps=turn)
         if node.type in (SEND, RECV):
             source, target = (rank, node.peer) if node.type == SEND else (node.peer, rank)
@@ -61,36 +61,36 @@ def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
 def read_trace(folder: Path) -> Trace:
     """Read the trace in a folder."""
     paths = _paths(folder)
-    left = MAX_BYTES
+    rest = MAX_BYTES
     nodes: list[tuple[Node, ...]] = []
     room = [MAX_NODES, MAX_DEPENDENCES]
     for rank, path in enumerate(paths):
         with locate_errors(source=str(path)):
-            raw = _read(path, left)
-            left -= len(raw)
+            raw = _read(path, rest)
+            rest -= len(raw)
             nodes.append(tuple(_nodes(raw, rank, len(paths), room)))
     return Trace(tuple(nodes))
 
 
 def _paths(folder: Path) -> list[Path]:
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     prefixes: set[str] = set()
     for path in sorted(folder.glob("*.et")):
         match = _NAME.match(path.name)
         if match is None:
             raise InputError("expected a name such as PREFIX.0.et, with the rank", source=str(path))
         prefixes.add(match[1])
-        found[int(match[2])] = path
+        paths[int(match[2])] = path
     with locate_errors(source=str(folder)):
-        if not found:
+        if not paths:
             raise InputError("has no .et file")
         if len(prefixes) > 1:
             first, second, *_ = sorted(prefixes)
             raise InputError(f"has files of {first!r} and of {second!r}; expected those of one trace")
-        missing = next((rank for rank in range(len(found)) if rank not in found), None)
+        missing = next((rank for rank in range(len(paths)) if rank not in paths), None)
         if missing is not None:
-            raise InputError(f"has no file of rank {missing}, but one of rank {max(found)}")
-    return [found[rank] for rank in range(len(found))]
+            raise InputError(f"has no file of rank {missing}, but one of rank {max(paths)}")
+    return [paths[rank] for rank in range(len(paths))]
 
 
 def _read(path: Path, most: int) -> bytes:
@@ -107,7 +107,7 @@ def _read(path: Path, most: int) -> bytes:
 def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]:
     """Yield the nodes of a file; ``room`` holds the remaining numbers of nodes and dependences."""
     metadata, node_class = messages()
-    seen: dict[int, int] = {}  # by number the one object of it, which all nodes share to save memory
+    ids: dict[int, int] = {}  # by number the one object of it, which all nodes share to save memory
     number = -1
     for number, content in enumerate(split_messages(raw)):
         with locate_errors(place=f"message {number}"):
@@ -115,10 +115,10 @@ def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]
                 decode_message(metadata, content)
                 continue
             node = _node(decode_message(node_class, content), rank, ranks)
-            if node.id in seen:
+            if node.id in ids:
                 raise InputError(f"node {node.id} is defined twice")
-            seen[node.id] = node.id
-            node = node._replace(after=tuple([seen.get(before, before) for before in node.after]))
+            ids[node.id] = node.id
+            node = node._replace(after=tuple([ids.get(before, before) for before in node.after]))
             room[0] -= 1
             room[1] -= len(node.after)
             if min(room) < 0:
@@ -147,9 +147,9 @@ def _node(message: Any, rank: int, ranks: int) -> Node:
     if size < 0:
         raise InputError(f"{name} has comm_size {size}; expected at least 0")
     grains, data, use = values.get("msg_chunk_cnt"), values.get(DATA), values.get(USE)
-    told = data is not None and data >= 0 and use in ((None,) if message.type == SEND else (KEPT, ADDED, PASSED))
+    has_data = data is not None and data >= 0 and use in ((None,) if message.type == SEND else (KEPT, ADDED, PASSED))
     node = Node(message.id, message.type, after, peer, tag, size, max(grains or 0, 0))
-    return node._replace(data=data or 0, use=use or 0) if told else node
+    return node._replace(data=data or 0, use=use or 0) if has_data else node
 
 
 def _integer(attribute: Any) -> int | None:

@@ -67,9 +67,9 @@ def lift_trace(
     if not replay.messages:
         raise InputError("has no message")
     why: InputError | None = None
-    known = all(node.data >= 0 for nodes in trace.ranks for node in nodes if node.type in (SEND, RECV))
+    has_data = all(node.data >= 0 for nodes in trace.ranks for node in nodes if node.type in (SEND, RECV))
     # Dependent sends forward, or add to, received data; or they forward it, and receives only wait.
-    read = (_stated_ways,) if known else (partial(_alike, types=(SEND, RECV)), partial(_alike, types=(SEND,)))
+    read = (_stated_ways,) if has_data else (partial(_alike, types=(SEND, RECV)), partial(_alike, types=(SEND,)))
     for rule in read:
         try:
             return _TraceReader(trace, replay, topology, kind, size_bytes, name).schedule(rule)
@@ -153,12 +153,12 @@ class _TraceReader:
     def before(self, node: int) -> Iterator[int]:
         """Yield the sends and receives that a node waits for, directly or through other work."""
         start, place = self.replay.starts[self.rank[node]], self.places[self.rank[node]]
-        stack, seen = list(self.nodes[node].after), set[int]()
+        stack, ancestors = list(self.nodes[node].after), set[int]()
         while stack:
             before = start + place[stack.pop()]
-            if before in seen:
+            if before in ancestors:
                 continue
-            seen.add(before)
+            ancestors.add(before)
             if self.nodes[before].type in (SEND, RECV):
                 yield before
             else:
@@ -205,21 +205,21 @@ class _TraceReader:
 
     def _merge_parts(self, parts: list[_Part]) -> list[list[_Part]]:
         """Parts that together are one chunk: of one size and origin, each for ranks of its own."""
-        found: list[list[_Part]] = []
+        chunks: list[list[_Part]] = []
         open_: dict[object, list[int]] = defaultdict(list)
         for part in parts:
             key = part.units if self.kind in SUMS else (part.units, min(part.origins))
             for chunk in open_[key]:
-                if all(part.receivers.isdisjoint(other.receivers) for other in found[chunk]):
+                if all(part.receivers.isdisjoint(other.receivers) for other in chunks[chunk]):
                     break
             else:
-                chunk = len(found)
-                found.append([])
+                chunk = len(chunks)
+                chunks.append([])
                 open_[key].append(chunk)
-            found[chunk].append(part)
-            if len({rank for one in found[chunk] for rank in one.receivers}) == self.ranks:
+            chunks[chunk].append(part)
+            if len({rank for one in chunks[chunk] for rank in one.receivers}) == self.ranks:
                 open_[key].remove(chunk)
-        return found
+        return chunks
 
     def _ends(self, chunk: list[_Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ranks that hold a chunk at first, and those that need it."""
@@ -246,8 +246,8 @@ class _TraceReader:
         unit = self._unit(sum(units))
         if self.kind is Collective.POINT_TO_POINT:
             sizes: dict[tuple[int, ...], int] = defaultdict(int)
-            for count, (held, needed) in zip(units, ends, strict=True):
-                sizes[held + needed] += count
+            for count, (holders, needed) in zip(units, ends, strict=True):
+                sizes[holders + needed] += count
             demands = [Demand(self.kind, count * unit, 1, pair) for pair, count in sizes.items()]
             return Instance(self.name, self.topology, demands[0], also=tuple(demands[1:])), unit
         ranks = None
@@ -293,7 +293,7 @@ class _TraceReader:
             np.array([count // common for count in units], dtype=np.int64),
             unit * common,
             tuple(groups),
-            np.array([place[held] for held, _ in ends], dtype=np.int64),
+            np.array([place[holders] for holders, _ in ends], dtype=np.int64),
             np.array([place[needed] for _, needed in ends], dtype=np.int64),
             np.full(len(units), self.kind in SUMS),
         )
@@ -301,22 +301,22 @@ class _TraceReader:
     def _levels(self) -> list[int]:
         """Return the step of each message, after all messages that it waits for."""
         level = [0] * len(self.nodes)
-        sent = {receive: send for send, receive in self.replay.messages}
+        send_of = {receive: send for send, receive in self.replay.messages}
         for node in self.replay.order:
             start, place = self.replay.starts[self.rank[node]], self.places[self.rank[node]]
             before = [start + place[one] for one in self.nodes[node].after]
-            if node in sent:
-                before.append(sent[node])
+            if node in send_of:
+                before.append(send_of[node])
             level[node] = max((level[one] + (self.nodes[one].type == RECV) for one in before), default=0)
         return [level[way.send] for way in self.ways]
 
 
 def _stated_ways(reading: _TraceReader) -> list[list[int]]:
     """Group transfers by the chunks that the trace names."""
-    found: dict[int, list[int]] = defaultdict(list)
+    groups: dict[int, list[int]] = defaultdict(list)
     for number, way in enumerate(reading.ways):
-        found[way.data].append(number)
-    return list(found.values())
+        groups[way.data].append(number)
+    return list(groups.values())
 
 
 def _alike(reading: _TraceReader, types: tuple[int, ...]) -> list[list[int]]:

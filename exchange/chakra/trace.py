@@ -37,7 +37,7 @@ class Node(NamedTuple):
     use: int = 0  #: Use of a received chunk: :data:`KEPT`, :data:`ADDED` to the rank's data, or only :data:`PASSED` on.
     #: Of a send, the one before on its first link in the simulation; -1 if there is none, or no simulation.
     turn: int = -1
-    held: bool = False  #: True if it could be ready before that one begins.
+    is_held: bool = False  #: True if it could be ready before that one begins.
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Trace:
     @property
     def transfers(self) -> dict[tuple[int, int], int]:
         """Bytes that every pair (source, target) of ranks is sent, by the nodes that send."""
-        found: Counter[tuple[int, int]] = Counter()
+        sizes: Counter[tuple[int, int]] = Counter()
         for rank, nodes in enumerate(self.ranks):
             for node in nodes:
                 if node.type == SEND:
-                    found[rank, node.peer] += node.size_bytes
-        return dict(found)
+                    sizes[rank, node.peer] += node.size_bytes
+        return dict(sizes)
 
 
 def trace_of(flow: Flow) -> Trace:
@@ -71,19 +71,19 @@ def trace_of(flow: Flow) -> Trace:
     what runs traces takes ready sends in the order of their numbers.
     """
     tags: Counter[tuple[int, int]] = Counter()
-    sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
-    made = list(operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1))))
-    for rank, some in enumerate(made):
+    send_tags: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
+    programs = list(operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1))))
+    for rank, some in enumerate(programs):
         for operation in some:
             if operation.given is not None:
                 target, channel = operation.given
-                sent[rank, target, channel].append(tags[rank, target])
+                send_tags[rank, target, channel].append(tags[rank, target])
                 tags[rank, target] += 1
-    return Trace(tuple(_nodes(flow, rank, some, sent) for rank, some in enumerate(made)), flow.grains)
+    return Trace(tuple(_nodes(flow, rank, some, send_tags) for rank, some in enumerate(programs)), flow.grains)
 
 
 def _nodes(
-    flow: Flow, rank: int, some: list[Operation], sent: dict[tuple[int, int, int], deque[int]]
+    flow: Flow, rank: int, some: list[Operation], send_tags: dict[tuple[int, int, int], deque[int]]
 ) -> tuple[Node, ...]:
     """Return the nodes of a rank; connections are in order, so that receives have the tags of their sends."""
     numbers: dict[Operation, int] = {}
@@ -99,7 +99,7 @@ def _nodes(
             name = "send"
         elif operation.taken is not None:
             peer, kind = operation.taken[0], RECV
-            tag = sent[peer, rank, operation.taken[1]].popleft()
+            tag = send_tags[peer, rank, operation.taken[1]].popleft()
             name = "receive"
         else:
             continue
@@ -115,16 +115,16 @@ def _nodes(
     order = sorted(range(len(nodes)), key=places.__getitem__)  # a node is never before one that it waits for
     place = {number: at for at, number in enumerate(order)}
     last: dict[int, int] = {-1: -1}  # the last send of every link
-    found: list[Node] = []
+    ordered_nodes: list[Node] = []
     for at, number in enumerate(order):
         node, link = nodes[number], links[number]
         after = tuple(sorted(place[before] for before in node.after))
         turn = last.get(link, -1)
-        held = turn >= 0 and all(starts[before] < starts[order[turn]] for before in node.after)
-        found.append(node._replace(id=at, after=after, turn=turn, held=held))
+        is_held = turn >= 0 and all(starts[before] < starts[order[turn]] for before in node.after)
+        ordered_nodes.append(node._replace(id=at, after=after, turn=turn, is_held=is_held))
         if link >= 0:
             last[link] = at
-    return tuple(found) or (Node(0, COMP, name="nothing"),)
+    return tuple(ordered_nodes) or (Node(0, COMP, name="nothing"),)
 
 
 TOLD = 5  #: Problems of a kind that are told one by one.
@@ -154,22 +154,22 @@ def run_of(trace: Trace) -> Replay:
     starts = np.cumsum([0, *map(len, trace.ranks)])
     idle = (f"rank {rank} has no node, and never ends" for rank, nodes in enumerate(trace.ranks) if not nodes)
     pairs = array("q")  # nodes, each before the one that waits for it
-    found = _few(idle)
-    found += _few(_match_sends(trace, starts.tolist(), pairs))
+    problems = _few(idle)
+    problems += _few(_match_sends(trace, starts.tolist(), pairs))
     matched = list(zip(pairs[::2], pairs[1::2], strict=True))
-    found += _few(_check_order(trace, starts.tolist(), pairs))
-    if found:
-        return Replay(found, starts.tolist(), matched, [])
+    problems += _few(_check_order(trace, starts.tolist(), pairs))
+    if problems:
+        return Replay(problems, starts.tolist(), matched, [])
     order, waits = _order(int(starts[-1]), np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
-    found = _few(_find_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
-    return Replay(found, starts.tolist(), matched, [] if found else order)
+    problems = _few(_find_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
+    return Replay(problems, starts.tolist(), matched, [] if problems else order)
 
 
 def _few(problems: Iterator[str]) -> list[str]:
     """Return the first problems of a kind, and the number of the others."""
-    found = [text for _, text in zip(range(TOLD), problems, strict=False)]
+    first = [text for _, text in zip(range(TOLD), problems, strict=False)]
     more = sum(1 for _ in problems)
-    return found + ([f"{more:,} more of the kind"] if more else [])
+    return first + ([f"{more:,} more of the kind"] if more else [])
 
 
 def _match_sends(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:

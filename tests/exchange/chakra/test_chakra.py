@@ -87,14 +87,14 @@ def test_sends_that_are_ready_together_wait_for_their_turn(method, network, held
     for before, after in zip(trace.ranks, again.ranks, strict=True):
         waits = {node.id: node.after for node in after}
         sends = [node for node in before if node.type == SEND]
-        assert [node.held for node in sends] == [held and node.turn >= 0 for node in sends]
+        assert [node.is_held for node in sends] == [held and node.turn >= 0 for node in sends]
         for node in before:
             added = set(waits[node.id]) - set(node.after)
-            assert len(added) == node.held
+            assert len(added) == node.is_held
             for turn in added:
                 others = set(waits[turn]) - set(before[node.turn].after)
                 assert others == set(waits[node.turn]) - set(before[node.turn].after), "ready with the send before"
-        assert len(after) - len(before) == sum(node.held for node in before)
+        assert len(after) - len(before) == sum(node.is_held for node in before)
 
 
 def test_data_that_is_sent_on_has_come():
