@@ -48,30 +48,30 @@ class Bounds:
 
     def best(self, run: LedgerRun) -> float | None:
         """Return the best bound that holds for a run; None if there is none."""
-        known = self._best(run)
-        return None if known is None else known.value
+        bound = self._best(run)
+        return None if bound is None else bound.value
 
     def proof(self, run: LedgerRun) -> str:
         """Return the proof of the best bound: ``recomputed``, ``attested`` or ``none``."""
-        known = self._best(run)
-        return NONE if known is None else known.proof
+        bound = self._best(run)
+        return NONE if bound is None else bound.proof
 
     def proofs(self, runs: Iterable[LedgerRun]) -> str:
         """Return the kinds of proof behind the bounds of some runs as one text; empty without a bound."""
-        found = {self.proof(run) for run in runs} - {NONE}
-        return " and ".join(proof for proof in PROOFS if proof in found)
+        kinds = {self.proof(run) for run in runs} - {NONE}
+        return " and ".join(proof for proof in PROOFS if proof in kinds)
 
     def _best(self, run: LedgerRun) -> "_KnownBound | None":
         scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
-        found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
+        bounds = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
-            found += [
+            bounds += [
                 self._of_network[run.network, needs]
                 for needs in set(_RESTS_ON.values())
                 if needs <= pays and (run.network, needs) in self._of_network
             ]
-        return max(found, key=lambda known: known.strength(run.record.sense), default=None)
+        return max(bounds, key=lambda bound: bound.strength(run.record.sense), default=None)
 
     def gap(self, run: LedgerRun, *, timed: bool = False) -> float | None:
         """Return the relative gap of a run's answer to the best bound; negative where one of the two is wrong.
@@ -79,8 +79,8 @@ class Bounds:
         ``timed`` is that of the completion time, to the best bound of the network on it, where there are both.
         """
         objective, bound = run.objective, self.best(run)
-        known = [self._of_network.get((run.network, needs)) for needs in set(_RESTS_ON.values())] if timed else []
-        if run.completion_s and (values := [one.value for one in known if one is not None]):
+        bounds = [self._of_network.get((run.network, needs)) for needs in set(_RESTS_ON.values())] if timed else []
+        if run.completion_s and (values := [one.value for one in bounds if one is not None]):
             objective, bound = run.completion_s, max(values)
         if objective is None or bound is None:
             return None
@@ -113,4 +113,4 @@ class _KnownBound(NamedTuple):
 
 
 def _keep(bounds: dict[Hashable, _KnownBound], key: Hashable, bound: _KnownBound, sense: str) -> None:
-    bounds[key] = max(bounds.get(key, bound), bound, key=lambda known: known.strength(sense))
+    bounds[key] = max(bounds.get(key, bound), bound, key=lambda each: each.strength(sense))

@@ -38,41 +38,41 @@ _LETTER_REM, _SAMPLE_REM = 0.46, 2.8  #: Width of a letter of a legend, and of t
 
 def cards(records: Sequence[RunRecord], facets: Facets) -> str:
     """Draw every plot for which there are records."""
-    made: list[str] = []
+    sections: list[str] = []
     for name, card in CARDS.items():
         try:
             if name == "gap-heatmap":
                 inside, remark = heat_table(records, facets)
-                made.append(_card(name, card, inside, remark, "whole"))
+                sections.append(_card(name, card, inside, remark, "whole"))
             else:
-                drawn = parts(name, records)
-                letters = max((len(text) for text, _ in drawn.entries), default=0)
-                widths = f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE_REM + _LETTER_REM * letters:.3g}rem"
-                made.append(_card(name, card, _body(name, card, drawn, facets), drawn.remark, "", widths))
+                plot = parts(name, records)
+                letters = max((len(text) for text, _ in plot.entries), default=0)
+                widths = f"--panels: {len(plot.panels)}; --legend: {_SAMPLE_REM + _LETTER_REM * letters:.3g}rem"
+                sections.append(_card(name, card, _body(name, card, plot, facets), plot.remark, "", widths))
         except InputError:
             continue  # no record fits
-    return f'<div class="plots">{"".join(made)}</div>' if made else '<p class="lead">No records to draw.</p>'
+    return f'<div class="plots">{"".join(sections)}</div>' if sections else '<p class="lead">No records to draw.</p>'
 
 
 def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str = "") -> str:
     """Frame a plot with its question above and the reading below."""
-    said = f"{card.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
+    reading = f"{card.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
     return (
         f'<section class="card plot {kind}" style="{style}" id="plot-{name}">'
         f'<header><h3>{markup(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
         f'<figure><figcaption class="question">{markup(card.question)}</figcaption>{inside}'
-        f'<p class="reading">{markup(said)}</p></figure></section>'
+        f'<p class="reading">{markup(reading)}</p></figure></section>'
     )
 
 
-def _body(name: str, card: Card, drawn: "Parts", facets: Facets) -> str:
+def _body(name: str, card: Card, plot: "Parts", facets: Facets) -> str:
     panels = "".join(
         f'<div class="panel">{f"<h4>{markup(title)}</h4>" if title else ""}'
         f"{inline(svg, f'{name}-{index}', markup(title or card.title))}</div>"
-        for index, (title, svg) in enumerate(drawn.panels)
+        for index, (title, svg) in enumerate(plot.panels)
     )
     entries = "".join(
-        _entry(f"{name}-e{index}", index, text, sample, facets) for index, (text, sample) in enumerate(drawn.entries)
+        _entry(f"{name}-e{index}", index, text, sample, facets) for index, (text, sample) in enumerate(plot.entries)
     )
     legend = f'<ul class="legend">{entries}</ul>' if entries else ""
     return f'<div class="panels">{panels}</div>{legend}'
@@ -81,8 +81,8 @@ def _body(name: str, card: Card, drawn: "Parts", facets: Facets) -> str:
 def _entry(name: str, index: int, text: str, sample: bytes, facets: Facets) -> str:
     """Write a legend entry; one of a method carries the method's number, for the filter."""
     method = facets.method_of(text)
-    told = "" if method is None else f' data-m="{method}"'
-    return f'<li class="series" data-s="{index}"{told}>{inline(sample, name, "")}<span>{markup(text)}</span></li>'
+    data = "" if method is None else f' data-m="{method}"'
+    return f'<li class="series" data-s="{index}"{data}>{inline(sample, name, "")}<span>{markup(text)}</span></li>'
 
 
 #: Width and height of a panel, and of the sample of a legend's entry, in inches.

@@ -94,12 +94,12 @@ def to_text(table: Table) -> str:
     for heading, numbers in footers:  # whose heading shares the columns of the keys
         widths[keys:] = map(max, widths[keys:], map(len, numbers))
         widths[keys - 1] += max(0, len(heading) - _total(widths[:keys]))
-    left = [key.form is None for key in table.keys] + [False] * (len(headed) - keys)
+    flush_left = [key.form is None for key in table.keys] + [False] * (len(headed) - keys)
 
     def padded_line(cells: Sequence[str]) -> str:
         padded = (
             cell.ljust(width) if to_left else cell.rjust(width)
-            for cell, width, to_left in zip(cells, widths, left, strict=True)
+            for cell, width, to_left in zip(cells, widths, flush_left, strict=True)
         )
         return "  ".join(padded).rstrip()
 

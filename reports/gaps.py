@@ -59,12 +59,12 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
         raise no_records_error("gap-heatmap", records, "answers of problems with a proved bound")
     problems = [problem_of(run) for run in runs]
     kept_rows = most_common(problems, rows)
-    kept = [run for run in runs if problem_of(run) in kept_rows]
-    methods = [series_name(run, solvers) for run in kept]
+    top_runs = [run for run in runs if problem_of(run) in kept_rows]
+    methods = [series_name(run, solvers) for run in top_runs]
     kept_columns = most_common(methods, columns)
-    cells = {(problem_of(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in kept}
+    cells = {(problem_of(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in top_runs}
     hidden = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
-    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, hidden, bounds.proofs(kept))
+    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, hidden, bounds.proofs(top_runs))
 
 
 def problem_name(problem: Problem) -> str:

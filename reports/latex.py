@@ -47,7 +47,7 @@ def escape(text: str) -> str:
     """Escape text so that TeX prints it as it is."""
     escaped = "".join(map(_escape_character, " ".join(text.split())))
     # Two hyphens in a name are two hyphens; alone they are a dash.
-    return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda found: found[0] if found[0] == "--" else "-{}", escaped)
+    return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda match: match[0] if match[0] == "--" else "-{}", escaped)
 
 
 def _escape_character(character: str) -> str:
@@ -231,11 +231,11 @@ def _is_number(text: str) -> bool:
 
 def _aligned_column(texts: Sequence[str]) -> str:
     """Return an S column; ``detect-weight`` lets bold numbers be bold in siunitx 2 and 3 alike."""
-    found = [match for text in texts if (match := _NUMBER.fullmatch(text))]
-    whole = max((len(match["whole"]) for match in found), default=1)
-    part = max((len(match["part"] or "") for match in found), default=0)
-    sign = "-" if any(match["sign"] for match in found) else ""
-    exponents = [match["exponent"] for match in found if match["exponent"]]
+    matches = [match for text in texts if (match := _NUMBER.fullmatch(text))]
+    whole = max((len(match["whole"]) for match in matches), default=1)
+    part = max((len(match["part"] or "") for match in matches), default=0)
+    sign = "-" if any(match["sign"] for match in matches) else ""
+    exponents = [match["exponent"] for match in matches if match["exponent"]]
     form = f"{sign}{whole}.{part}"
     if exponents:
         minus = "-" if any(e.startswith("-") for e in exponents) else ""

@@ -77,13 +77,13 @@ def questions_of(records: Sequence[RunRecord]) -> list[RecordQuestion]:
     """
     stated = [question_of(record) for record in records]
     by_scope: dict[tuple[str, ...], set[RecordQuestion]] = {}
-    for record, asked in zip(records, stated, strict=True):
-        if asked.clock is not None:
+    for record, question in zip(records, stated, strict=True):
+        if question.clock is not None:
             for scope in _scopes(record):
-                by_scope.setdefault(scope, set()).add(asked)
-    for index, (record, asked) in enumerate(zip(records, stated, strict=True)):
+                by_scope.setdefault(scope, set()).add(question)
+    for index, (record, question) in enumerate(zip(records, stated, strict=True)):
         agreed = [others for scope in _scopes(record) if len(others := by_scope.get(scope, set())) == 1]
-        if asked.clock is None and agreed:
+        if question.clock is None and agreed:
             stated[index] = next(iter(agreed[0]))
     return stated
 

@@ -81,8 +81,8 @@ def inline(svg: bytes, name: str, label: str) -> str:
     text = _NAME.sub(rf"\g<1>{name}-", text)
     for colour, page in _COLOURS:
         text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\g<1>{page}", text)
-    told = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
-    start = f'<svg {told} fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
+    role = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
+    start = f'<svg {role} fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
     return text.replace("<svg", start, 1)
 
 
@@ -126,9 +126,9 @@ def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: in
         if rows >= _FILTERED
         else ""
     )
-    said = "".join(f"<p>{markup(note)}</p>" for note in notes)
+    body = "".join(f"<p>{markup(note)}</p>" for note in notes)
     below = (
-        f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{said}</details>' if said else ""
+        f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{body}</details>' if body else ""
     )
     return (
         f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
@@ -154,8 +154,8 @@ def plain_table(
     lines = [
         "".join(_plain(value, heading == long) for heading, value in zip(headings, row, strict=True)) for row in rows
     ]
-    told = [f' data-f="{code}"' for code in codes] or [""] * len(lines)
-    body = "".join(f"<tr{code}>{line}</tr>" for code, line in zip(told, lines, strict=True))
+    attributes = [f' data-f="{code}"' for code in codes] or [""] * len(lines)
+    body = "".join(f"<tr{code}>{line}</tr>" for code, line in zip(attributes, lines, strict=True))
     return f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
 
 

@@ -92,13 +92,13 @@ class Condition:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parse a condition such as ``model=ring`` or ``seconds.total<1`` on a field that records have."""
-        found = _CONDITION.fullmatch(text)
-        if found is None:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
             raise InputError(f"{text!r} is not a condition; expected one such as model=ring or seconds.total<1")
-        condition = cls(found["field"], found["sign"], found["value"])
-        known = RunRecord.__dataclass_fields__
-        if (name := condition.field.partition(".")[0]) not in known:
-            raise InputError(f"no record has a field {name!r}{one_of(name, known)}")
+        condition = cls(match["field"], match["sign"], match["value"])
+        names = RunRecord.__dataclass_fields__
+        if (name := condition.field.partition(".")[0]) not in names:
+            raise InputError(f"no record has a field {name!r}{one_of(name, names)}")
         if condition.sign in _COMPARISONS and _number(condition.value) is None:
             raise InputError(f"{condition.value!r} is not a number; expected one after {condition.sign!r}")
         return condition
@@ -133,24 +133,24 @@ def filter_records(
     records: Sequence[RunRecord], conditions: Iterable[Condition], models: Sequence[str] = ()
 ) -> list[RunRecord]:
     """Return the records that meet all conditions, and match one of the model names or patterns; at least one."""
-    asked = list(conditions)
-    for condition in asked:
+    filters = list(conditions)
+    for condition in filters:
         values = map(condition.value_in, records)
         parts = next((value for value in values if isinstance(value, Mapping) and value), None)
         if parts is not None:
             text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
             raise InputError(text, source="--where")
-    kept = [record for record in records if all(condition.holds(record) for condition in asked)]
+    matches = [record for record in records if all(condition.holds(record) for condition in filters)]
     if models:
-        kept = [record for record in kept if any(fnmatchcase(record.model, pattern) for pattern in models)]
-    if not kept:
+        matches = [record for record in matches if any(fnmatchcase(record.model, pattern) for pattern in models)]
+    if not matches:
         there = sorted({record.model for record in records})
         hint = did_you_mean(models[0], there) if models else ""
-        asked_for = " and ".join(["--where"] * bool(asked) + ["--only"] * bool(models))
+        asked_for = " and ".join(["--where"] * bool(filters) + ["--only"] * bool(models))
         raise InputError(
             f"none of {len(records)} records is left; their models are {', '.join(there)}{hint}", source=asked_for
         )
-    return kept
+    return matches
 
 
 #: Columns that answer a question; without any of them the question is not part of a table.
@@ -167,9 +167,9 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]
     columns = [c for name in names for c, column in enumerate(spec.columns) if _is_named(column, name)]
     for name in names:
-        known: tuple[Key | Column, ...] = (*spec.keys, *spec.columns)
-        if not any(_is_named(item, name) for item in known):
-            raise _unknown(name, known)
+        items: tuple[Key | Column, ...] = (*spec.keys, *spec.columns)
+        if not any(_is_named(item, name) for item in items):
+            raise _unknown(name, items)
     columns = columns or list(range(len(spec.columns)))
     has_answers = any(spec.columns[c].name in _ANSWER_COLUMNS for c in columns)
     shown = tuple(keys) or tuple(i for i in table.shown if has_answers or spec.keys[i].name != "question")
@@ -204,17 +204,17 @@ def pivot_table(table: Table, pair: str) -> Table:
     ]
     places = [*others, row_key]
     values = sorted({row.labels[column_key] for row in table.rows}, key=natural)
-    found: dict[tuple[Label, ...], dict[Label, Row]] = {}
+    pivot: dict[tuple[Label, ...], dict[Label, Row]] = {}
     for row in table.rows:
-        cells = found.setdefault(tuple(row.labels[i] for i in places), {})
+        cells = pivot.setdefault(tuple(row.labels[i] for i in places), {})
         if row.labels[column_key] in cells:
             raise InputError(f"two rows have the same {pair}; expected --where to leave one of them")
         cells[row.labels[column_key]] = row
     groups = tuple(ColumnGroup(str(value), printable(spec.keys[column_key].text(value))) for value in values)
     pivoted = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
-    rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in pivot.items())
     meaning = f"{MISSING.text} {MISSING.meaning}"
-    missing = any(len(cells) < len(values) for cells in found.values())
+    missing = any(len(cells) < len(values) for cells in pivot.values())
     is_unexplained = missing and not any(note.startswith(meaning) for note in table.notes)
     notes = (*table.notes, f"{meaning}.") if is_unexplained else table.notes
     return Table(pivoted, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
@@ -242,6 +242,6 @@ def _is_named(item: Key | Column, name: str) -> bool:
 
 
 def _unknown(name: str, items: Sequence[Key | Column]) -> InputError:
-    known = [item.name for item in items]
-    hint = did_you_mean(name, [*known, *(item.heading.lower() for item in items)])
-    return InputError(f"no column {name!r}; expected one of {', '.join(known)}{hint}")
+    names = [item.name for item in items]
+    hint = did_you_mean(name, [*names, *(item.heading.lower() for item in items)])
+    return InputError(f"no column {name!r}; expected one of {', '.join(names)}{hint}")

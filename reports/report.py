@@ -54,26 +54,26 @@ def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play =
 
 def _schedules(runs: Sequence[LedgerRun], play: Play) -> str:
     """Frame the player of the fastest answer of every problem whose schedule was kept."""
-    found: dict[Problem, list[LedgerRun]] = {}
+    by_problem: dict[Problem, list[LedgerRun]] = {}
     for run in runs:
         if run.completion_s is not None:
-            found.setdefault(problem_of(run), []).append(run)
-    made: list[str] = []
-    for problem in sorted(found, key=lambda problem: natural(problem_name(problem))):
-        for run in sorted(found[problem], key=lambda run: run.completion_s or 0.0):
+            by_problem.setdefault(problem_of(run), []).append(run)
+    players: list[str] = []
+    for problem in sorted(by_problem, key=lambda problem: natural(problem_name(problem))):
+        for run in sorted(by_problem[problem], key=lambda run: run.completion_s or 0.0):
             if (shown := play(run.record)) is None:
                 continue
-            said = f"{problem_name(problem)}: {run.method}, {amount(run.completion_s or 0.0, TIMES)}"
+            title = f"{problem_name(problem)}: {run.method}, {amount(run.completion_s or 0.0, TIMES)}"
             inside = (
                 f'<p class="reading">{markup(shown)}</p>'
                 if isinstance(shown, str)
-                else f'<iframe sandbox="allow-scripts" loading="lazy" title="{markup(said)}" '
+                else f'<iframe sandbox="allow-scripts" loading="lazy" title="{markup(title)}" '
                 f'srcdoc="{html.escape(shown.decode())}"></iframe>'
             )
-            made.append(f'<details class="card player"><summary>{markup(said)}</summary>{inside}</details>')
+            players.append(f'<details class="card player"><summary>{markup(title)}</summary>{inside}</details>')
             break
     lead = "The fastest verified answer of each problem among those whose schedules were kept; click to play it."
-    return f'<p class="lead">{lead}</p>{"".join(made)}' if made else ""
+    return f'<p class="lead">{lead}</p>{"".join(players)}' if players else ""
 
 
 def _filters(facets: Facets) -> str:
@@ -85,13 +85,13 @@ def _filters(facets: Facets) -> str:
         for index, (name, values) in enumerate(zip(NAMES, facets.values, strict=True))
         if len(values) > 1
     ]
-    said = '<span id="filtered" role="status"></span>'
-    return f'<div class="filters" role="search">{"".join(choices)}{said}</div>' if choices else ""
+    status = '<span id="filtered" role="status"></span>'
+    return f'<div class="filters" role="search">{"".join(choices)}{status}</div>' if choices else ""
 
 
 def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
     statuses = Counter(status_of(run.record) for run in runs)
-    other = sum(count for name, count in statuses.items() if name not in _TOLD)
+    other = sum(count for name, count in statuses.items() if name not in _TILES)
     tiles = [
         _tile(len(runs), "runs"),
         _tile(statuses["optimal"], "optimal", "good"),
@@ -115,7 +115,7 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
 
 
 _ATTESTED = f"optimal ({ATTESTED})"
-_TOLD = ("optimal", _ATTESTED, "feasible", "limit", "unsupported", "error", "invalid")
+_TILES = ("optimal", _ATTESTED, "feasible", "limit", "unsupported", "error", "invalid")
 
 
 def _tile(count: int, what: str, tone: str = "") -> str:
@@ -124,14 +124,14 @@ def _tile(count: int, what: str, tone: str = "") -> str:
 
 
 def _tables(records: Sequence[RunRecord], facets: Facets) -> str:
-    found: list[str] = []
+    fragments: list[str] = []
     for name in TABLES:
         try:
             table = build(get_table(name), records)
         except InputError:
             continue  # no record fits
-        found.append(fragment(table, f"table-{name}", MOST_ROWS, facets))
-    return "".join(found)
+        fragments.append(fragment(table, f"table-{name}", MOST_ROWS, facets))
+    return "".join(fragments)
 
 
 def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
@@ -174,11 +174,11 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
 
 def reason(record: RunRecord) -> str:
     """Return the reason why a run has no verified answer."""
-    said = [record.message, *map(str, record.violations)]
+    parts = [record.message, *map(str, record.violations)]
     if record.incumbent:
-        told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
-        said.append(f"reported before it was stopped: {told} (not verified)")
-    return "; ".join(part for part in said if part) or "no reason was recorded"
+        incumbent = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
+        parts.append(f"reported before it was stopped: {incumbent} (not verified)")
+    return "; ".join(part for part in parts if part) or "no reason was recorded"
 
 
 def _environment(runs: Sequence[LedgerRun]) -> str:
@@ -190,14 +190,14 @@ def _environment(runs: Sequence[LedgerRun]) -> str:
         where = record.environment
         named = (str(where.get(name, "--")) for name in ("cpu", "cores", "platform", "python"))
         machines.setdefault((record.host or "--", *named, record.cwb_version, str(record.threads)), []).append(record)
-        found = where.get("packages")
-        if isinstance(found, Mapping):
-            packages.update((str(name), str(version)) for name, version in found.items())
+        versions = where.get("packages")
+        if isinstance(versions, Mapping):
+            packages.update((str(name), str(version)) for name, version in versions.items())
         if record.solver is not None:
             solvers[record.solver, record.solver_version or "--"] += 1
     hosts = [
-        (*key, len(found), min(r.started_at for r in found) or "--", max(r.started_at for r in found) or "--")
-        for key, found in sorted(machines.items())
+        (*key, len(group), min(r.started_at for r in group) or "--", max(r.started_at for r in group) or "--")
+        for key, group in sorted(machines.items())
     ]
     headings = ("Host", "CPU", "Cores", "Platform", "Python", "cwb", "Threads", "Runs", "First", "Last")
     text = section("machines", "Machines", plain_table(headings, hosts), [], len(hosts))

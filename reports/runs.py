@@ -110,22 +110,22 @@ class LedgerRun:
 
 def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
     """Return the latest record of every run, completed by facts from the whole ledger."""
-    found = list(latest(records, identity, lambda record: record).values())
-    found.sort(key=lambda record: (record.instance, record.model, identity(record)))
-    sizes = _agreed_values(found, _size_bytes)
-    ranks = _agreed_values(found, _ranks)
+    recent = list(latest(records, identity, lambda record: record).values())
+    recent.sort(key=lambda record: (record.instance, record.model, identity(record)))
+    sizes = _agreed_values(recent, _size_bytes)
+    ranks = _agreed_values(recent, _ranks)
     same: dict[tuple[str, str | None, float | None], set[str]] = {}
-    for record in found:
+    for record in recent:
         same.setdefault((record.instance, record.collective, sizes.get(_problem_key(record))), set()).add(
             record.instance_sha256
         )
     runs: list[LedgerRun] = []
-    for record, asked in zip(found, questions_of(found), strict=True):
+    for record, objective in zip(recent, questions_of(recent), strict=True):
         size = sizes.get(_problem_key(record))
         n = ranks.get(_problem_key(record))
         alone = len(same[record.instance, record.collective, size]) == 1
         name = record.instance if alone else f"{record.instance} #{record.instance_sha256[:6]}"
-        runs.append(LedgerRun(record, asked.clock, asked.question, size, None if n is None else round(n), name))
+        runs.append(LedgerRun(record, objective.clock, objective.question, size, None if n is None else round(n), name))
     return runs
 
 
@@ -137,12 +137,12 @@ def sizes_bytes(records: Sequence[RunRecord]) -> list[float | None]:
 
 def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
     """Keep the latest record of every cell; of equal start times the last one read."""
-    kept: dict[Hashable, T] = {}
+    newest: dict[Hashable, T] = {}
     for item in items:
         cell = key(item)
-        if cell not in kept or record(item).started_at >= record(kept[cell]).started_at:
-            kept[cell] = item
-    return kept
+        if cell not in newest or record(item).started_at >= record(newest[cell]).started_at:
+            newest[cell] = item
+    return newest
 
 
 def identity(record: RunRecord) -> tuple[str, ...]:
@@ -197,17 +197,17 @@ def _agreed_values(
     records: Sequence[RunRecord], tell: Callable[[RunRecord], float | None]
 ) -> dict[tuple[str, str | None], float]:
     """Return the value on which all records of an instance agree."""
-    told: dict[tuple[str, str | None], set[float]] = {}
+    by_problem: dict[tuple[str, str | None], set[float]] = {}
     for record in records:
         if (value := tell(record)) is not None:
-            told.setdefault(_problem_key(record), set()).add(value)
-    return {asked: values.pop() for asked, values in told.items() if len(values) == 1}
+            by_problem.setdefault(_problem_key(record), set()).add(value)
+    return {problem: values.pop() for problem, values in by_problem.items() if len(values) == 1}
 
 
 def _size_bytes(record: RunRecord) -> float | None:
     """Return the requested bytes; for older records bandwidth times time without rounding noise."""
-    if (known := number(record.size_bytes)) is not None:
-        return known
+    if (size := number(record.size_bytes)) is not None:
+        return size
     for prefix in _MEASURES:
         time = "completion_time_s" if not prefix else f"{prefix}time_s"
         algbw, seconds = number(record.metrics.get(f"{prefix}algbw_GBps")), number(record.metrics.get(time))
@@ -268,8 +268,8 @@ class Facets:
 def facets_of(runs: Sequence[LedgerRun]) -> Facets:
     """Collect the facets of the runs of a ledger."""
     clock = {identity(run.record): run.clock for run in runs if run.clock is not None}
-    found = {run.record.model for run in runs}, {run.record.instance for run in runs}, set(clock.values())
-    return Facets(tuple(tuple(sorted(names, key=natural)) for names in found), clock)
+    values = {run.record.model for run in runs}, {run.record.instance for run in runs}, set(clock.values())
+    return Facets(tuple(tuple(sorted(names, key=natural)) for names in values), clock)
 
 
 #: Fields that are no columns: whole documents, which :func:`~cwb.core.record.read_records` gives.

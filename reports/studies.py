@@ -36,17 +36,17 @@ ADVICE_HEADINGS = (
 _LEAST_GAIN = 5e-4  #: Gain of a link's tenth more bandwidth that is worth a sentence.
 
 
-def advice_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+def advice_table(advice: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
     """Return headings and a row for each size; missing numbers are dashes, and columns of dashes are left out."""
 
     def digits(value: float | None, factor: float = 1.0) -> object:
         return "-" if value is None else float(f"{value * factor:.4g}")
 
     rows: list[list[object]] = []
-    for one in found["rows"]:
-        taken, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
-        name = f"{taken['algorithm']} {taken['protocol']}".strip() if taken else "-"
-        if taken and one["nccl_schedule"] != taken["algorithm"]:
+    for one in advice["rows"]:
+        choice, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
+        name = f"{choice['algorithm']} {choice['protocol']}".strip() if choice else "-"
+        if choice and one["nccl_schedule"] != choice["algorithm"]:
             name += f" (here {one['nccl_schedule']})"
         ratio = measured / predicted if measured and predicted else None
         times = [digits(one[key], 1e6) for key in ("nccl_predicted_s", "nccl_expected_s", "nccl_s", "ring_s")]
@@ -56,57 +56,57 @@ def advice_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[object]
         against = [one["against"] or "-", digits(one["against_s"], 1e6), digits(one["times_against"])]
         ends = [digits(measured, 1e6), digits(ratio), *against]
         rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, *ends])
-    headings = [text.format((found["against"] or "").partition(" ")[0]) for text in ADVICE_HEADINGS]
-    kept = [place for place in range(len(headings)) if any(row[place] != "-" for row in rows)]
-    return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    headings = [text.format((advice["against"] or "").partition(" ")[0]) for text in ADVICE_HEADINGS]
+    columns = [place for place in range(len(headings)) if any(row[place] != "-" for row in rows)]
+    return [headings[place] for place in columns], [[row[place] for place in columns] for row in rows]
 
 
-def hints(found: Mapping[str, Any]) -> list[str]:
+def hints(advice: Mapping[str, Any]) -> list[str]:
     """Write the largest improvements as sentences: the best schedule, another algorithm of NCCL, a faster link."""
-    told: list[str] = []
+    sentences: list[str] = []
     if below := [
-        (one["size_bytes"], one["measured_s"], one["bound_s"]) for one in found["rows"] if one["measured_below_bound"]
+        (one["size_bytes"], one["measured_s"], one["bound_s"]) for one in advice["rows"] if one["measured_below_bound"]
     ]:
-        told.append(faster_than_bound(below, found["suspects"]))
-    best = max((one for one in found["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
+        sentences.append(faster_than_bound(below, advice["suspects"]))
+    best = max((one for one in advice["rows"] if one["times_nccl"]), key=lambda one: one["times_nccl"], default=None)
     if best is not None and best["times_nccl"] > 1.02:
         part = best["overhead"] or 0
         rest = f", where {100 * part:.0f} % of the expected time are overheads, mostly left out" if part > 0.5 else ""
-        told.append(
+        sentences.append(
             f"{best['best']} is {best['times_nccl']:.3g} times as fast as NCCL's schedule at "
             f"{size_text(best['size_bytes'])}{rest}."
         )
-    for one in sorted(found["algorithms"], key=lambda one: -one["times"])[:1]:
-        told.append(
+    for one in sorted(advice["algorithms"], key=lambda one: -one["times"])[:1]:
+        sentences.append(
             f"NCCL's own {one['better']} is {one['times']:.3g} times as fast as the {one['taken']} that it takes at "
             f"{size_text(one['size_bytes'])}, in cwb's model of time."
         )
-    for one in [link for link in found["links"] if link["gain"] > _LEAST_GAIN][:1]:
+    for one in [link for link in advice["links"] if link["gain"] > _LEAST_GAIN][:1]:
         which = f"the {one['count']:,} links like {one['links']}" if one["count"] > 1 else f"the link {one['links']}"
-        told.append(
+        sentences.append(
             f"A tenth more bandwidth of {which} ({one['GBps']:g} GB/s) takes {100 * one['gain']:.3g} % off the bound "
             "at the largest size."
         )
-    return [*told, *_diagnosis_in_words(found)]
+    return [*sentences, *_diagnosis_in_words(advice)]
 
 
-def _diagnosis_in_words(found: Mapping[str, Any]) -> Iterator[str]:
+def _diagnosis_in_words(advice: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on the largest measured size, its likely causes, and a log."""
-    told: Mapping[str, Any] = found["diagnosis"] or {"log": ()}
-    if "size_bytes" in told:
+    diagnosis: Mapping[str, Any] = advice["diagnosis"] or {"log": ()}
+    if "size_bytes" in diagnosis:
         low, high, expected, measured = (
-            found["busbw_factor"] * told["size_bytes"] / told[key] / 1e9
+            advice["busbw_factor"] * diagnosis["size_bytes"] / diagnosis[key] / 1e9
             for key in ("high_s", "low_s", "expected_s", "measured_s")
         )
-        verdict = "slower than" if measured < low or told["causes"] else "faster than" if measured > high else "as"
+        verdict = "slower than" if measured < low or diagnosis["causes"] else "faster than" if measured > high else "as"
         yield (
-            f"{size_text(told['size_bytes'])} is measured {verdict} expected: {measured:.4g} GB/s bus bandwidth, "
+            f"{size_text(diagnosis['size_bytes'])} is measured {verdict} expected: {measured:.4g} GB/s bus bandwidth, "
             f"expected {expected:.4g}, {low:.4g} to {high:.4g} in nine of ten cases."
         )
-        for one in told["causes"][:2]:
-            rate = found["busbw_factor"] * told["size_bytes"] / one["expected_s"] / 1e9
+        for one in diagnosis["causes"][:2]:
+            rate = advice["busbw_factor"] * diagnosis["size_bytes"] / one["expected_s"] / 1e9
             yield f"Expected is {rate:.4g} GB/s with {one['cause']}."
-    yield from told["log"]
+    yield from diagnosis["log"]
 
 
 def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Sequence[str]) -> str:
@@ -122,19 +122,19 @@ def faster_than_bound(below: Sequence[tuple[int, float, float]], suspects: Seque
     )
 
 
-def advice_page(found: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
+def advice_page(advice: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
     """Write the page of what ``cwb advise --json`` prints, with its curves as SVG for wide and for narrow screens."""
-    title = f"{found['collective']} on {found['instance']}"
-    about = f"{found['ranks']:,} ranks in {found['boxes']:,} boxes, {found['gpu']}, NCCL {found['nccl']}"
+    title = f"{advice['collective']} on {advice['instance']}"
+    about = f"{advice['ranks']:,} ranks in {advice['boxes']:,} boxes, {advice['gpu']}, NCCL {advice['nccl']}"
     costs = [
         [one["algorithm"], one["protocol"], round(one["latency_us"], 2), round(one["bandwidth_GBps"], 2)]
-        for one in found["table"]
+        for one in advice["table"]
     ]
-    graphs = [[name, one["channels"], one["intra_GBps"], one["inter_GBps"]] for name, one in found["graphs"].items()]
-    links = [[one["links"], one["count"], one["GBps"], round(100 * one["gain"], 2)] for one in found["links"]]
-    why = [found["why_no_links"]] if found["why_no_links"] else []
-    left_out = [list(pair) for pair in found["left_out"].items()]
-    headings, rows = advice_table(found)
+    graphs = [[name, one["channels"], one["intra_GBps"], one["inter_GBps"]] for name, one in advice["graphs"].items()]
+    links = [[one["links"], one["count"], one["GBps"], round(100 * one["gain"], 2)] for one in advice["links"]]
+    why = [advice["why_no_links"]] if advice["why_no_links"] else []
+    left_out = [list(pair) for pair in advice["left_out"].items()]
+    headings, rows = advice_table(advice)
     sections: list[tuple[str, str, Sequence[str], Sequence[Sequence[object]], Sequence[str]]] = [
         ("sizes", "By size", headings, rows, _NOTES),
         ("algorithms", "NCCL's table", ("algorithm", "protocol", "latency us", "bandwidth GB/s"), costs, [_ZERO]),
@@ -148,7 +148,7 @@ def advice_page(found: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
     )
     parts = [
         f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
-        *(f"<p>{markup(text)}</p>" for text in hints(found)),
+        *(f"<p>{markup(text)}</p>" for text in hints(advice)),
         f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">{plots}</div>'
         "</figure></section>",
         *(
@@ -173,7 +173,7 @@ _ZERO = "A bandwidth of 0: NCCL does not take it here."
 SELECTION_HEADINGS = ("from B", "to B", "schedule", "time us", "to us", "bound us", "to us", "gap %", "to %", "file")
 
 
-def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def selection_rows(selection: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return a row for each range of sizes in ``select.json``, in the columns of :data:`SELECTION_HEADINGS`."""
     return [
         (
@@ -185,24 +185,24 @@ def selection_rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
             *(f"{100 * gap:.4g}" for gap in one["gap"]),
             one["file"],
         )
-        for one in found["ranges"]
+        for one in selection["ranges"]
     ]
 
 
-def selection_markdown(found: Mapping[str, Any]) -> str:
+def selection_markdown(selection: Mapping[str, Any]) -> str:
     """Return the chosen schedules as a table in Markdown."""
     rules = ["---" if name in ("schedule", "file") else "---:" for name in SELECTION_HEADINGS]
-    lines = [SELECTION_HEADINGS, rules, *selection_rows(found)]
+    lines = [SELECTION_HEADINGS, rules, *selection_rows(selection)]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
-def selection_csv(found: Mapping[str, Any]) -> str:
+def selection_csv(selection: Mapping[str, Any]) -> str:
     """Return the chosen schedules as comma-separated values, numbers in full and in base units."""
     stream = io.StringIO()
     out = csv.writer(stream, lineterminator="\n")
     ends = ("first_s", "last_s", "first_GBps", "last_GBps", "first_bound_s", "last_bound_s")
     out.writerow(["min_bytes", "max_bytes", "schedule", *ends, "steps", "file"])
-    for one in found["ranges"]:
+    for one in selection["ranges"]:
         numbers = [*one["seconds"], *one["algbw_GBps"], *one["bound_s"], one["steps"]]
         out.writerow([one["min_bytes"], one["max_bytes"], one["schedule"], *numbers, one["file"]])
     return stream.getvalue()
@@ -241,12 +241,12 @@ def emulation_table(paper: PublishedFile, rows: Sequence[Mapping[str, Any]], not
     columns = tuple(Column(name, name, lambda record: None, _OURS) for name in names)
     title = f"{paper.title}: methods on an emulated network"
     spec = replace(reproduction_table(paper, ()).spec, title=title, keys=keys, columns=columns)
-    made = []
+    lines = []
     for row in rows:
         labels = row["instance"], row["method"], str(row["pieces"] or ""), str(row["messages"])
         cells = tuple(_number_cell(row[name], NumberFormat("general", 4).show) for name in names)
-        made.append(Row(labels, (cells,), ("right" if row["right"] else "wrong",)))
-    return Table(spec, tuple(range(len(keys))), tuple(made), (), (note,))
+        lines.append(Row(labels, (cells,), ("right" if row["right"] else "wrong",)))
+    return Table(spec, tuple(range(len(keys))), tuple(lines), (), (note,))
 
 
 def _finding_row(finding: Finding, reasons: Sequence[str]) -> Row:

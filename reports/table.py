@@ -187,36 +187,36 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     entries = spec.entries(records)
     if not entries:
         raise InputError(f"none of {len(records)} records fits; expected {spec.expects}", source=spec.name)
-    found = _runs_by_cell(entries)
+    by_cell = _runs_by_cell(entries)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
-    rows = _mark_blocks(spec, [_row(spec, labels, found) for labels in order], found)
+    rows = _mark_blocks(spec, [_row(spec, labels, by_cell) for labels in order], by_cell)
     filled = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
-    kept = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
-    spec = replace(spec, columns=tuple(spec.columns[c] for c in kept))
-    rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in kept) for line in row.cells)) for row in rows)
+    columns = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
+    spec = replace(spec, columns=tuple(spec.columns[c] for c in columns))
+    rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in rows)
     shown = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
     footers = tuple(_footer(spec, footer, rows) for footer in spec.footers)
-    return Table(spec, shown, rows, footers, _notes(rows, found, spec))
+    return Table(spec, shown, rows, footers, _notes(rows, by_cell, spec))
 
 
 #: The entries of every cell: of every run the latest, in order of their seeds.
-_Found = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
+_Cells = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
 
 
-def _runs_by_cell(entries: Sequence[RecordPlace]) -> _Found:
-    found: dict[tuple[tuple[Label, ...], str], list[RecordPlace]] = {}
-    kept = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
-    for entry in sorted(kept.values(), key=lambda e: (e.record.seed, identity(e.record))):
-        found.setdefault((entry.labels, entry.group), []).append(entry)
-    return found
+def _runs_by_cell(entries: Sequence[RecordPlace]) -> _Cells:
+    by_cell: dict[tuple[tuple[Label, ...], str], list[RecordPlace]] = {}
+    recent = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
+    for entry in sorted(recent.values(), key=lambda e: (e.record.seed, identity(e.record))):
+        by_cell.setdefault((entry.labels, entry.group), []).append(entry)
+    return by_cell
 
 
-def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
+def _row(spec: TableSpec, labels: tuple[Label, ...], by_cell: _Cells) -> Row:
     cells: list[list[TableCell]] = []
     statuses: list[str] = []
     records: list[RunRecord] = []
     for group in spec.groups:
-        entries = found.get((labels, group.name), ())
+        entries = by_cell.get((labels, group.name), ())
         records += [entry.record for entry in entries]
         cells.append([_cell(column, entries) for column in spec.columns])
         statuses.append("+".join(sorted({status_of(entry.record) for entry in entries})) or "missing")
@@ -228,7 +228,7 @@ def status_of(record: RunRecord) -> str:
     return "invalid" if record.verified is False else record.shown_status
 
 
-def _mark_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
+def _mark_blocks(spec: TableSpec, rows: Sequence[Row], by_cell: _Cells) -> tuple[Row, ...]:
     """Mark the best numbers of every block of rows if rows compete, else of the groups of every row."""
     cells = [[list(line) for line in row.cells] for row in rows]
     for c, column in enumerate(spec.columns):
@@ -240,7 +240,7 @@ def _mark_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[R
         positions = [i for i, key in enumerate(spec.keys) if key.name in names]
         blocks: dict[tuple[Label, ...], list[int]] = {}
         for r, row in enumerate(rows):
-            entries = (entry for group in spec.groups for entry in found.get((row.labels, group.name), ()))
+            entries = (entry for group in spec.groups for entry in by_cell.get((row.labels, group.name), ()))
             if column.block is not None or all(entry.ranked for entry in entries):
                 blocks.setdefault(tuple(row.labels[i] for i in positions), []).append(r)
         for block in blocks.values():
@@ -289,9 +289,9 @@ def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
     return FooterRow(footer.heading, tuple(tuple(cell(g, c, x) for c, x in enumerate(spec.columns)) for g in groups))
 
 
-def _notes(rows: Sequence[Row], found: _Found, spec: TableSpec) -> tuple[str, ...]:
+def _notes(rows: Sequence[Row], by_cell: _Cells, spec: TableSpec) -> tuple[str, ...]:
     """Explain the marks that occur, and their effect on footers."""
-    entries = [entry for cell in found.values() for entry in cell]
+    entries = [entry for cell in by_cell.values() for entry in cell]
     texts = {cell.text for row in rows for group in row.cells for cell in group if cell.value is None}
     marks = {mark for entry in entries if (mark := mark_of(entry.record)) is not None and mark.text in texts}
     if MISSING.text in texts or any(label is None for row in rows for label in row.labels):

@@ -33,9 +33,9 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
     links = max(1, min(LINKS, most // 2))
     bars = busiest(traffic, trace, links)
     rows, lanes, together = _bars(traffic, trace, bars, most)
-    found = loads(traffic.topology, traffic.link_bytes, NODES)
+    load = loads(traffic.topology, traffic.link_bytes, NODES)
     used = loads(traffic.topology, traffic.link_utilization, NODES, np.maximum)
-    source, target = np.nonzero(~np.isnan(found.matrix))
+    source, target = np.nonzero(~np.isnan(load.matrix))
     names = traffic.topology.nodes
     notes = []
     if len(bars.links) == links < (total := int((traffic.link_bytes > 0).sum())):
@@ -44,8 +44,8 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
         notes.append(
             f"{len(bars.hop):,} hops are too many for a page: a bar stands for up to {together:,} on its link."
         )
-    if found.block > 1:
-        notes.append(f"A cell of the heat map is the largest of {found.block} x {found.block} pairs of nodes.")
+    if load.block > 1:
+        notes.append(f"A cell of the heat map is the largest of {load.block} x {load.block} pairs of nodes.")
     player = _player(traffic.topology, bars)
     if player is None:
         notes.append("The network is too large to be drawn.")
@@ -61,13 +61,13 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
         "links": [[*traffic.topology.link_ends[link], _digits(float(trace.link_busy_s[link]))] for link in bars.links],
         "names": [printable(traffic.link_names[link]) for link in bars.links],
         "bars": rows,
-        "order": found.nodes.tolist(),
-        "block": found.block,
-        "size": len(found.matrix),
+        "order": load.nodes.tolist(),
+        "block": load.block,
+        "size": len(load.matrix),
         "cells": {
             "source": source.tolist(),
             "target": target.tolist(),
-            "bytes": [_digits(v) for v in found.matrix[source, target].tolist()],
+            "bytes": [_digits(v) for v in load.matrix[source, target].tolist()],
             "used": [_digits(v) for v in used.matrix[source, target].tolist()],
         },
     }

@@ -36,19 +36,19 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
     """
     runs = runs_of(records)
     solvers = look.several_solvers(runs)
-    found = {what: _values(runs, solvers, what) for what in (_OWN, _COMPLETION)}
+    panels = {what: _values(runs, solvers, what) for what in (_OWN, _COMPLETION)}
     clocks = sorted({run.clock for run in runs if run.clock and is_ranked(run.clock)} - {"simulated"})
     by_clock = {clock: _values(runs, solvers, clock) for clock in clocks}
     for clock in sorted(by_clock, key=lambda c: (-len(by_clock[c]), c))[:_CLOCKS]:
-        found[f"objective, {clock}"] = by_clock[clock]
-    found = {title: values for title, values in found.items() if values}
-    if not found:
+        panels[f"objective, {clock}"] = by_clock[clock]
+    panels = {title: values for title, values in panels.items() if values}
+    if not panels:
         raise look.no_records_error("performance-profile", records, "a problem that two methods or solvers answered")
-    everything = [name for values in found.values() for line in values.values() for name in line]
+    everything = [name for values in panels.values() for line in values.values() for name in line]
     names = look.most_common(everything)
     styles = look.strokes(names)
-    figure, axes = look.panels(len(found), look.legend_lines(names))
-    for panel, (title, values) in zip(axes, found.items(), strict=True):
+    figure, axes = look.panels(len(panels), look.legend_lines(names))
+    for panel, (title, values) in zip(axes, panels.items(), strict=True):
         _draw(panel, title, {name: ratios(values, name) for name in names}, len(values), styles)
     axes[-1].set_xlabel("within this factor of the best")
     look.write_omissions(figure, look.more_series(len(set(everything)) - len(names)))
@@ -58,7 +58,7 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
 
 def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
     """Return own times, completion times, or objectives in one time model of the problems that two series answered."""
-    found: _Values = {}
+    by_problem: _Values = {}
     for run in runs:
         value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
         if run.objective is None or value is None or not look.drawable(value) or run.record.sense == "maximize":
@@ -66,8 +66,8 @@ def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
         if what in (_OWN, _COMPLETION) or run.clock == what:
             question = None if what in (_OWN, _COMPLETION) else run.question
             key = (run.problem, question, run.record.seed, run.record.threads)
-            found.setdefault(key, {})[look.series_name(run, solvers)] = value
-    return {problem: line for problem, line in found.items() if len(line) > 1}
+            by_problem.setdefault(key, {})[look.series_name(run, solvers)] = value
+    return {problem: line for problem, line in by_problem.items() if len(line) > 1}
 
 
 def ratios(values: _Values, name: str) -> list[float]:
@@ -193,26 +193,26 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     """
     runs = [run for run in runs_of(records) if _busbw(run) is not None and run.size_bytes is not None]
     solvers = look.several_solvers(runs)
-    found: dict[_Panel, list[LedgerRun]] = {}
+    panels: dict[_Panel, list[LedgerRun]] = {}
     for run in runs:
-        found.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
-    found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
-    if not found:
+        panels.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
+    panels = {panel: some for panel, some in panels.items() if len({run.size_bytes for run in some}) > 1}
+    if not panels:
         raise look.no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
-    kept = sorted(found, key=lambda panel: (-len(found[panel]), natural(panel[0]), panel[1]))[:_PANELS]
-    kept.sort(key=lambda panel: (natural(panel[0]), panel[1]))
-    everything = [look.series_name(run, solvers) for panel in kept for run in found[panel]]
+    top = sorted(panels, key=lambda panel: (-len(panels[panel]), natural(panel[0]), panel[1]))[:_PANELS]
+    top.sort(key=lambda panel: (natural(panel[0]), panel[1]))
+    everything = [look.series_name(run, solvers) for panel in top for run in panels[panel]]
     names = look.most_common(everything)
     styles = look.strokes(names)
-    figure, axes = look.panels(len(kept), look.legend_lines(names), 1.5)
-    for axis, panel in zip(axes, kept, strict=True):
+    figure, axes = look.panels(len(top), look.legend_lines(names), 1.5)
+    for axis, panel in zip(axes, top, strict=True):
         for name in names:
-            points = _points([run for run in found[panel] if look.series_name(run, solvers) == name])
+            points = _points([run for run in panels[panel] if look.series_name(run, solvers) == name])
             if points:
                 axis.plot(*zip(*points, strict=True), **styles[name])
-        _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in found[panel]}))
+        _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in panels[panel]}))
     axes[-1].set_xlabel("size")
-    more = len(found) - len(kept)
+    more = len(panels) - len(top)
     pairs = f"{more} more pairs of instance and collective are not shown" if more else ""
     look.write_omissions(figure, pairs, look.more_series(len(set(everything)) - len(names)))
     look.legend(figure, names, styles)
@@ -234,8 +234,8 @@ def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
 def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:
     axes.set_xscale("log", base=2)
     step = -(-len(sizes) // 6)
-    chosen = list(sizes)[::step]
-    axes.set_xticks(chosen, [size_text(size) for size in chosen])
+    ticks = list(sizes)[::step]
+    axes.set_xticks(ticks, [size_text(size) for size in ticks])
     axes.set_xticks([], minor=True)
     axes.set_title(look.short(f"{panel[1].replace('_', '-')} on {panel[0]}", 62), loc="left")
     axes.set_ylabel("busbw (GB/s)")
@@ -247,32 +247,32 @@ def draw_anytime(records: Sequence[RunRecord]) -> Figure:
     """Draw the gap of every method over its seconds: a panel for each of the problems with the most reports."""
     runs = runs_of(records)
     bounds, solvers = Bounds(runs), look.several_solvers(runs)
-    found: dict[Problem, list[tuple[str, list[tuple[float, float]]]]] = {}
+    lines_of: dict[Problem, list[tuple[str, list[tuple[float, float]]]]] = {}
     for run in runs:
         if line := gaps_over_time(run, bounds):
-            found.setdefault(problem_of(run), []).append((look.series_name(run, solvers), line))
-    found = {problem: lines for problem, lines in found.items() if any(len(line) > 1 for _, line in lines)}
-    if not found:
+            lines_of.setdefault(problem_of(run), []).append((look.series_name(run, solvers), line))
+    lines_of = {problem: lines for problem, lines in lines_of.items() if any(len(line) > 1 for _, line in lines)}
+    if not lines_of:
         raise look.no_records_error("anytime", records, "runs that reported answers and have a proved bound")
-    kept = sorted(found, key=lambda problem: (-sum(len(line) for _, line in found[problem]), problem))[:_PANELS]
-    everything = [name for problem in kept for name, _ in found[problem]]
+    top = sorted(lines_of, key=lambda problem: (-sum(len(line) for _, line in lines_of[problem]), problem))[:_PANELS]
+    everything = [name for problem in top for name, _ in lines_of[problem]]
     names = look.most_common(everything)
     styles = look.strokes(names)
-    figure, axes = look.panels(len(kept), look.legend_lines(names))
-    for axis, problem in zip(axes, kept, strict=True):
-        for name, line in found[problem]:
+    figure, axes = look.panels(len(top), look.legend_lines(names))
+    for axis, problem in zip(axes, top, strict=True):
+        for name, line in lines_of[problem]:
             if name in styles:
                 axis.step(*zip(*line, strict=True), where="post", **styles[name])
         axis.set_xscale("log")
         look.enough_ticks(axis.xaxis)
         axis.set_yscale("symlog", linthresh=0.01)
-        axis.set_ylim(-0.002, max(0.02, 1.7 * max(gap for _, line in found[problem] for _, gap in line)))
+        axis.set_ylim(-0.002, max(0.02, 1.7 * max(gap for _, line in lines_of[problem] for _, gap in line)))
         axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axis.set_title(look.short(problem_name(problem), 62), loc="left")
         axis.set_ylabel("gap")
         axis.grid()
     axes[-1].set_xlabel("seconds")
-    more = f"{len(found) - len(kept)} more problems are not shown" if len(found) > len(kept) else ""
+    more = f"{len(lines_of) - len(top)} more problems are not shown" if len(lines_of) > len(top) else ""
     look.write_omissions(figure, more, look.more_series(len(set(everything)) - len(names)))
     look.legend(figure, names, styles)
     return figure
@@ -284,16 +284,16 @@ def gaps_over_time(run: LedgerRun, bounds: Bounds) -> list[tuple[float, float]]:
     The gaps are to the best proved bound. Reports of a solver count if the method has none, and if the last of them is
     the verified objective: its model may have another one.
     """
-    found = [
+    entries = [
         (each.get("of"), seconds, objective)
         for each in run.record.history
         if isinstance(each, Mapping)
         and (seconds := number(each.get("seconds"))) is not None
         and (objective := number(each.get("objective"))) is not None
     ]
-    reports = [each for each in found if each[0] == "method"]
-    if not reports and found and run.objective and isclose(found[-1][2], run.objective):
-        reports = found
+    reports = [each for each in entries if each[0] == "method"]
+    if not reports and entries and run.objective and isclose(entries[-1][2], run.objective):
+        reports = entries
     line: list[tuple[float, float]] = []
     best = bounds.best(run)
     for _, seconds, objective in reports:
@@ -313,20 +313,20 @@ def draw_time(records: Sequence[RunRecord]) -> Figure:
     """Draw a point for each method: geometric mean time and mean gap over its answered problems."""
     runs = runs_of(records)
     bounds, solvers = Bounds(runs), look.several_solvers(runs)
-    found: dict[str, list[tuple[float, float]]] = {}
+    by_name: dict[str, list[tuple[float, float]]] = {}
     clock: dict[str, str] = {}
     for run in runs:
         if (point := _point(run, bounds)) is not None:
             name = f"{look.series_name(run, solvers)} [{run.clock}]"
-            found.setdefault(name, []).append(point)
+            by_name.setdefault(name, []).append(point)
             clock[name] = run.clock or ""
-    if not found:
+    if not by_name:
         raise look.no_records_error("gap-time", records, "answers of problems with a proved bound")
-    names = look.most_common([name for name, points in found.items() for _ in points])
+    names = look.most_common([name for name, points in by_name.items() for _ in points])
     places = {
         name: (geometric_mean([x for x, _ in points]) or 0.0, mean([y for _, y in points]) or 0.0, len(points))
         for name in names
-        if (points := found[name])
+        if (points := by_name[name])
     }
     styles = look.strokes(names)
     figure, (axes,) = look.panels(1, len(names), 2.5)
@@ -352,7 +352,7 @@ def draw_time(records: Sequence[RunRecord]) -> Figure:
     axes.set(xlabel="own time (s), geometric mean", ylabel="mean gap to the best bound")
     axes.grid()
     means = "means are over the problems that a method answered; a front for each clock"
-    look.write_omissions(figure, look.more_series(len(found) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
+    look.write_omissions(figure, look.more_series(len(by_name) - len(names)), f"bounds: {bounds.proofs(runs)}; {means}")
     figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)
     return figure
 
@@ -366,11 +366,11 @@ def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
 
 def front(points: Sequence[_Point]) -> list[_Point]:
     """Return the points that no other point dominates, from the fastest to the best."""
-    kept: list[_Point] = []
+    best: list[_Point] = []
     for point in sorted(points):
-        if not kept or point[1] < kept[-1][1]:
-            kept.append(point)
-    return kept
+        if not best or point[1] < best[-1][1]:
+            best.append(point)
+    return best
 
 
 _ROWS, _COLUMNS = 40, 14  #: Problems and methods that fit a page: those with the most runs.
@@ -387,13 +387,13 @@ def draw_heatmap(records: Sequence[RunRecord]) -> Figure:
     rows, columns, cells = matrix.rows, matrix.columns, matrix.cells
     figure = look.new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(look.COLUMN_IN, 2.3 + 0.34 * len(columns)))
     axes = figure.subplots()
-    found = [[cells.get((row, column)) for column in columns] for row in rows]
-    shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in found]
+    grid = [[cells.get((row, column)) for column in columns] for row in rows]
+    shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in grid]
     # A mesh of few colours, its bar as well, stays a drawing where an image would be dots.
     places = [range(len(columns)), range(len(rows))]
     image = axes.pcolormesh(*places, shares, cmap=colormaps["cividis_r"].resampled(20), vmin=0.0, vmax=1.0)
     axes.invert_yaxis()
-    for r, line in enumerate(found):
+    for r, line in enumerate(grid):
         for c, cell in enumerate(line):
             ink = "black" if isnan(shares[r][c]) else _INK[shares[r][c] > _DARK]
             axes.text(c, r, "" if cell is None else cell.text, ha="center", va="center", fontsize=5, color=ink)

@@ -28,14 +28,14 @@ def draw_speedup(records: Sequence[RunRecord]) -> Figure:
     """Draw a panel for each objective."""
     runs = _latest_runs(records)
     speedups = [(run, None if mark_of(run.record) else number(run.record.metrics.get("speedup"))) for run in runs]
-    drawn = [(run, speedup) for run, speedup in speedups if speedup is not None]
-    if not drawn:
+    pairs = [(run, speedup) for run, speedup in speedups if speedup is not None]
+    if not pairs:
         raise no_records_error("libra-speedup", records, "records of the model 'libra' with the metric speedup")
-    workloads = sorted({run.workload for run, _ in drawn}, key=natural)
-    networks = sorted({run.network for run, _ in drawn}, key=natural)
-    objectives = [objective for objective in (PERF, PERF_PER_COST) if any(r.objective == objective for r, _ in drawn)]
+    workloads = sorted({run.workload for run, _ in pairs}, key=natural)
+    networks = sorted({run.network for run, _ in pairs}, key=natural)
+    objectives = [objective for objective in (PERF, PERF_PER_COST) if any(r.objective == objective for r, _ in pairs)]
     lines: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
-    for run, speedup in drawn:
+    for run, speedup in pairs:
         lines.setdefault((run.objective, run.workload, run.network), []).append((run.budget_GBps or 0.0, speedup))
     names = [short(workload_name(name), 20) for name in workloads]
     strokes = [short(network_name(name), 20) for name in networks]
@@ -53,7 +53,7 @@ def draw_speedup(records: Sequence[RunRecord]) -> Figure:
         axes.set_title(f"objective: {objective}", loc="left")
         axes.set_ylabel("speedup over EqualBW")
         axes.grid(axis="y")
-    budgets = sorted({run.budget_GBps or 0.0 for run, _ in drawn})
+    budgets = sorted({run.budget_GBps or 0.0 for run, _ in pairs})
     axes = grid[-1, 0]
     axes.set_xscale("log")
     axes.set_xticks(budgets, [f"{budget:.6g}" for budget in budgets])
@@ -63,8 +63,8 @@ def draw_speedup(records: Sequence[RunRecord]) -> Figure:
     handles += [Line2D([], [], linestyle="none", label=" ")] * (columns * rows - len(names))
     handles += [_line(name, network=n) for n, name in enumerate(strokes)]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns + 1, handlelength=2.6, columnspacing=1.2)
-    if len(drawn) < len(runs):
-        figure.suptitle(f"{len(runs) - len(drawn)} of {len(runs)} runs have no speedup", fontsize=6.5)
+    if len(pairs) < len(runs):
+        figure.suptitle(f"{len(runs) - len(pairs)} of {len(runs)} runs have no speedup", fontsize=6.5)
     return figure
 
 

@@ -122,10 +122,10 @@ def drawable(value: float | None) -> bool:
 
 def several_solvers(runs: Iterable[LedgerRun]) -> bool:
     """Return whether some method was run with more than one solver."""
-    seen: dict[str, set[str | None]] = {}
+    by_method: dict[str, set[str | None]] = {}
     for run in runs:
-        seen.setdefault(run.method, set()).add(run.record.solver)
-    return any(len(solvers - {None}) > 1 for solvers in seen.values())
+        by_method.setdefault(run.method, set()).add(run.record.solver)
+    return any(len(solvers - {None}) > 1 for solvers in by_method.values())
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -133,7 +133,7 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
     A series has the same colour in all plots, unless one before it in its plot has that colour.
     """
-    found: dict[str, dict[str, Any]] = {}
+    styles: dict[str, dict[str, Any]] = {}
     ordered = sorted(set(names), key=natural)
     free = list(range(7 * ceil(len(ordered) / 7)))
     for name in ordered:
@@ -141,14 +141,14 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         index = min(free, key=lambda place: (place // 7, (place - own) % 7))
         free.remove(index)
         colour = COLOURS[index % 7]
-        found[name] = {
+        styles[name] = {
             "label": short(name, LETTERS),
             "color": colour,
             "marker": MARKERS[index % 8],
             "linestyle": LINES[index % 4],
             "markerfacecolor": "white" if index // 7 % 2 else colour,
         }
-    return found
+    return styles
 
 
 def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
@@ -156,8 +156,8 @@ def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
     counts: dict[_T, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-    kept = sorted(counts, key=lambda name: (-counts[name], _in_order(name)))[:most]
-    return sorted(kept, key=_in_order)
+    top = sorted(counts, key=lambda name: (-counts[name], _in_order(name)))[:most]
+    return sorted(top, key=_in_order)
 
 
 def _in_order(name: str | tuple[str | float, ...]) -> list[tuple[Any, ...]]:
@@ -218,8 +218,8 @@ def more_series(count: int) -> str:
 
 def write_omissions(figure: Figure, *parts: str) -> None:
     """Write above the plot what it leaves out."""
-    if said := [part for part in parts if part]:
-        figure.suptitle(fill("; ".join(said), 62), fontsize=6)
+    if texts := [part for part in parts if part]:
+        figure.suptitle(fill("; ".join(texts), 62), fontsize=6)
 
 
 def no_records_error(name: str, records: Sequence[RunRecord], expected: str) -> InputError:

@@ -45,16 +45,16 @@ def layout_boxes(topology: Topology) -> Layout:
     """
     boxes = _group_boxes(_by_names(topology) or dict.fromkeys(range(len(topology.nodes)), ""))
     ranks = set(topology.rank_nodes)
-    known: dict[tuple[object, ...], Floats] = {}
+    cache: dict[tuple[object, ...], Floats] = {}
     shapes: list[Floats] = []
     for nodes in boxes.values():
         place = {node: index for index, node in enumerate(nodes)}
         wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
         switches = tuple(place[node] for node in nodes if node not in ranks)
         key = (len(nodes), wires, switches)
-        if key not in known:
-            known[key] = shape_of(len(nodes), wires, switches)
-        shapes.append(known[key])
+        if key not in cache:
+            cache[key] = shape_of(len(nodes), wires, switches)
+        shapes.append(cache[key])
     # Standing boxes go side by side, at most so many that the whole is not much wider than high.
     widths, heights = (max((float(np.ptp(shape[:, i])) for shape in shapes), default=0) + _BOX_GAP for i in (0, 1))
     columns = len(shapes) if len(shapes) < 3 else ceil(sqrt(len(shapes) * heights / widths))
@@ -77,13 +77,13 @@ def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int,
     if count > _LARGEST_FREE or count < 3 or all(a in switches or b in switches for a, b in wires):
         return circle_of(count, switches)
     far = _distances(count, wires)
-    found = min((_majorize_stress(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
-    found = _clear_links(found, wires)
-    found = found - found.mean(axis=0)
-    _, axes = np.linalg.eigh(found.T @ found)
-    found = found @ axes
-    first = found[0]  # mirrored so that the first node is at the upper left
-    return np.asarray(found * np.where(first > 0, [-1.0, 1.0], [1.0, -1.0]), dtype=np.float64)
+    shape = min((_majorize_stress(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
+    shape = _clear_links(shape, wires)
+    shape = shape - shape.mean(axis=0)
+    _, axes = np.linalg.eigh(shape.T @ shape)
+    shape = shape @ axes
+    first = shape[0]  # mirrored so that the first node is at the upper left
+    return np.asarray(shape * np.where(first > 0, [-1.0, 1.0], [1.0, -1.0]), dtype=np.float64)
 
 
 def circle_of(count: int, switches: tuple[int, ...]) -> Floats:
@@ -168,12 +168,12 @@ def layout_with_tiers(topology: Topology) -> Layout:
 def _tiers(topology: Topology) -> list[list[int]]:
     """Group nodes by hop distance from the nearest rank: ranks, switches at ranks, and so on."""
     near = _neighbours(topology)
-    found, seen = [list(topology.rank_nodes)], set(topology.rank_nodes)
-    while found[-1]:
-        found.append(sorted({other for node in found[-1] for other in near[node]} - seen))
-        seen.update(found[-1])
-    rest = [node for node in range(len(topology.nodes)) if node not in seen]
-    return [*found[:-1], rest] if rest else found[:-1]
+    tiers, members = [list(topology.rank_nodes)], set(topology.rank_nodes)
+    while tiers[-1]:
+        tiers.append(sorted({other for node in tiers[-1] for other in near[node]} - members))
+        members.update(tiers[-1])
+    rest = [node for node in range(len(topology.nodes)) if node not in members]
+    return [*tiers[:-1], rest] if rest else tiers[:-1]
 
 
 def _neighbours(topology: Topology) -> list[set[int]]:
@@ -185,19 +185,19 @@ def _neighbours(topology: Topology) -> list[set[int]]:
 
 
 def _group_boxes(box: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, list[int]] = {}
+    boxes: dict[str, list[int]] = {}
     for node in sorted(box):
-        found.setdefault(box[node], []).append(node)
-    return {name: tuple(nodes) for name, nodes in found.items()}
+        boxes.setdefault(box[node], []).append(node)
+    return {name: tuple(nodes) for name, nodes in boxes.items()}
 
 
 def _by_names(topology: Topology) -> dict[int, str]:
     """Return the box of each node by names such as ``box0.gpu3``; empty if a rank has no such name."""
     if not all("." in name for name in topology.ranks):
         return {}
-    known = {name.partition(".")[0] for name in topology.ranks}
+    prefixes = {name.partition(".")[0] for name in topology.ranks}
     parts = ((node, each.name.partition(".")) for node, each in enumerate(topology.nodes))
-    return {node: prefix for node, (prefix, dot, _) in parts if dot and prefix in known}
+    return {node: prefix for node, (prefix, dot, _) in parts if dot and prefix in prefixes}
 
 
 def _by_switches(topology: Topology) -> dict[int, str]:

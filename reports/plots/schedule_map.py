@@ -69,10 +69,10 @@ def draw(
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=1.6, columnspacing=1.2)
     which = "" if len(shown) == len(packing) else f", {len(shown)} of {len(packing):,} trees"
     figure.suptitle(short(title, 60) + which, size=7)
-    told = "grey: bandwidth that these trees leave; coloured sites: roots"
+    note = "grey: bandwidth that these trees leave; coloured sites: roots"
     if coordinates is None:
-        told += "; places follow from the links"
-    axes.set_title(told, size=5.5, color="#555555")
+        note += "; places follow from the links"
+    axes.set_title(note, size=5.5, color="#555555")
     return figure
 
 
@@ -185,11 +185,11 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
     """Return, for every edge, its tree and the first and past-the-last position of its links."""
     ends = part.path_offset.tolist()
-    found: list[tuple[int, int, int]] = []
+    paths: list[tuple[int, int, int]] = []
     for tree in range(len(part)):
         for edge in range(int(part.edge_offset[tree]), int(part.edge_offset[tree + 1])):
-            found.append((tree, ends[edge], ends[edge + 1]))
-    return found
+            paths.append((tree, ends[edge], ends[edge + 1]))
+    return paths
 
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:
@@ -197,11 +197,11 @@ def roads(topology: Topology) -> dict[Pair, Fraction]:
     each: dict[Pair, Fraction] = {}
     for link, ends in zip(topology.links, topology.link_ends, strict=True):
         each[ends] = each.get(ends, Fraction(0)) + link.bandwidth_Bps
-    found: dict[Pair, Fraction] = {}
+    widths: dict[Pair, Fraction] = {}
     for (a, b), bandwidth in each.items():
         pair = (min(a, b), max(a, b))
-        found[pair] = max(found.get(pair, Fraction(0)), bandwidth)
-    return found
+        widths[pair] = max(widths.get(pair, Fraction(0)), bandwidth)
+    return widths
 
 
 def lanes(
@@ -210,11 +210,11 @@ def lanes(
     """Return the shown trees on every road, by position, with their rates there."""
     part = packing.passes[-1]
     place = {tree: index for index, tree in enumerate(shown)}
-    found: dict[Pair, dict[int, Fraction]] = {}
+    by_pair: dict[Pair, dict[int, Fraction]] = {}
     for tree, first, last in _paths(part):
         if tree in place:
             for link in part.path_links[first:last].tolist():
                 a, b = topology.link_ends[link]
-                on = found.setdefault((min(a, b), max(a, b)), {})
+                on = by_pair.setdefault((min(a, b), max(a, b)), {})
                 on[place[tree]] = on.get(place[tree], Fraction(0)) + rate[tree]
-    return {pair: sorted(on.items()) for pair, on in found.items()}
+    return {pair: sorted(on.items()) for pair, on in by_pair.items()}

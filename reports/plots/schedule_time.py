@@ -55,19 +55,19 @@ def assign_lanes(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, r
     order = np.lexsort((end, start, row))
     same = 1e-9 * float(end.max(initial=0.0))  # a bar that ends when another one starts does not overlap it
     free: list[int] = []
-    taken: list[tuple[float, int]] = []
+    busy: list[tuple[float, int]] = []
     here, count = -1, 0
     columns = zip(order.tolist(), row[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True)
     for bar, at, begin, finish in columns:
         if at != here:
-            free, taken, here, count = [], [], at, 0
-        while taken and taken[0][0] <= begin + same:
-            heappush(free, heappop(taken)[1])
+            free, busy, here, count = [], [], at, 0
+        while busy and busy[0][0] <= begin + same:
+            heappush(free, heappop(busy)[1])
         if not free:
             free, count = [count], count + 1
             lanes[int(at)] = count
         lane[bar] = heappop(free)
-        heappush(taken, (finish, int(lane[bar])))
+        heappush(busy, (finish, int(lane[bar])))
     return lane, lanes
 
 
@@ -112,16 +112,16 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
     norm = Normalize(0, max(top, 1))
     named = np.array([to_rgba(colour) for colour in COLOURS])
     colours = named[value] if top < FEW else colormaps[SCALE](norm(value))
-    drawn = PolyCollection(np.stack([x, y], axis=2), facecolors=colours)  # type: ignore[arg-type]
+    shapes = PolyCollection(np.stack([x, y], axis=2), facecolors=colours)  # type: ignore[arg-type]
     # A thin white edge sets neighbours apart where there is room for it.
     thick = float((low - high).min(initial=1.0)) > _THIN
     roomy = thick and np.unique(high, return_counts=True)[1].max(initial=0) <= _EDGED
     # One that takes hardly any time gets an edge of its own colour, or it would not be seen.
     narrow = (end - start < _NARROW * float(end.max(initial=0.0))) & (len(value) <= _VECTORS)
-    drawn.set_edgecolor(np.where(narrow[:, None], colours, to_rgba("white" if roomy else "none")))  # type: ignore[arg-type]
-    drawn.set_linewidth(np.where(narrow, 0.6, 0.3 if roomy else 0.0))  # type: ignore[arg-type]
-    drawn.set_rasterized(len(value) > _VECTORS)
-    axes.add_collection(drawn)
+    shapes.set_edgecolor(np.where(narrow[:, None], colours, to_rgba("white" if roomy else "none")))  # type: ignore[arg-type]
+    shapes.set_linewidth(np.where(narrow, 0.6, 0.3 if roomy else 0.0))  # type: ignore[arg-type]
+    shapes.set_rasterized(len(value) > _VECTORS)
+    axes.add_collection(shapes)
     figure = axes.figure
     if top < FEW:
         handles = [Patch(facecolor=COLOURS[v], label=str(v)) for v in sorted(set(value.tolist()))]

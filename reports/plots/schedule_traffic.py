@@ -63,12 +63,12 @@ class Traffic:
     @cached_property
     def link_names(self) -> list[str]:
         """Names of the links; parallel ones after the first are numbered."""
-        seen: dict[tuple[str, str], int] = {}
+        counts: dict[tuple[str, str], int] = {}
         names = []
         for link in self.topology.links:
             ends = link.source, link.target
-            seen[ends] = seen.get(ends, 0) + 1
-            names.append(f"{link.source} → {link.target}" + (f" #{seen[ends]}" if seen[ends] > 1 else ""))
+            counts[ends] = counts.get(ends, 0) + 1
+            names.append(f"{link.source} → {link.target}" + (f" #{counts[ends]}" if counts[ends] > 1 else ""))
         return names
 
 
@@ -122,26 +122,26 @@ def draw_heatmap(traffic: Traffic) -> Figure:
     Left: bytes. Right: time of these bytes at the link's bandwidth, as a share of the most loaded link, so that a slow
     link with few bytes may be dark.
     """
-    found = loads(traffic.topology, traffic.link_bytes, _ROWS)
+    load = loads(traffic.topology, traffic.link_bytes, _ROWS)
     used_share = loads(traffic.topology, traffic.link_utilization, _ROWS, np.maximum)
     unit, size = unit_for(float(traffic.link_bytes.max(initial=0.0)), SIZES)
     figure = new_figure(4.1, 8.2)
     left, right = figure.subplots(1, 2)
-    _panel(left, traffic, found, found.matrix / size, None, f"bytes over the link ({unit})")
-    bar = _panel(right, traffic, found, used_share.matrix, 1.0, "utilization (the most loaded link is full)")
+    _panel(left, traffic, load, load.matrix / size, None, f"bytes over the link ({unit})")
+    bar = _panel(right, traffic, load, used_share.matrix, 1.0, "utilization (the most loaded link is full)")
     bar.ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     figure.suptitle(short(traffic.title, 100), x=0.01, ha="left")
     used, links = int((traffic.link_bytes > 0).sum()), len(traffic.topology.links)
     note = f"{used:,} of {links:,} links used; grey: unused, white: no link"
-    if found.block > 1:
-        note += f"; a cell is the largest of {found.block} x {found.block}"
+    if load.block > 1:
+        note += f"; a cell is the largest of {load.block} x {load.block}"
     figure.supxlabel(note, size=6, x=0.01, ha="left", color="#555555")
     return figure
 
 
-def _panel(axes: Axes, traffic: Traffic, found: Loads, matrix: Floats, largest: float | None, label: str) -> Colorbar:
+def _panel(axes: Axes, traffic: Traffic, load: Loads, matrix: Floats, largest: float | None, label: str) -> Colorbar:
     image = paint(axes, matrix, largest)
-    _labels(axes, traffic, found)
+    _labels(axes, traffic, load)
     axes.set(xlabel="target", ylabel="source")
     bar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
     bar.set_label(label)
@@ -165,18 +165,18 @@ def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage
     return image
 
 
-def _labels(axes: Axes, traffic: Traffic, found: Loads) -> None:
+def _labels(axes: Axes, traffic: Traffic, load: Loads) -> None:
     """Name rows and columns, all or some of them, and set the switches apart."""
-    names = [short(traffic.topology.nodes[node].name, 12) for node in found.nodes.tolist()]
-    shown = [i for i in sparse(len(names), _LABELS) if i < found.ranks or len(names) <= _LABELS]
-    places = [i / found.block + 0.5 / found.block - 0.5 for i in shown]
+    names = [short(traffic.topology.nodes[node].name, 12) for node in load.nodes.tolist()]
+    shown = [i for i in sparse(len(names), _LABELS) if i < load.ranks or len(names) <= _LABELS]
+    places = [i / load.block + 0.5 / load.block - 0.5 for i in shown]
     labels = [names[i] for i in shown]
     long = sum(map(len, labels)) > _LETTERS
     axes.set_xticks(places, labels, rotation=90 if long else 0)
     axes.set_yticks(places, labels)
-    rows = len(found.matrix)
-    if 0 < found.ranks < len(names):
-        edge = found.ranks / found.block - 0.5
+    rows = len(load.matrix)
+    if 0 < load.ranks < len(names):
+        edge = load.ranks / load.block - 0.5
         for line in (axes.axhline, axes.axvline):
             line(edge, color="#777777", linewidth=0.6, linestyle=(0, (3, 2)))
         if len(names) > _LABELS:

@@ -24,10 +24,10 @@ CURVES = {
 }
 
 
-def draw_advice(found: Mapping[str, Any], columns: int = 2) -> Figure:
+def draw_advice(advice: Mapping[str, Any], columns: int = 2) -> Figure:
     """Draw the curves of ``cwb advise --json``, as wide as so many columns of a paper."""
     points = {
-        name: [(row["size_bytes"], row["size_bytes"] / row[key]) for row in found["rows"] if row[key]]
+        name: [(row["size_bytes"], row["size_bytes"] / row[key]) for row in advice["rows"] if row[key]]
         for key, name in CURVES.items()
     }
     names = [name for name, some in points.items() if some]
@@ -36,9 +36,9 @@ def draw_advice(found: Mapping[str, Any], columns: int = 2) -> Figure:
     axes = figure.subplots()
     for name in names:
         sizes, rates = zip(*points[name], strict=True)
-        axes.plot(sizes, [rate * found["busbw_factor"] / 1e9 for rate in rates], **styles[name])
+        axes.plot(sizes, [rate * advice["busbw_factor"] / 1e9 for rate in rates], **styles[name])
     axes.set_ylim(bottom=0)
-    _label_sizes(axes, found, "bus bandwidth (GB/s)")
+    _label_sizes(axes, advice, "bus bandwidth (GB/s)")
     legend(figure, names, styles)
     return figure
 
@@ -47,32 +47,32 @@ def draw_advice(found: Mapping[str, Any], columns: int = 2) -> Figure:
 _OTHERS = "#CCCCCC"
 
 
-def draw_selection(found: Mapping[str, Any]) -> Figure:
+def draw_selection(selection: Mapping[str, Any]) -> Figure:
     """Draw ``select.json`` of ``cwb select``: time over size, dotted lines where the choice changes."""
-    chosen = list(dict.fromkeys(one["schedule"] for one in found["ranges"]))
+    names = list(dict.fromkeys(one["schedule"] for one in selection["ranges"]))
     seconds: dict[str, list[list[float]]] = {}
-    for curve in found["curves"]:
+    for curve in selection["curves"]:
         seconds.setdefault(curve["schedule"], []).append(curve["seconds"])
-    styles = strokes(chosen)
-    figure = new_figure(2.6 + 0.13 * legend_lines(chosen))
+    styles = strokes(names)
+    figure = new_figure(2.6 + 0.13 * legend_lines(names))
     axes = figure.subplots()
     for name, curves in seconds.items():
         for curve in curves:
             style = {**styles[name], "marker": ""} if name in styles else {"color": _OTHERS, "linewidth": 0.5}
-            axes.plot(found["sizes"], [1e6 * value for value in curve], zorder=2 if name in styles else 1, **style)
-    for size in found["crossovers"]:
+            axes.plot(selection["sizes"], [1e6 * value for value in curve], zorder=2 if name in styles else 1, **style)
+    for size in selection["crossovers"]:
         axes.axvline(size, color="black", linewidth=0.5, linestyle=":", zorder=0)
     axes.set_yscale("log")
-    _label_sizes(axes, found, "completion time (us)")
+    _label_sizes(axes, selection, "completion time (us)")
     enough_ticks(axes.yaxis)
-    legend(figure, [short(name, LETTERS) for name in chosen], {short(n, LETTERS): styles[n] for n in chosen}, marker="")
+    legend(figure, [short(name, LETTERS) for name in names], {short(n, LETTERS): styles[n] for n in names}, marker="")
     return figure
 
 
-def _label_sizes(axes: Any, found: Mapping[str, Any], ylabel: str) -> None:
+def _label_sizes(axes: Any, data: Mapping[str, Any], ylabel: str) -> None:
     """Label a plot over the sizes of a collective; powers of two are written as binary sizes."""
-    axes.set(xlabel=f"size of {found['collective']} (B)", ylabel=ylabel)
-    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
+    axes.set(xlabel=f"size of {data['collective']} (B)", ylabel=ylabel)
+    axes.set_title(f"{short(data['instance'], 36)}, {data['ranks']:,} ranks", loc="left")
     axes.grid()
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=7))
@@ -83,12 +83,12 @@ def _label_sizes(axes: Any, found: Mapping[str, Any], ylabel: str) -> None:
 _LETTERS = 52  #: Letters of a name in the legend.
 
 
-def draw_frontier(found: Mapping[str, Any]) -> Figure:
+def draw_frontier(search: Mapping[str, Any]) -> Figure:
     """Draw the frontier of ``cwb find-topology --json``, the lower bound, and the best network for the job."""
-    rows = found["frontier"]
+    rows = search["frontier"]
     steps = [row["T_L"] for row in rows]
     bandwidth = [float(Fraction(row["T_B"])) for row in rows]
-    bound = found["lower_bound"]
+    bound = search["lower_bound"]
     least_steps, least = bound["T_L"], float(Fraction(bound["T_B"]))
     figure = new_figure(2.0 + 0.14 * (len(rows) + 2))
     axes = figure.subplots()
@@ -105,7 +105,7 @@ def draw_frontier(found: Mapping[str, Any]) -> Figure:
     axes.axhline(least, color="black", linewidth=0.5, linestyle=":", zorder=0)
     axes.axvline(least_steps, color="black", linewidth=0.5, linestyle=":", zorder=0)
     axes.set(xlabel="steps of an all-gather, T_L / alpha", ylabel="bandwidth time, T_B / (M/B)")
-    axes.set_title(f"{found['nodes']:,} nodes of degree {found['degree']}", loc="left")
+    axes.set_title(f"{search['nodes']:,} nodes of degree {search['degree']}", loc="left")
     axes.margins(0.08)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid()
@@ -139,9 +139,9 @@ def draw_timeline(title: str, bars: Sequence[Bar]) -> Figure:
     for index, what in enumerate(whats):
         boxes = [(rows.index(b.row), b.start_s / size, b.seconds / size) for b in bars if b.what == what]
         corners = [[(x, y - 0.4), (x + dx, y - 0.4), (x + dx, y + 0.4), (x, y + 0.4)] for y, x, dx in boxes]
-        drawn = PolyCollection(corners, facecolor=COLOURS[index % len(COLOURS)], label=short(what, 40))
-        drawn.set(hatch=HATCHES[index // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0)
-        axes.add_collection(drawn)
+        patches = PolyCollection(corners, facecolor=COLOURS[index % len(COLOURS)], label=short(what, 40))
+        patches.set(hatch=HATCHES[index // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0)
+        axes.add_collection(patches)
     axes.set(xlim=(0, end / size or 1.0), ylim=(len(rows) - 0.5, -0.5))
     axes.set_yticks(range(len(rows)), [short(row, 30) for row in rows])
     axes.tick_params(axis="y", length=0)

@@ -86,15 +86,15 @@ _Pair = tuple[Fraction, Fraction, Fraction, Fraction, int]
 
 
 def _pairs(topology: Topology) -> dict[tuple[int, int], _Pair]:
-    found: dict[tuple[int, int], list[Any]] = {}
+    pairs: dict[tuple[int, int], list[Any]] = {}
     for (a, b), link in zip(topology.link_ends, topology.links, strict=True):
         there = a < b
-        entry = found.setdefault((min(a, b), max(a, b)), [Fraction(0), Fraction(0), Fraction(0), Fraction(0), 0])
+        entry = pairs.setdefault((min(a, b), max(a, b)), [Fraction(0), Fraction(0), Fraction(0), Fraction(0), 0])
         entry[0 if there else 1] += link.bandwidth_Bps
         place = 2 if there else 3
         entry[place] = max(entry[place], link.latency_s)
         entry[4] += 1
-    return {pair: (*entry,) for pair, entry in found.items()}
+    return {pair: (*entry,) for pair, entry in pairs.items()}
 
 
 def _classes(pairs: dict[tuple[int, int], _Pair]) -> dict[tuple[Fraction, Fraction], tuple[str, float]]:

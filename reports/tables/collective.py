@@ -107,10 +107,10 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
     def entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         runs = [run for run in runs_of(records) if run.record.collective is not None]
         bounds = Bounds(runs)
-        wanted = {
+        problems = {
             run.problem[:2] for run in runs if not models or any(fnmatchcase(run.record.model, one) for one in models)
         }
-        return join_matching_rows(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted])
+        return join_matching_rows(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in problems])
 
     return entries
 
@@ -122,26 +122,26 @@ def join_matching_rows(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> l
     def others(entry: RecordPlace) -> tuple[Label, ...]:
         return (*entry.labels[:place], *entry.labels[place + 1 :])
 
-    known = {others(entry): entry.labels for entry in entries if mark_of(entry.record) is None}
+    labels = {others(entry): entry.labels for entry in entries if mark_of(entry.record) is None}
     return [
-        entry if mark_of(entry.record) is None else replace(entry, labels=known.get(others(entry), entry.labels))
+        entry if mark_of(entry.record) is None else replace(entry, labels=labels.get(others(entry), entry.labels))
         for entry in entries
     ]
 
 
 def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:
     """Place one run."""
-    known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
-    known["time_gap"] = None if run.completion_s is None else bounds.gap(run, timed=True)
-    known |= attestation_fact(bounds.proof(run))
+    values = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
+    values["time_gap"] = None if run.completion_s is None else bounds.gap(run, timed=True)
+    values |= attestation_fact(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.
     ranked = is_ranked(run.clock) and run.record.sense != "maximize"
-    return RecordPlace(run.record, labels, facts={**known, **facts}, ranked=ranked)
+    return RecordPlace(run.record, labels, facts={**values, **facts}, ranked=ranked)
 
 
 #: What is said of bounds, by how they are known.
-_TOLD = {
+_PROOF_WORDS = {
     RECOMPUTED: "recomputed by the verifier, from certificates",
     ATTESTED: "attested, the word of a solver or a method",
 }
@@ -154,15 +154,15 @@ def attestation_fact(proof: str) -> dict[str, float | None]:
 
 def bound_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
     """Return remarks on the proofs of a table's bounds."""
-    found = {entry.facts.get("attested") for entry in entries}
-    told = [words for proof, words in _TOLD.items() if float(proof == ATTESTED) in found]
-    return [f"Bounds: {'; '.join(told)}."] if told else []
+    proofs = {entry.facts.get("attested") for entry in entries}
+    remarks = [words for proof, words in _PROOF_WORDS.items() if float(proof == ATTESTED) in proofs]
+    return [f"Bounds: {'; '.join(remarks)}."] if remarks else []
 
 
 def question_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
     """Return explanations of the objective types that occur, and of the proofs of bounds."""
-    asked = [question_of(entry.record) for entry in entries]
-    return [*explanation_lines([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]
+    kinds = [question_of(entry.record) for entry in entries]
+    return [*explanation_lines([one.clock for one in kinds], [one.question for one in kinds]), *bound_remarks(entries)]
 
 
 def collective_table(
@@ -349,8 +349,8 @@ def _exact_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         kinds.setdefault(run.problem, set()).add(record.kind == "heuristic")
         proved = record.kind == "exact" and record.status == "optimal" and record.verified is True
         if proved and run.own_s is not None:
-            asked = (*run.problem, run.question or "")
-            fastest[asked] = min(run.own_s, fastest.get(asked, run.own_s))
+            key = (*run.problem, run.question or "")
+            fastest[key] = min(run.own_s, fastest.get(key, run.own_s))
 
     def ratio(run: LedgerRun) -> float | None:
         exact_s = fastest.get((*run.problem, run.question or ""))

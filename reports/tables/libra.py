@@ -56,11 +56,11 @@ def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
 
     Facts that a failed run lacks are taken from another run of the same instance.
     """
-    found = [record for record in records if record.model == MODEL]
-    budgets = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
-    trained = {record.instance_sha256: names for record in found if (names := _workload_names(record))}
+    of_libra = [record for record in records if record.model == MODEL]
+    budgets = {_problem(record): budget for record in of_libra if (budget := budget_GBps(record)) is not None}
+    trained = {record.instance_sha256: names for record in of_libra if (names := _workload_names(record))}
     runs: list[LibraRun] = []
-    for record in found:
+    for record in of_libra:
         if (objective := objective_of(record)) is not None:
             workload, network = _workload_and_network(record)
             workload = workload or _workload_names(record) or trained.get(record.instance_sha256) or record.instance
@@ -135,8 +135,8 @@ def _metric(name: str) -> Callable[[RecordPlace], float | None]:
 
 
 def _seconds(entry: RecordPlace) -> float | None:
-    known = [s for phase in _SOLVING if (s := number(entry.record.seconds.get(phase))) is not None]
-    return fsum(known) if known else None
+    seconds = [s for phase in _SOLVING if (s := number(entry.record.seconds.get(phase))) is not None]
+    return fsum(seconds) if seconds else None
 
 
 def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:

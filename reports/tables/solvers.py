@@ -195,8 +195,8 @@ def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
     longest = max((seconds_or_limit(run.record, 0.0) for run in every if is_solved(run.record)), default=0.0)
     costs = defaultdict[Hashable, list[float]](list)
     for run in every:
-        for asked in _question_keys(run):
-            costs[asked] += [_cost(run)]
+        for key in _question_keys(run):
+            costs[key] += [_cost(run)]
     entries: list[RecordPlace] = []
     for setting, of in runs.items():
         of_seed = defaultdict[int, list[float]](list)
@@ -229,9 +229,9 @@ def _cost(run: LedgerRun) -> float:
 
 def _standing(run: LedgerRun, costs: Mapping[Hashable, Sequence[float]], *, alone: bool) -> dict[str, float | None]:
     """Return the excess of an answer over the best, whether it is a best one, and whether tied."""
-    if not (asked := _question_keys(run)):
+    if not (keys := _question_keys(run)):
         return {"excess": None, "best": None if alone else 0.0, "tied": None if alone else 0.0}
-    cost, best, task = _cost(run), min(costs[asked[0]]), costs[asked[1]]
+    cost, best, task = _cost(run), min(costs[keys[0]]), costs[keys[1]]
     return {
         "excess": (cost - best) / abs(best) if best else None,
         "best": None if alone else float(cost == min(task)),
