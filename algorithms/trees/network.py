@@ -139,10 +139,10 @@ class HeightLimit:
         return f"{height // 10**6}.{height % 10**6:06d}".rstrip("0").rstrip(".") + " ms"
 
 
-def to_wan(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
+def to_wan(instance: Instance, mandatory: Collection[tuple[int, int]] = ()) -> Wan:
     """Convert an instance to its network of sites.
 
-    ``kept`` are pairs of directed links, in either order, that must be links of the result. Raise Unsupported if
+    ``mandatory`` are pairs of directed links, in either order, that must be links of the result. Raise Unsupported if
     :func:`supports` rejects the instance or capacities have no common unit of a sensible size, and InputError if the
     network is not connected by links in both directions.
     """
@@ -150,7 +150,7 @@ def to_wan(instance: Instance, kept: Collection[tuple[int, int]] = ()) -> Wan:
         raise Unsupported(reason)
     topology = instance.topology
     links = topology.links
-    alone, crossed = _pairs(topology, {tuple(sorted(pair)) for pair in kept})
+    alone, crossed = _pairs(topology, {tuple(sorted(pair)) for pair in mandatory})
     pairs = sorted(alone | crossed, key=sorted)
     owners = sorted({(pair if pair in alone else (one,)) for pair in pairs for one in pair}, key=min)
     carrier = {one: index for index, owner in enumerate(owners) for one in owner}

@@ -73,7 +73,7 @@ AllGather: TypeAlias = Balance | ShardParts
 def outcome(
     instance: Instance,
     budget: Budget,
-    found: Sequence[AllGather],
+    broadcasts: Sequence[AllGather],
     *,
     schedule: bool | None,
     metrics: Mapping[str, Any] | None = None,
@@ -84,13 +84,13 @@ def outcome(
     See :func:`_is_optimal` for the status of a schedule.
     """
     demand, nodes = instance.demands[0], len(instance.topology.nodes)
-    pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
-    sends = len(found) * pieces * nodes * (nodes - 1)
-    relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
-    entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
+    pieces = lcm(demand.chunks, *(one.pieces for one in broadcasts))
+    sends = len(broadcasts) * pieces * nodes * (nodes - 1)
+    relaxed = sum((one.time for one in broadcasts), Fraction(0))
+    entries = {"T_L": sum(one.steps for one in broadcasts), "chunks": pieces, "sends": sends, **(metrics or {})}
 
     def measures(time: Fraction) -> dict[str, Any]:
-        if isinstance(found[0], ShardParts) and found[0].links_differ:
+        if isinstance(broadcasts[0], ShardParts) and broadcasts[0].links_differ:
             return {"step_time_s": float(time), "step_time_relaxed_s": float(relaxed)}
         return {"T_B": str(time)}
 
@@ -106,12 +106,12 @@ def outcome(
         status = Status.LIMIT if schedule or late else Status.FEASIBLE
         return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=entries)
     with budget.clock.phase("schedule"):
-        split = [broadcast.split(pieces) for broadcast in found]
+        split = [one.split(pieces) for one in broadcasts]
         parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
         if demand.collective is not Collective.ALL_GATHER:
             parts[0] = reverse(parts[0])
         answer = parts[0] if len(parts) == 1 else concatenate(*parts)
-    time = sum((time_of(one, shares) for one, shares in zip(found, split, strict=True)), Fraction(0))
+    time = sum((time_of(one, shares) for one, shares in zip(broadcasts, split, strict=True)), Fraction(0))
     entries |= measures(time)
     if _is_optimal(instance, split[0]):
         return Outcome(Status.OPTIMAL, answer, float(bound), float(bound), certificate, metrics=entries)
@@ -131,13 +131,13 @@ def _is_optimal(instance: Instance, shares: PieceRanges) -> bool:
     return shares.bandwidth_time() == Fraction(nodes - 1, nodes)
 
 
-def time_of(found: AllGather, shares: PieceRanges) -> Fraction:
+def time_of(broadcast: AllGather, shares: PieceRanges) -> Fraction:
     """Return T_B of shares in M/B; where links differ, the seconds of the slowest used link, summed over the steps."""
-    if isinstance(found, Balance) or not found.links_differ:
+    if isinstance(broadcast, Balance) or not broadcast.links_differ:
         return shares.bandwidth_time()
-    piece_bytes, total = found.choices.shard_bytes / shares.pieces, Fraction(0)
+    piece_bytes, total = broadcast.choices.shard_bytes / shares.pieces, Fraction(0)
     for row in shares.count_pieces().tolist():
-        used = ((link, count) for link, count in zip(found.choices.topology.links, row, strict=False) if count)
+        used = ((link, count) for link, count in zip(broadcast.choices.topology.links, row, strict=False) if count)
         total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
     return total
 
@@ -163,23 +163,23 @@ def round_parts(parts: Sequence[float], pieces: int) -> list[int]:
 def all_gather(shares: PieceRanges, size_bytes: Fraction, instance_sha256: str) -> StepSchedule:
     """Expand the orbit's shares to a schedule of all nodes; chunk ``v P + i`` is v's piece i."""
     nodes, pieces = shares.graph.nodes, shares.pieces
-    sent = shares.everywhere().single_pieces()
-    chunk, source = sent.source * pieces + sent.start, shares.graph.source[sent.target, sent.slot]
+    ranges = shares.everywhere().single_pieces()
+    chunk, source = ranges.source * pieces + ranges.start, shares.graph.source[ranges.target, ranges.slot]
     count, sends = nodes * pieces, len(chunk)
     holders = np.repeat(np.arange(nodes), pieces)
-    order = farthest_first(chunk, source, sent.target, sent.step, count, nodes)
+    order = farthest_first(chunk, source, ranges.target, ranges.step, count, nodes)
     return StepSchedule(
         instance_sha256,
         equal_chunks(range(nodes), size_bytes / count, holders, np.full(count, nodes), reduced=False),
         Sends(
             chunk[order],
             source[order],
-            sent.target[order],
+            ranges.target[order],
             np.zeros(sends, dtype=np.bool_),
             np.arange(sends + 1),
-            sent.link[order],
+            ranges.link[order],
         ),
-        sent.step[order],
+        ranges.step[order],
     )
 
 

@@ -55,10 +55,10 @@ class Choices:
         return replace(self, over=dict(over), carries=carries)
 
 
-def choices_of(topology: Topology, **given: Any) -> Choices:
+def choices_of(topology: Topology, **extent: Any) -> Choices:
     """List the choices on a network, by step, receiver and shard, unless a model of them would be too large.
 
-    Size and pieces of a shard are ``given`` for models that have them.
+    ``extent`` is the size and pieces of a shard, for models that have them.
     """
     graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
     over: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -72,7 +72,7 @@ def choices_of(topology: Topology, **given: Any) -> Choices:
     for t, receiver, shard, e in rows.tolist():
         over[shard, receiver].append(e)
         carries[e, t].append(shard)
-    return Choices(topology, graph, dict(over), dict(carries), **given)
+    return Choices(topology, graph, dict(over), dict(carries), **extent)
 
 
 def index(instance: Instance, options: Any) -> Choices:

@@ -34,9 +34,9 @@ def balance(topology: Topology) -> Balance:
 def run_bfb(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
     """Balance every node and step by theorem 19 (``Method.run``)."""
     with budget.clock.phase("balance"):
-        found = [balance(network) for network in networks(instance)]
-        budget.progress(" and ".join(f"T_L = {one.steps}, T_B = {one.time}" for one in found))
-    return outcome(instance, budget, found, schedule=options.schedule)
+        balances = [balance(network) for network in networks(instance)]
+        budget.progress(" and ".join(f"T_L = {one.steps}, T_B = {one.time}" for one in balances))
+    return outcome(instance, budget, balances, schedule=options.schedule)
 
 
 def run_each(
@@ -60,13 +60,13 @@ def run_each(
             raise _NothingFoundError
 
     try:
-        found = [broadcast(network, solve) for network in networks(instance)]
-        done = outcome(instance, budget, found, schedule=options.schedule, metrics=metrics)
+        broadcasts = [broadcast(network, solve) for network in networks(instance)]
+        result = outcome(instance, budget, broadcasts, schedule=options.schedule, metrics=metrics)
     except _NothingFoundError:
-        done = Outcome(Status.LIMIT, message=reports[-1].message or reports[-1].termination.value)
+        result = Outcome(Status.LIMIT, message=reports[-1].message or reports[-1].termination.value)
     size = max((report.size for report in reports), key=lambda size: size.variables)
     iterations = sum(report.iterations or 0 for report in reports)
-    return replace(done, reports=tuple(reports), size=size, iterations=iterations)
+    return replace(result, reports=tuple(reports), size=size, iterations=iterations)
 
 
 class _NothingFoundError(Exception):
@@ -100,18 +100,18 @@ def run_chunked(instance: Instance, solver: Solver, budget: Budget, options: Chu
         return replace(relaxed, pieces=pieces, time=relaxed.split(pieces).bandwidth_time())
 
     with budget.clock.phase("balance"):
-        found = [balance(network) for network in networks(instance)]
+        balances = [balance(network) for network in networks(instance)]
     metrics = {
-        "T_B_relaxed": str(sum((part.time for part in found), Fraction(0))),
-        "T_B_rounding": str(sum((rounding_bound(part, pieces) for part in found), Fraction(0))),
+        "T_B_relaxed": str(sum((part.time for part in balances), Fraction(0))),
+        "T_B_rounding": str(sum((rounding_bound(part, pieces) for part in balances), Fraction(0))),
     }
     return run_each(instance, solver, budget, broadcast, options, metrics)
 
 
-def rounding_bound(found: Balance, pieces: int) -> Fraction:
+def rounding_bound(broadcast: Balance, pieces: int) -> Fraction:
     """Return the largest increase of T_B by rounding, ``d / (P N) sum_t d^(t - 1)`` (theorem 20)."""
-    degree, nodes = found.graph.degree, found.graph.nodes
-    return Fraction(degree * sum(degree**t for t in range(found.steps)), pieces * nodes)
+    degree, nodes = broadcast.graph.degree, broadcast.graph.nodes
+    return Fraction(degree * sum(degree**t for t in range(broadcast.steps)), pieces * nodes)
 
 
 def run_heterogeneous(instance: Instance, solver: Solver, budget: Budget, options: BfbOptions) -> Outcome:
@@ -146,9 +146,9 @@ def fastest(
             model = build_heterogeneous(choices)
         solve(model)
         parts |= parts_of(choices, model)
-        found = {index: U.value * float(unit_s) for index, U in model.U.items()}
-        times |= found
-        useless = unused_links(choices, parts, found)
+        durations = {index: U.value * float(unit_s) for index, U in model.U.items()}
+        times |= durations
+        useless = unused_links(choices, parts, durations)
         again = {(choices.target(e), t) for e, t in useless}
         parts |= {(v, e): 0.0 for e, t in useless for v in choices.carries[e, t]}
         choices = choices.only(again, useless)

@@ -43,7 +43,7 @@ class Layer:
         self._gpus, self._each = experts.gpus // experts.nodes, experts.groups // experts.nodes
         self._every = tuple(range(experts.groups))
         self._best: dict[Groups, tuple[Fraction, packing.Slots]] = {}
-        self._done: set[Groups] = set()
+        self._no_placement: set[Groups] = set()
         self._proved = False
         self._floor = cache(self._average_or_replica)
 
@@ -92,9 +92,9 @@ class Layer:
     def _count(self, loads: Floats) -> Ints:
         return packing.replicate_experts(loads, self._gpus * self._experts.slots)
 
-    def _to_expert_numbers(self, found: packing.ReplicaPacking, groups: Groups) -> packing.Slots:
+    def _to_expert_numbers(self, placement: packing.ReplicaPacking, groups: Groups) -> packing.Slots:
         members = self._members(groups)
-        return [[members[place] for place in gpu] for gpu in found.slots.tolist()]
+        return [[members[place] for place in gpu] for gpu in placement.slots.tolist()]
 
     def _average_or_replica(self, groups: Groups) -> Fraction:
         """Return a lower bound for groups on all GPUs: the average load, or the largest replica."""
@@ -127,18 +127,18 @@ class Layer:
             return division if all(self._has_placement_below(groups, limit) for groups in division) else None
         return self._divide_groups(self._every, limit)
 
-    def _divide_groups(self, left: Groups, limit: Fraction) -> list[Groups] | None:
-        if not left:
+    def _divide_groups(self, pool: Groups, limit: Fraction) -> list[Groups] | None:
+        if not pool:
             return []
-        for groups, rest in self._choices(left):
+        for groups, rest in self._choices(pool):
             if self._has_placement_below(groups, limit) and (others := self._divide_groups(rest, limit)) is not None:
                 return [groups, *others]
         return None
 
-    def _choices(self, left: Groups) -> list[tuple[Groups, Groups]]:
+    def _choices(self, pool: Groups) -> list[tuple[Groups, Groups]]:
         """List a node's groups, with the first that is left, and the rest; the most even first."""
-        choices = ((left[0], *others) for others in combinations(left[1:], self._each - 1))
-        return [(g, tuple(p for p in left if p not in g)) for g in sorted(choices, key=self._floor)]
+        choices = ((pool[0], *others) for others in combinations(pool[1:], self._each - 1))
+        return [(g, tuple(p for p in pool if p not in g)) for g in sorted(choices, key=self._floor)]
 
     def _division_bound(self) -> Fraction:
         """Return a lower bound on the largest load of a node over all divisions of the groups."""
@@ -146,10 +146,10 @@ class Layer:
             return Fraction(0)
 
         @cache
-        def least(left: Groups) -> Fraction:
-            if not left:
+        def least(pool: Groups) -> Fraction:
+            if not pool:
                 return Fraction(0)
-            return min(max(self._floor(groups), least(rest)) for groups, rest in self._choices(left))
+            return min(max(self._floor(groups), least(rest)) for groups, rest in self._choices(pool))
 
         return least(self._every)
 
@@ -161,20 +161,20 @@ class Layer:
             self._keep(groups, self._improve_replicas(groups, []))
         if groups in self._best and self._best[groups][0] < limit:
             return True
-        if self._floor(groups) >= limit or groups in self._done or self._is_stopped():
+        if self._floor(groups) >= limit or groups in self._no_placement or self._is_stopped():
             return False
         members = self._members(groups)
         try:
-            found = packing.find_placement_below(
+            slots = packing.find_placement_below(
                 [self._loads[e] for e in members], self._gpus, self._experts.slots, limit
             )
         except packing.TooManyError:
-            found, self._proved = None, False
-        if found is None:
-            self._done.add(groups)  # limits become less and less
+            slots, self._proved = None, False
+        if slots is None:
+            self._no_placement.add(groups)  # limits become less and less
         else:
-            self._keep(groups, [[members[place] for place in gpu] for gpu in found])
-        return found is not None
+            self._keep(groups, [[members[place] for place in gpu] for gpu in slots])
+        return slots is not None
 
     def _keep(self, groups: Groups, slots: packing.Slots) -> None:
         load = packing.largest(self._loads, slots)
@@ -188,14 +188,14 @@ class Layer:
         counts = [self._count(loads), *hints]
         counts += [packing.even_out_counts(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
         packings = [packing.improve_counts(loads, count, self._gpus, enough, self._is_stopped) for count in counts]
-        best = min(packings, key=lambda found: found.worth)
+        best = min(packings, key=lambda one: one.worth)
         random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)
         if random and best.loads.max() > enough and not self._is_stopped():
             count = packing.anneal_counts(
                 loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._is_stopped
             )
             annealed = packing.improve_counts(loads, count, self._gpus, enough, self._is_stopped)
-            best = min(best, annealed, key=lambda found: found.worth)
+            best = min(best, annealed, key=lambda one: one.worth)
         return self._to_expert_numbers(best, groups)
 
 
@@ -233,14 +233,14 @@ def pair_bound(
     least, most = float(low), float(high)
     for _ in range(_HALVINGS):
         middle = (least + most) / 2
-        if (found := _program(weights, gpus, middle)) is None:
+        if (solution := _program(weights, gpus, middle)) is None:
             break
-        if found.excess > 0:
+        if solution.excess > 0:
             least = middle
-            refuted.append((Fraction(middle * (1 - _ROUNDING)).limit_denominator(_FINE), _exact(found)))
+            refuted.append((Fraction(middle * (1 - _ROUNDING)).limit_denominator(_FINE), _exact(solution)))
         else:
             most = middle
-            hints.append(_numbers(weights, found, 2 * gpus))
+            hints.append(_numbers(weights, solution, 2 * gpus))
     for limit, prices in reversed(refuted):
         if limit > low and _too_much(loads, gpus, limit, prices):
             return limit, prices, hints[: -_HINTS - 1 : -1]
@@ -289,26 +289,26 @@ def _program(loads: Floats, gpus: int, limit: float) -> _Counts | None:
     averages = np.concatenate([np.ones(len(light)), np.zeros(1 + len(loads))])[None]
     bounds: Any = [(0, None)] * (len(light) + 1) + [(None, None)] * len(loads)
     none: Any = np.zeros(len(rows))
-    found: Any = linprog(cost, A_ub=matrix, b_ub=none, A_eq=averages, b_eq=[1.0], bounds=bounds, method="highs")
-    if found.x is None:
+    solution: Any = linprog(cost, A_ub=matrix, b_ub=none, A_eq=averages, b_eq=[1.0], bounds=bounds, method="highs")
+    if solution.x is None:
         return None
-    weight, price, excess = found.x[: len(light)], float(found.x[len(light)]), float(-found.fun - gpus)
-    return _Counts(expert, number.astype(np.int64), light, weight, price, excess, -found.ineqlin.marginals)
+    weight, price, excess = solution.x[: len(light)], float(solution.x[len(light)]), float(-solution.fun - gpus)
+    return _Counts(expert, number.astype(np.int64), light, weight, price, excess, -solution.ineqlin.marginals)
 
 
-def _exact(found: _Counts) -> PairPrices:
+def _exact(solution: _Counts) -> PairPrices:
     """Convert prices to fractions, with averages that sum to 1."""
-    parts = np.rint(found.weight * _FINE).astype(int).tolist()
-    light = [Fraction(v).limit_denominator(_FINE) for v in found.light.tolist()]
-    price = Fraction(max(found.price, 0.0)).limit_denominator(_FINE)
+    parts = np.rint(solution.weight * _FINE).astype(int).tolist()
+    light = [Fraction(v).limit_denominator(_FINE) for v in solution.light.tolist()]
+    price = Fraction(max(solution.price, 0.0)).limit_denominator(_FINE)
     return PairPrices(price, tuple((v, Fraction(w, sum(parts))) for v, w in zip(light, parts, strict=True) if w > 0))
 
 
-def _numbers(loads: Floats, found: _Counts, total: int) -> Ints:
+def _numbers(loads: Floats, solution: _Counts, total: int) -> Ints:
     """Round the dual to numbers of replicas: each expert's largest share, adjusted to the total."""
     count = np.ones(len(loads), dtype=np.int64)
-    order = np.argsort(found.share, kind="stable")
-    count[found.expert[order]] = found.number[order]
+    order = np.argsort(solution.share, kind="stable")
+    count[solution.expert[order]] = solution.number[order]
     while count.sum() > total:
         spare = np.flatnonzero(count > 1)
         count[spare[np.argmin(loads[spare] / (count[spare] - 1))]] -= 1

@@ -63,78 +63,78 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PlacementOp
     count = len(experts.loads)
     layers = [Layer(experts.layer(layer), options.moves, random, budget) for layer in range(count)]
     with budget.clock.phase("build"):
-        found = [layer.published_placement() for layer in layers]
-        report_layers(found, budget)
+        placements = [layer.published_placement() for layer in layers]
+        report_layers(placements, budget)
         for number, layer in enumerate(layers if options.search != "published" else [], start=1):
             if budget.is_exhausted:
                 break
-            found[number - 1] = layer.search(found[number - 1])
-            report_layers(found, budget)
-            budget.progress(f"layer {number:,} of {count:,}: {float(found[number - 1].load):.9g}")
+            placements[number - 1] = layer.search(placements[number - 1])
+            report_layers(placements, budget)
+            budget.progress(f"layer {number:,} of {count:,}: {float(placements[number - 1].load):.9g}")
     if options.search == "exact":
-        return solve_layers(instance, found, solver, budget)
-    return layers_outcome(found, certificate_of(found), [])
+        return solve_layers(instance, placements, solver, budget)
+    return layers_outcome(placements, certificate_of(placements), [])
 
 
-def certificate_of(found: Sequence[LayerPlacement]) -> LeastLoads:
+def certificate_of(placements: Sequence[LayerPlacement]) -> LeastLoads:
     """Return the certificate of all layers."""
-    return LeastLoads(tuple(each.bound for each in found), tuple(each.prices for each in found))
+    return LeastLoads(tuple(each.bound for each in placements), tuple(each.prices for each in placements))
 
 
-def report_layers(found: Sequence[LayerPlacement], budget: Budget) -> None:
+def report_layers(placements: Sequence[LayerPlacement], budget: Budget) -> None:
     """Report the best placements and bounds of all layers."""
-    slots, certificate = [each.slots for each in found], certificate_of(found)
-    load, bound = (float(sum(parts)) for parts in ([each.load for each in found], certificate.loads))
+    slots, certificate = [each.slots for each in placements], certificate_of(placements)
+    load, bound = (float(sum(parts)) for parts in ([each.load for each in placements], certificate.loads))
     budget.tell(Incumbent(load, bound, answer=lambda: placement_of(slots), certificate=certificate))
 
 
 def layers_outcome(
-    found: Sequence[LayerPlacement], certificate: Certificate, reports: Sequence[SolverResult]
+    placements: Sequence[LayerPlacement], certificate: Certificate, reports: Sequence[SolverResult]
 ) -> Outcome:
     """Return the outcome of all layers."""
-    load, bound = sum(each.load for each in found), sum(each.bound for each in found)
+    load, bound = sum(each.load for each in placements), sum(each.bound for each in placements)
     return Outcome(
         Status.OPTIMAL if bound == load else Status.FEASIBLE,
-        placement_of(each.slots for each in found),
+        placement_of(each.slots for each in placements),
         objective=float(load),
         bound=float(bound),
         certificate=certificate,
         reports=tuple(reports),
         size=max((report.size for report in reports), key=lambda size: size.variables, default=ModelSize()),
-        metrics={"proved_layers": sum(each.bound == each.load for each in found)},
+        metrics={"proved_layers": sum(each.bound == each.load for each in placements)},
     )
 
 
-def solve_layers(instance: Instance, found: list[LayerPlacement], solver: Solver, budget: Budget) -> Outcome:
+def solve_layers(instance: Instance, placements: list[LayerPlacement], solver: Solver, budget: Budget) -> Outcome:
     """Solve the model of every unproved layer, from its known placement; such bounds rest on trust in the solver."""
     from . import formulation
 
     assert instance.experts is not None  # noqa: S101 (it is supported)
-    certificate = certificate_of(found)
+    certificate = certificate_of(placements)
     gap = _EXACT if budget.gap is None else budget.gap
     reports: list[SolverResult] = []
-    for layer, known in enumerate(found):
-        if known.bound == known.load or budget.is_exhausted:
+    for layer, placement in enumerate(placements):
+        if placement.bound == placement.load or budget.is_exhausted:
             continue
         experts = formulation.index(instance.with_changes(experts=instance.experts.layer(layer)), None)
         with budget.clock.phase("build"):
             model = formulation.build(experts)
-            formulation.set_start(model, experts, known.slots)
-            model.T.setub(float(known.load))
+            formulation.set_start(model, experts, placement.slots)
+            model.T.setub(float(placement.load))
         result = solver.solve(model, budget, SolverOptions(rel_gap=gap, use_start=True))
         reports.append(result)
         if result.has_solution:
             slots = formulation.slots_of_model(model, experts)
-            if (load := largest(experts.loads[0], slots)) < known.load:
-                found[layer] = replace(known, slots=slots, load=load)
-        least = found[layer].load
+            if (load := largest(experts.loads[0], slots)) < placement.load:
+                placements[layer] = replace(placement, slots=slots, load=load)
+        least = placements[layer].load
         if result.termination is not Termination.OPTIMAL or gap > _EXACT:
             attested = min(Fraction(result.bound or 0), least)
-            least = attested if attested > known.bound * (1 + Fraction(gap)) else known.bound
-        found[layer] = replace(found[layer], bound=least)
-    is_attested = any(each.bound > bound for each, bound in zip(found, certificate.loads, strict=True))
-    proof = SolverBound(reports[-1].solver, reports[-1].version) if is_attested else certificate_of(found)
-    return layers_outcome(found, proof, reports)
+            least = attested if attested > placement.bound * (1 + Fraction(gap)) else placement.bound
+        placements[layer] = replace(placements[layer], bound=least)
+    is_attested = any(each.bound > bound for each, bound in zip(placements, certificate.loads, strict=True))
+    proof = SolverBound(reports[-1].solver, reports[-1].version) if is_attested else certificate_of(placements)
+    return layers_outcome(placements, proof, reports)
 
 
 METHOD = Method(

@@ -79,22 +79,22 @@ def even_out_counts(loads: Floats, count: Ints, gpus: int) -> Ints:
 def greedy(weights: Floats, bins: int, room: int) -> list[list[int]]:
     """Return the items of every bin: the heaviest first, each to the least loaded bin with room."""
     heap = [(0.0, b) for b in range(bins)]
-    held: list[list[int]] = [[] for _ in range(bins)]
+    items: list[list[int]] = [[] for _ in range(bins)]
     for item in np.argsort(-weights, kind="stable").tolist():
         weight, b = heappop(heap)
-        held[b].append(item)
-        if len(held[b]) < room:
+        items[b].append(item)
+        if len(items[b]) < room:
             heappush(heap, (weight + float(weights[item]), b))
-    return held
+    return items
 
 
-def swap_items(weights: Floats, held: Ints) -> Ints:
+def swap_items(weights: Floats, items: Ints) -> Ints:
     """Apply the best swaps of the fullest bin with others until none lowers it; return the items."""
-    bins, room = held.shape
+    bins, room = items.shape
     if bins == 1 or bins * room * room > _MOST_SWAPS:
-        return held
-    held = held.copy()
-    inside = weights[held]
+        return items
+    items = items.copy()
+    inside = weights[items]
     loads = inside.sum(axis=1)
     while True:
         g = int(loads.argmax())
@@ -103,10 +103,10 @@ def swap_items(weights: Floats, held: Ints) -> Ints:
         after[:, g] = np.inf
         i, h, j = np.unravel_index(int(after.argmin()), after.shape)
         if after[i, h, j] >= loads[g] * (1 - _GAIN):
-            return held
-        held[g, i], held[h, j] = held[h, j], held[g, i]
+            return items
+        items[g, i], items[h, j] = items[h, j], items[g, i]
         for b in (g, h):
-            inside[b] = weights[held[b]]
+            inside[b] = weights[items[b]]
             loads[b] = inside[b].sum()
 
 
@@ -116,22 +116,22 @@ def pack_replicas(loads: Floats, count: Ints, gpus: int, *, swaps: bool = True) 
     weights = loads[replicas] / count[replicas]
     if swaps and len(replicas) == 2 * gpus:
         order = np.argsort(weights, kind="stable")
-        held = np.stack([order[:gpus], order[: -gpus - 1 : -1]], axis=1)
+        items = np.stack([order[:gpus], order[: -gpus - 1 : -1]], axis=1)
     else:
-        held = np.array(greedy(weights, gpus, len(replicas) // gpus))
-        held = swap_items(weights, held) if swaps else held
-    return ReplicaPacking(replicas[held], weights[held].sum(axis=1))
+        items = np.array(greedy(weights, gpus, len(replicas) // gpus))
+        items = swap_items(weights, items) if swaps else items
+    return ReplicaPacking(replicas[items], weights[items].sum(axis=1))
 
 
 def improve_counts(loads: Floats, count: Ints, gpus: int, enough: float, stopped: Callable[[], bool]) -> ReplicaPacking:
     """Place replicas, with numbers improved by steepest descent until the largest load is ``enough``."""
     best = pack_replicas(loads, count, gpus)
     while best.loads.max() > enough and not stopped():
-        tried = [(pack_replicas(loads, changed, gpus), changed) for changed in _changes(loads, count, best)]
-        found, changed = min(tried, key=lambda one: one[0].worth, default=(best, count))
-        if found.worth >= best.worth:
+        candidates = [(pack_replicas(loads, changed, gpus), changed) for changed in _changes(loads, count, best)]
+        candidate, changed = min(candidates, key=lambda one: one[0].worth, default=(best, count))
+        if candidate.worth >= best.worth:
             break
-        best, count = found, changed
+        best, count = candidate, changed
     return best
 
 
@@ -159,9 +159,9 @@ def anneal_counts(
         a, b = random.choice(np.flatnonzero(now > 1)), random.integers(len(loads))
         now[a] -= 1
         now[b] += 1
-        found, largest = _pairs(loads, now, scale)
-        if found <= worth * (1 + _HEAT * (1 - move / moves) * random.exponential()):
-            worth = found
+        trial, largest = _pairs(loads, now, scale)
+        if trial <= worth * (1 + _HEAT * (1 - move / moves) * random.exponential()):
+            worth = trial
             if largest < least:
                 least, best = largest, now.copy()
         else:
@@ -204,8 +204,8 @@ def find_placement_below(loads: Sequence[Fraction], gpus: int, slots: int, limit
         for e in more:
             count[e] += 1
         replicas = sorted(((whole[e] // k, e) for e, k in enumerate(count) for _ in range(k)), reverse=True)
-        if (found := _fill_gpus(replicas, gpus, slots, ceil(limit * unit), steps)) is not None:
-            return found
+        if (placement := _fill_gpus(replicas, gpus, slots, ceil(limit * unit), steps)) is not None:
+            return placement
     return None
 
 
@@ -218,7 +218,7 @@ def _fill_gpus(
     if slots == 2:
         pairs = list(zip(replicas[:gpus], reversed(replicas), strict=False))
         return [[a, b] for (_, a), (_, b) in pairs] if all(x + y < limit for (x, _), (y, _) in pairs) else None
-    held: list[list[int]] = [[] for _ in range(gpus)]
+    placement: list[list[int]] = [[] for _ in range(gpus)]
     loads = [0] * gpus
     lightest = replicas[-1][0]
 
@@ -228,19 +228,19 @@ def _fill_gpus(
         if next(steps, None) is None:
             raise TooManyError
         load, expert = replicas[index]
-        tried = set()
+        states = set()
         for g in range(gpus):
-            state = loads[g], len(held[g])
-            room = slots - len(held[g])
-            if room == 0 or state in tried or loads[g] + load + (room - 1) * lightest >= limit:
+            state = loads[g], len(placement[g])
+            room = slots - len(placement[g])
+            if room == 0 or state in states or loads[g] + load + (room - 1) * lightest >= limit:
                 continue
-            tried.add(state)
-            held[g].append(expert)
+            states.add(state)
+            placement[g].append(expert)
             loads[g] += load
             if fill(index + 1):
                 return True
-            held[g].pop()
+            placement[g].pop()
             loads[g] -= load
         return False
 
-    return held if fill(0) else None
+    return placement if fill(0) else None

@@ -97,13 +97,13 @@ def stages_of(matrix: list[list[Fraction]]) -> list[Stage]:
     They are at most ``N^2 - 2N + 2``.
     """
     scale = lcm(*(value.denominator for row in matrix for value in row))
-    left = pad_matrix(np.array([[int(value * scale) for value in row] for row in matrix], dtype=object))
+    rest = pad_matrix(np.array([[int(value * scale) for value in row] for row in matrix], dtype=object))
     stages: list[Stage] = []
     rows = np.arange(len(matrix))
-    while left.any():
-        to = widest_matching(left)
-        weight = left[rows, to].min()
-        left[rows, to] -= weight
+    while rest.any():
+        to = widest_matching(rest)
+        weight = rest[rows, to].min()
+        rest[rows, to] -= weight
         stages.append((tuple(to.tolist()), Fraction(weight, scale)))
     return stages
 
@@ -130,9 +130,9 @@ def widest_matching(matrix: np.ndarray) -> Ints:
     best = _matching(matrix >= values[0])
     while low < high:
         middle = (low + high + 1) // 2
-        found = _matching(matrix >= values[middle])
-        if (found >= 0).all():
-            best, low = found, middle
+        matching = _matching(matrix >= values[middle])
+        if (matching >= 0).all():
+            best, low = matching, middle
         else:
             high = middle - 1
     return best

@@ -36,10 +36,10 @@ class Servers:
     @cached_property
     def link(self) -> dict[tuple[int, int], int]:
         """The first link from node to node."""
-        found: dict[tuple[int, int], int] = {}
+        first: dict[tuple[int, int], int] = {}
         for index, ends in enumerate(self.topology.link_ends):
-            found.setdefault(ends, index)
-        return found
+            first.setdefault(ends, index)
+        return first
 
     @cached_property
     def ways(self) -> dict[int, dict[int, tuple[int, ...]]]:
@@ -142,20 +142,20 @@ class Exchange:
     @cached_property
     def passing(self) -> dict[tuple[str, int], list[tuple[int, int, int]]]:
         """Messages and rails on each rank's ``rail_out``, ``rail_in``, ``server_out`` and ``server_in`` links."""
-        found: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
+        messages: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
         for (s, t), g in product(self.between, self.rails):
             for end in self.hops(s, t, g):
-                found[end].append((s, t, g))
-        return found
+                messages[end].append((s, t, g))
+        return messages
 
     @cached_property
     def staying(self) -> dict[tuple[str, int], Fraction]:
         """Bytes of messages that stay in a server, by the links of :attr:`passing`."""
-        found: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
+        sizes: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
         for s, t in self.inside:
-            found["server_out", s] += self.sizes[s, t]
-            found["server_in", t] += self.sizes[s, t]
-        return found
+            sizes["server_out", s] += self.sizes[s, t]
+            sizes["server_in", t] += self.sizes[s, t]
+        return sizes
 
     @cached_property
     def bound(self) -> tuple[Fraction, CutCertificate]:
@@ -219,8 +219,8 @@ def exchange_of(instance: Instance, options: object = None) -> Exchange:
     assert servers is not None  # noqa: S101 (it is supported)
     sizes: dict[tuple[int, int], Fraction] = {}
     for demand in instance.demands:
-        for (held, needed, _), size in conditions(demand, instance.npus).bytes_of.items():
-            pair = held[0], needed[0]
+        for (sources, needed, _), size in conditions(demand, instance.npus).bytes_of.items():
+            pair = sources[0], needed[0]
             sizes[pair] = sizes.get(pair, Fraction(0)) + size
     return Exchange(instance, servers, sizes, instance.demands[0].chunks)
 
@@ -244,23 +244,23 @@ def balance_rails(exchange: Exchange) -> Pieces:
         pairs[place[s][0], place[t][0]].append((s, t))
     pieces: Pieces = {}
     for messages in pairs.values():
-        left = {pair: exchange.sizes[pair] for pair in messages}
-        room = dict.fromkeys(exchange.rails, sum(left.values(), Fraction(0)) / len(exchange.rails))
+        rest = {pair: exchange.sizes[pair] for pair in messages}
+        room = dict.fromkeys(exchange.rails, sum(rest.values(), Fraction(0)) / len(exchange.rails))
         for of_own in (0, 1):  # the rail of the sender costs nothing there, that of the receiver nothing at the end
             for pair in sorted(messages, key=lambda pair: place[pair[0]][1] != place[pair[1]][1]):
-                _take(pieces, left, room, pair, place[pair[of_own]][1])
+                _take(pieces, rest, room, pair, place[pair[of_own]][1])
         for pair in messages:
-            for rail in exchange.rails if left[pair] else ():
-                _take(pieces, left, room, pair, rail)
+            for rail in exchange.rails if rest[pair] else ():
+                _take(pieces, rest, room, pair, rail)
     return pieces
 
 
 def _take(
-    pieces: Pieces, left: dict[tuple[int, int], Fraction], room: dict[int, Fraction], pair: tuple[int, int], rail: int
+    pieces: Pieces, rest: dict[tuple[int, int], Fraction], room: dict[int, Fraction], pair: tuple[int, int], rail: int
 ) -> None:
-    size = min(left[pair], room[rail])
+    size = min(rest[pair], room[rail])
     if size:
-        left[pair] -= size
+        rest[pair] -= size
         room[rail] -= size
         pieces[(*pair, rail)] = pieces.get((*pair, rail), Fraction(0)) + size
 
@@ -269,14 +269,14 @@ def round_to_bytes(exchange: Exchange, share: Mapping[tuple[int, int, int], floa
     """Round shares of messages to whole bytes per rail; the last rail has the remainder."""
     pieces: Pieces = {}
     for s, t in exchange.between:
-        size = left = exchange.sizes[s, t]
+        size = rest = exchange.sizes[s, t]
         parts = {g: max(0.0, share[s, t, g]) for g in exchange.rails}
         order = sorted(parts, key=lambda g: parts[g])
         for g in order:
-            taken = left if g == order[-1] else min(left, Fraction(round(float(size) * parts[g])))
-            left -= taken
-            if taken:
-                pieces[s, t, g] = taken
+            part = rest if g == order[-1] else min(rest, Fraction(round(float(size) * parts[g])))
+            rest -= part
+            if part:
+                pieces[s, t, g] = part
     return pieces
 
 

@@ -137,9 +137,9 @@ _DUAL_THRESHOLDS = 24  #: Thresholds that are tried, spread over all different l
 def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
     """Return the best bound of some cuts and partitions; each is exact whatever the parts are."""
     cuts = [np.flatnonzero(nodes).tolist() for side in sides for nodes in (side, ~side)]
-    found: list[Bound] = [cut_bound(instance, cut) for cut in cuts]
-    found += [partition_bound(instance, parts) for parts in linked_parts(instance.topology) if len(parts) > 1]
-    return max(found, key=lambda bound: bound[0])
+    bounds: list[Bound] = [cut_bound(instance, cut) for cut in cuts]
+    bounds += [partition_bound(instance, parts) for parts in linked_parts(instance.topology) if len(parts) > 1]
+    return max(bounds, key=lambda bound: bound[0])
 
 
 def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
@@ -168,16 +168,16 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
 
     The lengths are dual values; missing links have length 0.
     """
-    found: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
+    bounds: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
     starts = [[frozenset({node}) for node in range(network.nodes)]]
     for threshold in thresholds([max(0.0, lengths.get(e, 0.0)) for e in network.links]):
         starts.append(strong_components(network, [e for e in network.links if lengths.get(e, 0.0) <= threshold]))
     for start in starts:
         joined = join(network, start)
         for parts in (start, joined):
-            found.append(partition_bound(instance, [part for part in parts if part & set(network.topology.rank_nodes)]))
+            bounds.append(partition_bound(instance, [p for p in parts if p & set(network.topology.rank_nodes)]))
     # Of equal ones a cut: it does not depend on what switches can do.
-    return max(found, key=lambda one: (one[0], isinstance(one[1], CutCertificate)))
+    return max(bounds, key=lambda one: (one[0], isinstance(one[1], CutCertificate)))
 
 
 def narrowest_cut(network: ForestProblem) -> frozenset[int]:
@@ -202,12 +202,12 @@ def join(network: ForestProblem, parts: Sequence[frozenset[int]]) -> list[frozen
     ranks, groups = frozenset(network.rank_nodes), list(parts)
     best = _sharpness(network, groups, ranks)
     while len(groups) > 2:
-        tried = [[*(group for group in groups if group not in (a, b)), a | b] for a, b in combinations(groups, 2)]
-        scores = [_sharpness(network, one, ranks) for one in tried]
+        merges = [[*(group for group in groups if group not in (a, b)), a | b] for a, b in combinations(groups, 2)]
+        scores = [_sharpness(network, one, ranks) for one in merges]
         if max(scores) <= best:
             break
         best = max(scores)
-        groups = tried[scores.index(best)]
+        groups = merges[scores.index(best)]
     return groups
 
 

@@ -30,14 +30,14 @@ _SMALL, _COMMON, _FINE = 1000, 10**6, 10**8
 def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int, float]:
     """Return the duals of links or of their pair; equivalent directions matter by their sum."""
     net = pairs.network
-    found = {e: compiled.dual(model.link_capacity[e]) for e in model.H}
+    duals = {e: compiled.dual(model.link_capacity[e]) for e in model.H}
     for pair, links in pairs.direct.items():
-        found.update(dict.fromkeys(links, compiled.dual(model.pair_capacity[pair])))
+        duals.update(dict.fromkeys(links, compiled.dual(model.pair_capacity[pair])))
     if not pairs.is_mirrored:
-        return found
+        return duals
     ends = list(zip(net.tail, net.head, strict=True))
-    length = {ends[e]: value for e, value in found.items()}
-    return {e: value + length.get(ends[e][::-1], 0.0) for e, value in found.items()}
+    length = {ends[e]: value for e, value in duals.items()}
+    return {e: value + length.get(ends[e][::-1], 0.0) for e, value in duals.items()}
 
 
 @dataclass(frozen=True)
@@ -82,22 +82,22 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
     scaled = unit(pairs)  # from here on in the network's unit of bandwidth
     root = [scaled * model.root[v].value for v in model.C]
     relay = {(a, e): scaled * model.relay[a, e].value for a, e in model.R}
-    given = {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A}
+    flow = {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A}
     most = max(1, INT64_SAFE // sum(net.bandwidths))  # trees are packed in integers of 64 bits
-    K = k or min(common_denominator([*root, *relay.values(), *given.values()]), most)
+    K = k or min(common_denominator([*root, *relay.values(), *flow.values()]), most)
     paths: dict[Pair, list[Path]] = {
         pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
     }
-    left = [K * c for c in net.bandwidths]  # rounded link by link, so that no link is overloaded
+    room = [K * c for c in net.bandwidths]  # rounded link by link, so that no link is overloaded
     rounded: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
     for (a, e), value in relay.items():
-        if amount := min(round_to_unit(value, K), left[e]):
+        if amount := min(round_to_unit(value, K), room[e]):
             rounded[a][e] = amount
-            left[e] -= amount
-    for pair, found in relay_paths(pairs, rounded).items():
-        paths.setdefault(pair, []).extend(found)
-    total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
-    broadcast = {pair: min(round_to_unit(given[pair], K), total[pair]) for pair in total}
+            room[e] -= amount
+    for pair, routes in relay_paths(pairs, rounded).items():
+        paths.setdefault(pair, []).extend(routes)
+    total = {pair: sum(amount for _, amount in routes) for pair, routes in paths.items()}
+    broadcast = {pair: min(round_to_unit(flow[pair], K), total[pair]) for pair in total}
     reduce = {pair: total[pair] - amount for pair, amount in broadcast.items()}
     weight = [*(round_to_unit(x, K) for x in root), *(0 for _ in pairs.hubs)]
     index = {node: place for place, node in enumerate(pairs.ends)}
@@ -110,7 +110,7 @@ def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReduce
         tuple(int(amount * rate) for amount in weight),
         {(index[a], index[b]): c for (a, b), c in sorted(broadcast.items()) if c},
         {(index[a], index[b]): c for (a, b), c in sorted(reduce.items()) if c},
-        {(index[a], index[b]): found for (a, b), found in sorted(paths.items())},
+        {(index[a], index[b]): routes for (a, b), routes in sorted(paths.items())},
     )
 
 
@@ -123,30 +123,30 @@ def round_to_unit(value: float, K: int) -> int:
 def relay_paths(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[Pair, list[Path]]:
     """Decompose every rank's arriving data on switch links into paths to other ranks."""
     net = pairs.network
-    found = defaultdict[Pair, list[Path]](list)
+    paths = defaultdict[Pair, list[Path]](list)
     for a, amounts in relay.items():
         links, arrivals = list(amounts), [e for e in amounts if pairs.is_end[net.head[e]]]
         arcs = [(net.tail[e], net.head[e], amounts[e]) for e in links]
         arcs += [(net.head[e], net.nodes, amounts[e]) for e in arrivals]
         flow = flow_on_arcs(net.nodes + 1, arcs, a, net.nodes)
-        left = {e: amount for e, amount in zip(links, flow[: len(links)], strict=True) if amount}
-        while path := _path(pairs, left, a):
-            amount = min(left[e] for e in path)
+        rest = {e: amount for e, amount in zip(links, flow[: len(links)], strict=True) if amount}
+        while path := _path(pairs, rest, a):
+            amount = min(rest[e] for e in path)
             for e in path:
-                left[e] -= amount
-                if not left[e]:
-                    del left[e]
-            found[a, net.head[path[-1]]].append((tuple(path), amount))
-    return found
+                rest[e] -= amount
+                if not rest[e]:
+                    del rest[e]
+            paths[a, net.head[path[-1]]].append((tuple(path), amount))
+    return paths
 
 
-def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
+def _path(pairs: PairNetwork, flow: Mapping[int, int], a: int) -> list[int]:
     """Follow data from a rank through switches to another one, without cycles."""
     net = pairs.network
     before: dict[int, int] = {}
     waiting = [a]
     for node in waiting:  # grows
-        for e in left:
+        for e in flow:
             if net.tail[e] == node and net.head[e] not in before:
                 before[net.head[e]] = e
                 if pairs.is_end[net.head[e]]:
@@ -162,13 +162,13 @@ def flow_on_arcs(nodes: int, arcs: Sequence[tuple[int, int, int]], source: int, 
     """Compute a maximum flow on arcs (tail, head, capacity); parallel arcs are filled in order."""
     graph = graph_of(nodes, arcs)
     flow = max_flow(graph, source, sink).on_edge.tolist()
-    left = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
-    taken: list[int] = []
+    rest = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
+    amounts: list[int] = []
     for a, b, c in arcs:
-        taken.append(min(left.get((a, b), 0), c))
-        if taken[-1]:
-            left[a, b] -= taken[-1]
-    return taken
+        amounts.append(min(rest.get((a, b), 0), c))
+        if amounts[-1]:
+            rest[a, b] -= amounts[-1]
+    return amounts
 
 
 def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) -> Fraction:

@@ -65,8 +65,8 @@ class ForestProblem:
     @cached_property
     def bandwidths(self) -> tuple[int, ...]:
         """Bandwidth of every link, in units."""
-        known = [int(link.bandwidth_Bps / self.unit_Bps) for link in self.topology.kind_links]
-        return tuple(known[kind] for kind in self.topology.link_kinds)
+        by_kind = [int(link.bandwidth_Bps / self.unit_Bps) for link in self.topology.kind_links]
+        return tuple(by_kind[kind] for kind in self.topology.link_kinds)
 
     @property
     def links(self) -> range:
@@ -124,8 +124,8 @@ class ForestProblem:
 
     def names(self, side: Bools | Sequence[int]) -> str:
         """Name the nodes, abbreviated if they are many."""
-        chosen = np.flatnonzero(side) if isinstance(side, np.ndarray) and side.dtype == np.bool_ else list(side)
-        names = [repr(self.topology.nodes[node].name) for node in chosen]
+        nodes = np.flatnonzero(side) if isinstance(side, np.ndarray) and side.dtype == np.bool_ else list(side)
+        names = [repr(self.topology.nodes[node].name) for node in nodes]
         return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
 
 
@@ -214,8 +214,8 @@ def sets_of_hubs(topology: Topology) -> list[tuple[int, ...]]:
     able = adding_switches(topology)
     few = len(able) <= MOST_TRIED and len(topology.ranks) <= SMALL
     sizes = range(len(able), 0, -1) if few else ()
-    tried = [hubs for size in sizes for hubs in combinations(able, size)]
-    return list(dict.fromkeys([hubs_of(topology), *tried, ()]))
+    subsets = [hubs for size in sizes for hubs in combinations(able, size)]
+    return list(dict.fromkeys([hubs_of(topology), *subsets, ()]))
 
 
 class PairNetwork:
@@ -237,11 +237,11 @@ class PairNetwork:
     @cached_property
     def direct(self) -> dict[Pair, list[int]]:
         """Links between two nodes of trees."""
-        found = defaultdict[Pair, list[int]](list)
+        links = defaultdict[Pair, list[int]](list)
         for e, (a, b) in enumerate(self.network.topology.link_ends):
             if self.is_end[a] and self.is_end[b]:
-                found[a, b].append(e)
-        return dict(found)
+                links[a, b].append(e)
+        return dict(links)
 
     @cached_property
     def relays(self) -> dict[int, tuple[int, ...]]:
@@ -251,20 +251,20 @@ class PairNetwork:
         for e in net.links:
             if not (self.is_end[net.tail[e]] and self.is_end[net.head[e]]):
                 out[net.tail[e]].append(e)
-        found: dict[int, tuple[int, ...]] = {}
+        relays: dict[int, tuple[int, ...]] = {}
         for rank in self.ends:
-            used, seen, waiting = [], {rank}, [rank]
+            used, nodes, waiting = [], {rank}, [rank]
             while waiting:
                 for e in out[waiting.pop()]:
                     node = net.head[e]
                     if node != rank:
                         used.append(e)
-                    if node not in seen and not self.is_end[node]:
+                    if node not in nodes and not self.is_end[node]:
                         waiting.append(node)
-                    seen.add(node)
+                    nodes.add(node)
             if used:
-                found[rank] = tuple(sorted(used))
-        return found
+                relays[rank] = tuple(sorted(used))
+        return relays
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
@@ -295,5 +295,5 @@ def gather_problem(instance: Instance, options: Any) -> GatherProblem:
     reductions, copies = pose(instance)
     problem = reductions if copies is None else copies
     assert problem is not None  # noqa: S101 (one of the two is asked for)
-    posed = problem.topology, problem.ranks, problem.roots, problem.part_bytes
-    return GatherProblem(*posed, instance=instance, backwards=copies is None)
+    parts = problem.topology, problem.ranks, problem.roots, problem.part_bytes
+    return GatherProblem(*parts, instance=instance, backwards=copies is None)

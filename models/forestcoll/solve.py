@@ -69,25 +69,25 @@ def solve_forest(
     with budget.clock.phase("optimum"):
         copies, side = (best.copies, best.side) if k == best.k else fixed_k(problem, best, k)
     wires = problem.wires(copies)
-    if (found := find_unbalanced(problem, wires.graph())) is not None:
-        node, come, go = found
+    if (imbalance := find_unbalanced(problem, wires.graph())) is not None:
+        node, come, go = imbalance
         raise Unsupported(
             f"with k = {k:,} whole trees per link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} "
             "leave it: links there are one-way; expected k = optimal"
         )
     try:
-        grown = grow_forest(
+        growth = grow_forest(
             wires, problem.roots * k, problem.members, budget, repack=options.repack, patterns=options.patterns
         )
     except Unsplittable as error:
         name = problem.topology.nodes[error.switch].name
         raise Unsupported(f"{name!r} cannot be removed without loss: links there are one-way") from None
-    if grown is None:
+    if growth is None:
         return None
     with budget.clock.phase("expand"):
-        pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
-        packing = expand(pieces, grown.forest, problem.ranks, instance_sha256, problem.part_bytes / k)
-    counts = {**grown.split.counts, **grown.forest.counts, "logical_edges": len(grown.split.graph)}
+        pieces = trace_splits(wires, growth.split.log, growth.forest.graph, growth.members)
+        packing = expand(pieces, growth.forest, problem.ranks, instance_sha256, problem.part_bytes / k)
+    counts = {**growth.split.counts, **growth.forest.counts, "logical_edges": len(growth.split.graph)}
     seconds = problem.part_bytes * copies / k / problem.unit_Bps
     return PackedForest(packing, k, copies, seconds, side, counts)
 
@@ -143,7 +143,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
     budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
     bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
     budget.tell_bound(bound, certificate)
-    solved = [_forest(way, instance, budget, options, kept=len(ways) == 1) for way in ways]
+    solved = [_forest(way, instance, budget, options, as_orbits=len(ways) == 1) for way in ways]
     forests = [forest for forest in solved if forest is not None]
     if len(forests) < len(ways):
         message = "the budget ended before all trees were packed; the bound holds"
@@ -232,39 +232,39 @@ def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool)
 
 
 def _forest(
-    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
+    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, as_orbits: bool
 ) -> PackedForest | None:
-    """Pack the options' forest, for low latency the best of several; fully written out unless ``kept``."""
+    """Pack the options' forest, for low latency the best of several; fully written out unless ``as_orbits``."""
     problem, best = way.problem, way.best
     numbers = _numbers(problem, best, options)
-    found = _symmetric(way, instance, budget, options, kept=kept) if best.k in numbers else None
-    if found is not None:
+    forest = _symmetric(way, instance, budget, options, as_orbits=as_orbits) if best.k in numbers else None
+    if forest is not None:
         numbers.remove(best.k)
-    fastest = float("inf") if found is None or not numbers else latency_of(problem, found)
+    fastest = float("inf") if forest is None or not numbers else latency_of(problem, forest)
     for k in numbers:
-        if found is not None and budget.is_exhausted:
+        if forest is not None and budget.is_exhausted:
             break
         try:
             solved = solve_forest(problem, best, k, instance.sha256, budget, options)
         except Unsupported:
-            if found is None and k == numbers[-1]:
+            if forest is None and k == numbers[-1]:
                 raise
             continue
-        if solved is None or (found is None and len(numbers) == 1):
-            return found or solved
+        if solved is None or (forest is None and len(numbers) == 1):
+            return forest or solved
         seconds = latency_of(problem, solved)
         budget.progress(f"k = {k:,}: {seconds:.6g} s with latency")
         if seconds < fastest:
-            found, fastest = solved, seconds
-    return found
+            forest, fastest = solved, seconds
+    return forest
 
 
 def _symmetric(
-    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
+    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, as_orbits: bool
 ) -> PackedForest | None:
     """Pack an optimal forest for one root per orbit of the network's translations, moved to all others; None without.
 
-    All trees are listed unless ``kept``.
+    All trees are listed unless ``as_orbits``.
     """
     problem, best = way.problem, way.best
     if options.symmetry == "none":
@@ -290,7 +290,7 @@ def _symmetric(
         packing = _orbit_packing(problem, network.roots, forest, parts, instance.sha256)
         answer = TreeOrbits(packing, translations)
         few = options.symmetry == "auto" and len(problem.ranks) < KEPT
-        if not kept or few or options.symmetry == "written":
+        if not as_orbits or few or options.symmetry == "written":
             packing, translations = expand_orbits(answer, problem.topology), ()
     counts = {
         "motions": answer.motions,

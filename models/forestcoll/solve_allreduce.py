@@ -93,8 +93,8 @@ def solve_allreduce(
     network = pairs.network
     with budget.clock.phase("build"):
         model = build(pairs)
-    chosen = resolving(solver)
-    compiled = chosen.compile(model, budget, SolverOptions(extra=_OPTIONS.get(solver.name, {})))
+    resolver = resolving(solver)
+    compiled = resolver.compile(model, budget, SolverOptions(extra=_OPTIONS.get(solver.name, {})))
     result = compiled.solve(budget)
     if result.termination is not Termination.OPTIMAL or result.objective is None:
         return AllReduceSolution(None, None, None, None, result)
@@ -213,12 +213,12 @@ def _split_paths(plan: AllReducePlan) -> tuple[dict[Pair, list[Path]], dict[Pair
     """Divide the paths: the broadcast's first, the rest, reversed, for in-trees packed as out-trees."""
     stages = defaultdict[Pair, list[Path]](list), defaultdict[Pair, list[Path]](list)
     for (a, b), pieces in plan.paths.items():
-        wanted = [stage.get((a, b), 0) for stage in (plan.broadcast, plan.reduce)]
+        demand = [stage.get((a, b), 0) for stage in (plan.broadcast, plan.reduce)]
         for path, amount in pieces:
-            left = amount
+            rest = amount
             for stage, edge, links in ((0, (a, b), path), (1, (b, a), path[::-1])):
-                if copies := min(left, wanted[stage]):
+                if copies := min(rest, demand[stage]):
                     stages[stage][edge].append((links, copies))
-                    wanted[stage] -= copies
-                    left -= copies
+                    demand[stage] -= copies
+                    rest -= copies
     return stages

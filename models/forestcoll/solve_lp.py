@@ -64,9 +64,9 @@ class CutOracle:
 
     def violated_cut(self, U: Fraction) -> frozenset[int] | None:
         """Return a cut that is violated at U, by exact flows; None if there is none."""
-        capacity, sent = self.capacities(U)
+        capacity, scale = self.capacities(U)
         graph = Network.from_parallel_edges(self.network.nodes, *self.network.ends, exact_array(capacity))
-        demand = exact_array(sent * root for root in self.network.roots.tolist())
+        demand = exact_array(scale * root for root in self.network.roots.tolist())
         violation = RootedFlow(graph, demand, np.array(self.network.rank_nodes)).violation()
         return None if violation is None else frozenset(np.flatnonzero(~violation.side).tolist())
 
@@ -107,11 +107,11 @@ def first_bound(oracle: CutOracle) -> Bottleneck:
 def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
     """Find U by a maximum flow to every rank, each warm-started with other bounds (algorithms 1, 3)."""
     network = oracle.network
-    found = first_bound(oracle)
+    optimum = first_bound(oracle)
     with budget.clock.phase("build"):
         model = build_max_flow(SinkFlow(network, network.rank_nodes[0]))
     compiled = resolving(solver).compile(model, budget, SolverOptions())
-    found.size = compiled.size
+    optimum.size = compiled.size
     (column,) = model.T
     links = tuple(model.flow[column, e] for e in model.E)
     rows = {v: model.balance[column, v] for v in model.V if (column, v) in model.balance}
@@ -121,50 +121,50 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
         compiled.set_constraint_bounds([rows[sink]], [0], [float("inf")])
         last = sink
         while not budget.is_exhausted:
-            capacity, sent = oracle.capacities(found.U)
-            room = [min(c / sent, len(network.rank_nodes)) for c in capacity]
+            capacity, scale = oracle.capacities(optimum.U)
+            room = [min(c / scale, len(network.rank_nodes)) for c in capacity]
             compiled.set_variable_bounds(links, [0] * len(links), room)
             result = compiled.solve(budget)
-            found.reports.append(result)
+            optimum.reports.append(result)
             if result.termination is not Termination.OPTIMAL:
-                return found
+                return optimum
             cut = frozenset(v for v, row in rows.items() if v != sink and compiled.dual(row) > 0.5)
-            if not found.raise_to(oracle, cut):
+            if not optimum.raise_to(oracle, cut):
                 break
-    return confirm_bound(oracle, found, budget)
+    return confirm_bound(oracle, optimum, budget)
 
 
 def solve_concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
     """Find 1/x* by one program with all flows, whose dual values are lengths that name the cut."""
-    found = first_bound(oracle)
+    optimum = first_bound(oracle)
     with budget.clock.phase("build"):
         model = build_concurrent(oracle.network)
     compiled = resolving(solver).compile(model, budget, SolverOptions())
-    found.size = compiled.size
+    optimum.size = compiled.size
     result = compiled.solve(budget)
-    found.reports.append(result)
+    optimum.reports.append(result)
     if result.termination is not Termination.OPTIMAL:
-        return found
+        return optimum
     for sink in model.T:
         potential = {v: abs(compiled.dual(model.balance[sink, v])) for v in model.V if (sink, v) in model.balance}
         # Of the sets of nodes with duals above the sink's and each gap, one is tight.
         levels = sorted(set(potential.values()))
         for low, high in pairwise(levels):
             if high - low > _SAME * levels[-1] and low >= potential[sink]:
-                found.raise_to(oracle, frozenset(v for v, value in potential.items() if value > low))
-    return confirm_bound(oracle, found, budget)
+                optimum.raise_to(oracle, frozenset(v for v, value in potential.items() if value > low))
+    return confirm_bound(oracle, optimum, budget)
 
 
-def confirm_bound(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:
+def confirm_bound(oracle: CutOracle, optimum: Bottleneck, budget: Budget) -> Bottleneck:
     """Show by exact flows that U is attained; cuts hidden by the solver's tolerance raise it."""
     with budget.clock.phase("verify"):
         while not budget.is_exhausted:
-            cut = oracle.violated_cut(found.U)
+            cut = oracle.violated_cut(optimum.U)
             if cut is None:
-                found.attained = True
+                optimum.attained = True
                 break
-            found.hidden += found.raise_to(oracle, cut)
-    return found
+            optimum.hidden += optimum.raise_to(oracle, cut)
+    return optimum
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOptions) -> Outcome:
@@ -177,7 +177,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
     forests = [search(CutOracle(stage, options.k), solver, budget) for stage in stages] if options.k else []
     solved = [*optima, *forests]
     seconds, certificate = best_bound(instance, optima)
-    attained = all(found.attained for found in solved)
+    attained = all(each.attained for each in solved)
     return Outcome(
         Status.OPTIMAL if attained and len(stages) == 1 else Status.FEASIBLE,
         BoundOnly(),
@@ -185,9 +185,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
         bound=float(seconds),
         certificate=certificate,
         message="" if attained else "the budget was too small: the network may be slower than this bound says",
-        reports=tuple(report for found in solved for report in found.reports),
-        size=max((found.size for found in solved), key=lambda size: size.nonzeros),
-        iterations=sum(len(found.reports) for found in solved),
+        reports=tuple(report for each in solved for report in each.reports),
+        size=max((each.size for each in solved), key=lambda size: size.nonzeros),
+        iterations=sum(len(each.reports) for each in solved),
         metrics=rate_metrics(network.seconds_per_gigabyte, instance.npus, optima, forests, options.k),
     )
 
@@ -202,13 +202,13 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
     everything = frozenset(range(len(topology.nodes)))
     # What leaves a set where links are turned around enters it where they are not.
     backwards = [kind is not Collective.ALL_GATHER, False][: len(optima)]
-    found: list[Bound] = [
+    bounds: list[Bound] = [
         cut_bound(instance, everything - one.cut if back else one.cut)
         for one, back in zip(optima, backwards, strict=True)
     ]
     if kind is Collective.ALL_REDUCE:
-        found.append(partition_bound(instance, [(node,) for node in topology.rank_nodes]))
-    return max(found, key=lambda bound: bound[0])
+        bounds.append(partition_bound(instance, [(node,) for node in topology.rank_nodes]))
+    return max(bounds, key=lambda bound: bound[0])
 
 
 def rate_metrics(
@@ -221,13 +221,13 @@ def rate_metrics(
     rate of the forests, both stages in turn. Values that differ between the two stages of an all-reduce are lists, the
     reduce-scatter first.
     """
-    inv_x = sum((found.U for found in optima), Fraction(0))
+    inv_x = sum((each.U for each in optima), Fraction(0))
     if k is None:
         # The capacities have no common divisor, so that gcd(q, {b_e}) is 1.
-        counts = [found.U.denominator for found in optima]
-        scales = [Fraction(found.U.numerator) for found in optima]
+        counts = [each.U.denominator for each in optima]
+        scales = [Fraction(each.U.numerator) for each in optima]
     else:
-        counts, scales = [k] * len(forests), [found.U for found in forests]
+        counts, scales = [k] * len(forests), [each.U for each in forests]
     per_rank = sum((U / count for U, count in zip(scales, counts, strict=True)), Fraction(0))
     texts = [str(U * scale) for U in scales]
     return {

@@ -83,10 +83,10 @@ def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_f
 
 
 def _repair_multipliers(
-    problem: DesignProblem, cost: Sequence[float], given: Sequence[float], *, scale_free: bool
+    problem: DesignProblem, cost: Sequence[float], multipliers: Sequence[float], *, scale_free: bool
 ) -> list[float]:
     """Adjust multipliers by rounding errors to nonnegative slopes and, if scale-free, ``u . h <= 0``."""
-    u = list(given)
+    u = list(multipliers)
     for d in range(problem.dimensions):
         slope = _slopes(problem, cost, u)[d]
         for i, constraint in enumerate(problem.constraints):

@@ -147,8 +147,8 @@ def constraint_row_scale(problem: DesignProblem, index: int) -> float:
 
 def objective(m: Any, problem: DesignProblem) -> None:
     """Minimize ``T`` (PerfOptBW) or ``T C`` (PerfPerCostOptBW, section 4.4.5)."""
-    wanted = m.time if problem.objective is Objective.PERF else m.time * m.cost
-    m.objective = pyo.Objective(expr=wanted, sense=pyo.minimize)
+    expression = m.time if problem.objective is Objective.PERF else m.time * m.cost
+    m.objective = pyo.Objective(expr=expression, sense=pyo.minimize)
 
 
 def plan_of(model: Any, problem: DesignProblem) -> BandwidthPlan:

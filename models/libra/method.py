@@ -74,7 +74,7 @@ def pose(instance: Instance, options: DesignOptions) -> Instance:
             parse_constraints(text, len(instance.fabric.dimensions))
         except InputError as error:
             raise error.at(source="-O constraints") from None
-    given = {
+    settings = {
         "objective": options.objective,
         "total_Bps": options.total_bandwidth,
         "max_total_Bps": options.max_total_bandwidth,
@@ -83,19 +83,19 @@ def pose(instance: Instance, options: DesignOptions) -> Instance:
         "partial_use": options.partial_use,
     }
     changes: dict[str, Any] = {
-        name: None if value == _NONE else value for name, value in given.items() if value is not None
+        name: None if value == _NONE else value for name, value in settings.items() if value is not None
     }
     if options.total_bandwidth is not None:
         changes["max_total_Bps"] = None
     elif changes.get("max_total_Bps") is not None:
         changes["total_Bps"] = None
     design = instance.design or Design()
-    posed = instance.with_changes(design=replace(design, **changes))
+    variant = instance.with_changes(design=replace(design, **changes))
     if options.loop is None:
-        return posed
-    return posed.with_changes(
-        workloads=tuple(replace(w, loop=options.loop) for w in posed.workloads),
-        transformers=tuple(replace(t, loop=options.loop) for t in posed.transformers),
+        return variant
+    return variant.with_changes(
+        workloads=tuple(replace(w, loop=options.loop) for w in variant.workloads),
+        transformers=tuple(replace(t, loop=options.loop) for t in variant.transformers),
     )
 
 

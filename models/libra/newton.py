@@ -122,7 +122,7 @@ def _plus(old: _Floats, where: _Indices | tuple[_Indices, _Indices], change: _Fl
 
 
 def sharpen(
-    coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers, time_weight: float, cost_weight: float
+    coefficients: Coefficients, plan_Bps: Sequence[float], dual: Multipliers, time_weight: float, cost_weight: float
 ) -> tuple[tuple[float, ...] | None, Multipliers] | None:
     """Compute optimal bandwidths and multipliers, if the active set of a near point remains.
 
@@ -132,7 +132,7 @@ def sharpen(
     problem = coefficients.problem
     weights = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd
     scale = sum(weights)
-    start, active = _start(coefficients, plan_Bps, given)
+    start, active = _start(coefficients, plan_Bps, dual)
     with np.errstate(all="ignore"):
         point = _newton(coefficients, start, active, weights[0] / scale, weights[1] / scale)
     if point is None:
@@ -147,7 +147,7 @@ def sharpen(
             u[i] = max(u[i], 0.0) if constraint.comparison is Comparison.AT_MOST else min(u[i], 0.0)
     tp_shares = np.clip(point.tp_shares, 0.0, 1.0)
     return plan, replace(
-        given,
+        dual,
         time_weight=time_weight,
         cost_weight=cost_weight,
         shares=shares.tolist(),
@@ -156,14 +156,14 @@ def sharpen(
     )
 
 
-def _start(coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers) -> tuple[_Point, _Active]:
+def _start(coefficients: Coefficients, plan_Bps: Sequence[float], dual: Multipliers) -> tuple[_Point, _Active]:
     """Return the given point in units, and its active set."""
     problem = coefficients.problem
-    scale = given.time_weight * problem.time_unit_s + given.cost_weight * problem.cost_unit_usd
-    shares = np.array(given.shares).reshape(coefficients.traffic.shape)
-    tp_shares = np.array(given.tp_shares, dtype=float)
+    scale = dual.time_weight * problem.time_unit_s + dual.cost_weight * problem.cost_unit_usd
+    shares = np.array(dual.shares).reshape(coefficients.traffic.shape)
+    tp_shares = np.array(dual.tp_shares, dtype=float)
     bandwidth = np.array(plan_Bps) / coefficients.units
-    multipliers = np.array(given.constraints, dtype=float) * coefficients.row_scales / scale
+    multipliers = np.array(dual.constraints, dtype=float) * coefficients.row_scales / scale
     equal = np.array([c.comparison is Comparison.EQUAL for c in problem.constraints], dtype=bool)
     counted = coefficients.term_weights(tp_shares) > 0
     has_share = (shares > _NO_SHARE) & counted[:, None]

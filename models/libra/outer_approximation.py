@@ -152,10 +152,10 @@ class Relaxation:
         """Try Newton's method from a plan and multipliers, and keep improvements."""
         if self.scale_free or not weights[0]:
             return
-        found = sharpen(self.coefficients, plan_Bps, multipliers, *weights)
-        if found is None:
+        point = sharpen(self.coefficients, plan_Bps, multipliers, *weights)
+        if point is None:
             return
-        plan, multipliers = found
+        plan, multipliers = point
         line = supporting_line(self.problem, multipliers)
         if plan is None:
             best.update(plan_Bps, inf, line)
@@ -240,7 +240,7 @@ class Relaxation:
     def _add_tangent(self, d: int, at: float) -> bool:
         """Add the tangent of dimension d at a bandwidth (in units), unless one nearby is as good."""
         at = max(at, min(self.points[d], default=at) / 10)
-        if at < _LEAST or any(abs(at - known) <= _NEAREST * known for known in self.points[d]):
+        if at < _LEAST or any(abs(at - other) <= _NEAREST * other for other in self.points[d]):
             return False
         self.points[d].append(at)
         # 1/B >= 2/at - B/at^2, multiplied by at so that the two coefficients are each other's inverse.
@@ -355,10 +355,10 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
         minimum = relaxation.minimize(*weights.pop(), gap / 4)
         for plan in minimum.plans:
             frontier.consider(plan)
-        known = len(frontier.lines)
+        count = len(frontier.lines)
         if minimum.line is not None and minimum.line.value > -inf:
             frontier.lines.append(minimum.line)
-        if minimum.stopped is not None or (len(frontier.lines) == known and not weights):
+        if minimum.stopped is not None or (len(frontier.lines) == count and not weights):
             break  # stopped from outside, or no further line to be had
         line = minimum.line
         cuts = line is not None and corner is not None and line.value > line.at(corner) * (1 + 1e-12)

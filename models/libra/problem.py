@@ -188,11 +188,11 @@ def time_model(instance: Instance) -> TimeModel:
             if overlaps:
                 branches = [_merge_terms(tp), _merge_terms(dp)]
                 tp_key, dp_key = (tuple(term.traffic for term in branch) for branch in branches)
-                known, same, layers = stages.get((tp_key, dp_key, last_s), (Fraction(0), [[], []], ()))
+                total, same, layers = stages.get((tp_key, dp_key, last_s), (Fraction(0), [[], []], ()))
                 for branch, other in zip(branches, same, strict=True):
                     for k, term in enumerate(other):
                         branch[k] = Term(term.traffic, term.members + branch[k].members)
-                stages[tp_key, dp_key, last_s] = known + weight, branches, (*layers, (w, index))
+                stages[tp_key, dp_key, last_s] = total + weight, branches, (*layers, (w, index))
     terms = _merge_terms(serial)
     alone, overlapped = tuple(range(len(terms))), list[Overlap]()
     for (_, _, compute_s), (weight, (tp_terms, dp_terms), layers) in stages.items():

@@ -184,23 +184,23 @@ def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, 
 
 def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
     """Try every strategy, listed in the metric ``strategies``, and keep the best pair (``Method.run``)."""
-    tried: list[tuple[tuple[int, int], Outcome]] = []
-    wanted = strategies(instance, options)
-    for tensor, data in wanted:
+    outcomes: list[tuple[tuple[int, int], Outcome]] = []
+    pairs = strategies(instance, options)
+    for tensor, data in pairs:
         if budget.is_exhausted:
             break
         outcome = run(instance.with_parallelism(tensor, data), solver, budget, options)
-        tried.append(((tensor, data), outcome))
+        outcomes.append(((tensor, data), outcome))
         shown = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
         budget.progress(f"HP-({tensor}, {data}): {shown}")
-    answered = [(hp, o) for hp, o in tried if o.answer is not None and o.objective is not None]
+    answered = [(hp, o) for hp, o in outcomes if o.answer is not None and o.objective is not None]
     if not answered:
-        return tried[0][1] if tried else Outcome(Status.LIMIT, message="no strategy was tried in time")
-    chosen, best = min(answered, key=lambda pair: pair[1].objective or 0.0)
-    complete = len(tried) == len(wanted) and all(o.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, o in tried)
-    bounds = [o.bound for _, o in tried if o.status is not Status.INFEASIBLE]
+        return outcomes[0][1] if outcomes else Outcome(Status.LIMIT, message="no strategy was tried in time")
+    strategy, best = min(answered, key=lambda pair: pair[1].objective or 0.0)
+    complete = len(outcomes) == len(pairs) and all(o.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, o in outcomes)
+    bounds = [o.bound for _, o in outcomes if o.status is not Status.INFEASIBLE]
     certificates = [
-        (hp, o.certificate) for hp, o in tried if isinstance(o.certificate, SolverBound | LagrangianCertificate)
+        (hp, o.certificate) for hp, o in outcomes if isinstance(o.certificate, SolverBound | LagrangianCertificate)
     ]
     bound = None if not complete or None in bounds else min(b for b in bounds if b is not None)
     assert isinstance(best.answer, BandwidthPlan)  # noqa: S101 (it is among the answered)
@@ -215,19 +215,19 @@ def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: Co
             if isinstance(o.answer, BandwidthPlan)
             else None,
         }
-        for (tensor, data), o in tried
+        for (tensor, data), o in outcomes
     ]
     return Outcome(
         Status.OPTIMAL if complete else Status.FEASIBLE,
-        BandwidthPlan(best.answer.bandwidth_Bps, chosen),
+        BandwidthPlan(best.answer.bandwidth_Bps, strategy),
         best.objective,
         bound,
         None if bound is None else SweepCertificate(tuple(certificates)),
-        message=f"HP-({chosen[0]}, {chosen[1]}) is the best of {len(tried)} strategies",
-        reports=tuple(r for _, o in tried for r in o.reports),
+        message=f"HP-({strategy[0]}, {strategy[1]}) is the best of {len(outcomes)} strategies",
+        reports=tuple(r for _, o in outcomes for r in o.reports),
         size=best.size,
-        iterations=sum(o.iterations for _, o in tried),
-        metrics={"strategies": sweep, "tensor_parallel": chosen[0], "data_parallel": chosen[1]},
+        iterations=sum(o.iterations for _, o in outcomes),
+        metrics={"strategies": sweep, "tensor_parallel": strategy[0], "data_parallel": strategy[1]},
     )
 
 
@@ -235,12 +235,12 @@ def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, 
     """Return the pairs (TP, DP) to try; requested degrees must fit the network and the batch."""
     npus = instance.npus
     if options.tensor_parallel is not None:
-        wanted = list(dict.fromkeys(options.tensor_parallel))
-        for tensor in wanted:
+        degrees = list(dict.fromkeys(options.tensor_parallel))
+        for tensor in degrees:
             if npus % tensor:
                 raise InputError(f"TP-{tensor} does not divide {npus:,} NPUs", source="-O tensor_parallel")
             instance.with_parallelism(tensor, npus // tensor).training()  # rejects what does not fit
-        return [(tensor, npus // tensor) for tensor in wanted]
+        return [(tensor, npus // tensor) for tensor in degrees]
     powers = (1 << i for i in range(npus.bit_length()) if npus % (1 << i) == 0)
     return [(tensor, npus // tensor) for tensor in powers if _fits(instance, tensor, npus // tensor)]
 

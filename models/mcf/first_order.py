@@ -36,8 +36,8 @@ class ApproximateFlow:
         """Return the largest rate at which the flow fits the links and brings every point its share."""
         share, points = 1.0, exchange.points
         for row, weights in zip(self.flow, exchange.weights, strict=True):
-            kept = np.bincount(exchange.heads, row, points) - np.bincount(exchange.tails, row, points)
-            share = min(share, float((kept[weights > 0] / weights[weights > 0]).min()))
+            net = np.bincount(exchange.heads, row, points) - np.bincount(exchange.tails, row, points)
+            share = min(share, float((net[weights > 0] / weights[weights > 0]).min()))
         return share / float((self.flow.sum(axis=0) / exchange.capacity).max())
 
 
@@ -53,12 +53,12 @@ def find_approximate_flow(exchange: Exchange, budget: Budget) -> ApproximateFlow
 
     def sum_blocks(run: Callable[..., float], *rest: Any) -> float | None:
         """Add up what a kernel returns for blocks of sources; None if the time is over."""
-        found, some = 0.0, max(1, _BLOCK // links)
+        subtotal, some = 0.0, max(1, _BLOCK // links)
         for begin in range(0, sources, some):
             if budget.is_exhausted:
                 return None
-            found += run(begin, min(begin + some, sources), network, *rest)
-        return found
+            subtotal += run(begin, min(begin + some, sources), network, *rest)
+        return subtotal
 
     low = (sum_blocks(_total_distance, best) or 0.0) / float(best @ capacity)
     high, temperature = np.inf, low

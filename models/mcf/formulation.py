@@ -67,8 +67,8 @@ def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float
 
     @rows(m, [(s, u) for s, u in m.SV if (s, u) in share or u in leaving])
     def delivery(m: Any, s: int, u: int) -> Any:
-        kept = share.get((s, u), 0.0) * m.rate
-        return kept + sum(m.flow[s, e] for e in leaving[u]) <= sum(m.flow[s, e] for e in entering[u])
+        own = share.get((s, u), 0.0) * m.rate
+        return own + sum(m.flow[s, e] for e in leaving[u]) <= sum(m.flow[s, e] for e in entering[u])
 
 
 def objective(m: Any) -> None:
@@ -76,48 +76,48 @@ def objective(m: Any) -> None:
     m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)
 
 
-def build_classes(found: FlowClasses) -> Any:
+def build_classes(quotient: FlowClasses) -> Any:
     """Build the model: flows of classes, capacities of links, deliveries at points, maximum rate."""
-    require_buildable(len(found.flows), f"{len(found.flows):,} classes of flows", 4e-6)
+    require_buildable(len(quotient.flows), f"{len(quotient.flows):,} classes of flows", 4e-6)
     m = pyo.ConcreteModel("mcf-classes")
-    m.L = pyo.RangeSet(0, len(found.links) - 1)
+    m.L = pyo.RangeSet(0, len(quotient.links) - 1)
     m.rate = pyo.Var(domain=pyo.NonNegativeReals)
-    m.flow = pyo.Var(pyo.Set(initialize=found.flows), domain=pyo.NonNegativeReals)
-    class_capacity(m, found)
-    class_delivery(m, found)
+    m.flow = pyo.Var(pyo.Set(initialize=quotient.flows), domain=pyo.NonNegativeReals)
+    class_capacity(m, quotient)
+    class_delivery(m, quotient)
     m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)
     return m
 
 
-def class_capacity(m: Any, found: FlowClasses) -> None:
+def class_capacity(m: Any, quotient: FlowClasses) -> None:
     """``load_e f + sum_c n_{e,c} y_c <= b_e``: no link of a class carries more than its bandwidth.
 
     Of the flows on it, over all sources, n are of class c.
     """
-    count, on_link = Table(found.on_links()), Lists()
+    count, on_link = Table(quotient.on_links()), Lists()
     for k, c in count:
         on_link[k].append(c)
-    room = Table(enumerate(found.exchange.capacity[found.links].tolist()))
-    load = Table(enumerate(found.exchange.load[found.links].tolist()))
+    room = Table(enumerate(quotient.exchange.capacity[quotient.links].tolist()))
+    load = Table(enumerate(quotient.exchange.load[quotient.links].tolist()))
 
     @rows(m, [k for k in m.L if load[k] or on_link[k]])
     def capacity(m: Any, k: int) -> Any:
         return load[k] * m.rate + sum(count[k, c] * m.flow[c] for c in on_link[k]) <= room[k]
 
 
-def class_delivery(m: Any, found: FlowClasses) -> None:
+def class_delivery(m: Any, quotient: FlowClasses) -> None:
     """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}`` for one (s, u) of each class of balances."""
-    exchange, flow = found.exchange, found.classes.flow
-    at_tail, at_head, used = Lists(), Lists(), set(found.flows)
+    exchange, flow = quotient.exchange, quotient.classes.flow
+    at_tail, at_head, used = Lists(), Lists(), set(quotient.flows)
     for e, (a, b) in enumerate(zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True)):
         at_tail[a].append(e)
         at_head[b].append(e)
     leaving, entering, share = Lists(), Lists(), Table()
-    for q, s, u in found.balances:
+    for q, s, u in quotient.balances:
         leaving[q] = [c for c in flow[s, at_tail[u]].tolist() if c in used]
         entering[q] = [c for c in flow[s, at_head[u]].tolist() if c in used]
         share[q] = float(exchange.weights[s, u])
 
-    @rows(m, [q for q, _, _ in found.balances if share[q] or leaving[q]])
+    @rows(m, [q for q, _, _ in quotient.balances if share[q] or leaving[q]])
     def delivery(m: Any, q: int) -> Any:
         return share[q] * m.rate + sum(m.flow[c] for c in leaving[q]) <= sum(m.flow[c] for c in entering[q])

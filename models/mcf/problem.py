@@ -21,11 +21,11 @@ from ...core.topology import Topology
 
 def weights_of(instance: Instance) -> tuple[dict[tuple[int, int], float], Fraction]:
     """Return ``w_{s,u}``, bytes between nodes over the largest of them (1 in an all-to-all), and the largest itself."""
-    nodes, found = instance.topology.rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
+    nodes, sizes = instance.topology.rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
     for source, target, size in zip(*pairs_of(instance), strict=True):
-        found[nodes[int(source)], nodes[int(target)]] += size
-    unit = max(found.values(), default=Fraction(1))
-    return {pair: float(size / unit) for pair, size in found.items()}, unit
+        sizes[nodes[int(source)], nodes[int(target)]] += size
+    unit = max(sizes.values(), default=Fraction(1))
+    return {pair: float(size / unit) for pair, size in sizes.items()}, unit
 
 
 def bandwidth_unit(topology: Topology) -> Fraction:
@@ -108,8 +108,8 @@ class FlowClasses:
         used[self.flows] = True
         flow = self.classes.flow[:, self.links]
         keys = np.arange(len(self.links)) * len(used) + flow
-        found, counts = np.unique(keys[used[flow]], return_counts=True)
-        rows, columns = np.divmod(found, len(used))
+        pairs, counts = np.unique(keys[used[flow]], return_counts=True)
+        rows, columns = np.divmod(pairs, len(used))
         return dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), counts.tolist(), strict=True))
 
 
@@ -128,8 +128,8 @@ def classes_of(exchange: Exchange) -> FlowClasses:
         for backwards in (False, True)
     )
     # Colours would tell distances apart in the end, after as many rounds.
-    seen = np.stack([np.unique(part, return_inverse=True)[1].ravel() for part in (exchange.weights, out, back)])
-    numbers = np.asarray(np.ravel_multi_index(tuple(seen), tuple(seen.max(axis=1) + 1)), dtype=np.int64)
+    values = np.stack([np.unique(part, return_inverse=True)[1].ravel() for part in (exchange.weights, out, back)])
+    numbers = np.asarray(np.ravel_multi_index(tuple(values), tuple(values.max(axis=1) + 1)), dtype=np.int64)
     first: Ints = numbers.reshape(exchange.weights.shape)
     links: list[Any] = list(zip(exchange.capacity.tolist(), exchange.load.tolist(), strict=True))
     return FlowClasses(exchange, refine(network, first, [0] * len(links), links))
@@ -144,36 +144,36 @@ def line_graph_base(exchange: Exchange) -> Exchange | None:
     after: list[list[int]] = [[] for _ in range(points)]
     for tail, head in zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True):
         after[tail].append(head)
-    known: dict[tuple[int, ...], int] = {}
-    end = np.array([known.setdefault(tuple(sorted(heads)), len(known)) for heads in after], dtype=np.int64)
+    numbers: dict[tuple[int, ...], int] = {}
+    end = np.array([numbers.setdefault(tuple(sorted(heads)), len(numbers)) for heads in after], dtype=np.int64)
     begin = np.full(points, -1, dtype=np.int64)
     begin[exchange.heads] = end[exchange.tails]
-    if len(known) == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
+    if len(numbers) == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
         return None
-    sent = np.zeros((len(known), len(known)))
-    by_begin = np.zeros((len(known), len(exchange.sources)))
+    weights = np.zeros((len(numbers), len(numbers)))
+    by_begin = np.zeros((len(numbers), len(exchange.sources)))
     np.add.at(by_begin, begin, exchange.weights.T)
-    np.add.at(sent, end[exchange.sources], by_begin.T)
-    np.fill_diagonal(sent, 0.0)
-    sources = np.flatnonzero(sent.any(axis=1))
+    np.add.at(weights, end[exchange.sources], by_begin.T)
+    np.fill_diagonal(weights, 0.0)
+    sources = np.flatnonzero(weights.any(axis=1))
     load: Floats = exchange.weights.sum(axis=0)
     np.add.at(load, exchange.heads, exchange.load)
     capacity = np.zeros(points)
     np.add.at(capacity, exchange.heads, exchange.capacity)
-    return Exchange(begin, end, sources, sent[sources], capacity, load, exchange.unit_s)
+    return Exchange(begin, end, sources, weights[sources], capacity, load, exchange.unit_s)
 
 
 def class_index(instance: Instance, options: Any) -> FlowClasses:
     """Return the classes of an instance that is a line graph often enough (``Formulation.index``)."""
     exchange = exchange_of(instance)
-    for taken in range(options.line_graphs):
+    for level in range(options.line_graphs):
         smaller = line_graph_base(exchange)
         if smaller is None:
-            raise InputError(f"the network is a line graph {taken} times", place="options.line_graphs")
+            raise InputError(f"the network is a line graph {level} times", place="options.line_graphs")
         exchange = smaller
     return classes_of(exchange)
 
 
-def class_seconds(found: FlowClasses, objective: float) -> float:
+def class_seconds(quotient: FlowClasses, objective: float) -> float:
     """Convert the model's objective, a rate, to a time (``Formulation.value``)."""
-    return float(found.exchange.unit_s) / objective if objective > 0 else float("inf")
+    return float(quotient.exchange.unit_s) / objective if objective > 0 else float("inf")

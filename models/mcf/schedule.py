@@ -32,30 +32,30 @@ _MOST = 0.5  #: Pieces by which a link's excess counts at most, so that no sourc
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
     """Solve LP (3) or search, cut the flows into pieces, and schedule these (``Method.run``)."""
-    found = bound(instance, solver, budget, algorithm=options.algorithm)
-    if found.seconds is None or found.flows is None:
-        message = found.message or "the flows cannot be computed: links differ too much"
-        bound_s = None if found.seconds is None else float(found.seconds)
-        return Outcome(Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, **found.work)
-    seconds, certificate = found.seconds, found.certificate
+    optimum = bound(instance, solver, budget, algorithm=options.algorithm)
+    if optimum.seconds is None or optimum.flows is None:
+        message = optimum.message or "the flows cannot be computed: links differ too much"
+        bound_s = None if optimum.seconds is None else float(optimum.seconds)
+        return Outcome(Status.LIMIT, bound=bound_s, certificate=optimum.certificate, message=message, **optimum.work)
+    seconds, certificate = optimum.seconds, optimum.certificate
     if isinstance(certificate, LengthCertificate):
         seconds, certificate = joint_length(instance, pairs_of(instance), certificate.lengths, late=True)
     budget.tell_bound(float(seconds), certificate)
     with budget.clock.phase("ways"):
-        exchange, pieces, wanted = exchange_of(instance), instance.demands[0].chunks, found.flows
-        sends = ceil(pieces * sum(float(wanted(number).sum()) for number in range(len(exchange.sources))))
+        exchange, pieces, flows = exchange_of(instance), instance.demands[0].chunks, optimum.flows
+        sends = ceil(pieces * sum(float(flows(number).sum()) for number in range(len(exchange.sources))))
         require_schedulable(sends, sends)
-        ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.is_exhausted)
+        ways = ways_of(exchange, lambda number: pieces * flows(number), pieces, lambda: budget.is_exhausted)
     with budget.clock.phase("times"):
-        made = None if ways is None else schedule_pieces(instance, exchange, ways, budget)
+        plan = None if ways is None else schedule_pieces(instance, exchange, ways, budget)
     return Outcome(
-        Status.LIMIT if made is None else Status.FEASIBLE,
-        made,
+        Status.LIMIT if plan is None else Status.FEASIBLE,
+        plan,
         bound=float(seconds),
         certificate=certificate,
-        message="the time is over" if made is None else found.message,
-        metrics=measures(instance, found) | ({} if made is None or ways is None else {"sends": len(made.sends)}),
-        **found.work,
+        message="the time is over" if plan is None else optimum.message,
+        metrics=measures(instance, optimum) | ({} if plan is None or ways is None else {"sends": len(plan.sends)}),
+        **optimum.work,
     )
 
 
@@ -66,9 +66,9 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Paths, budget:
     """
     topology, pieces = instance.topology, instance.demands[0].chunks
     piece_bytes = group_of(instance).part_bytes / pieces
-    taken = [piece_bytes / link.bandwidth_Bps for link in topology.links]
-    tick_s = max(taken) / _TICKS
-    window = np.array([-(-time // tick_s) for time in taken], dtype=np.int64)
+    times = [piece_bytes / link.bandwidth_Bps for link in topology.links]
+    tick_s = max(times) / _TICKS
+    window = np.array([-(-time // tick_s) for time in times], dtype=np.int64)
     ticks = [-(-link.latency_s // tick_s) for link in topology.links]
     if max(ticks) >= 2**53:
         raise Unsupported("latencies are too long for the time of a piece; expected at most 2^53 times as long")
@@ -77,28 +77,28 @@ def schedule_pieces(instance: Instance, exchange: Exchange, ways: Paths, budget:
     turns, shift = _turns(topology, exchange)
     order = (turns * pieces + np.arange(pieces)[:, None]).ravel()  # a piece of every pair, then the next ones
     rest = window, delay, order, lambda: budget.is_exhausted
-    tried = (serve_pieces(ways, exchange.tails, *rest, few, shift) for few in _FEW)
-    found = [start for start in tried if start is not None]
-    if not found:
+    attempts = (serve_pieces(ways, exchange.tails, *rest, few, shift) for few in _FEW)
+    starts = [start for start in attempts if start is not None]
+    if not starts:
         return None
-    start = min(found, key=lambda start: int((start + delay[ways.links]).max()))
-    chosen = np.argsort(start, kind="stable")
-    link = ways.links[chosen]
-    made = Schedule(
+    start = min(starts, key=lambda start: int((start + delay[ways.links]).max()))
+    by_start = np.argsort(start, kind="stable")
+    link = ways.links[by_start]
+    schedule = Schedule(
         instance.sha256,
         _chunks(instance, exchange, pieces, piece_bytes),
         Sends(
-            np.repeat(np.arange(pairs * pieces), np.diff(ways.offset))[chosen],
+            np.repeat(np.arange(pairs * pieces), np.diff(ways.offset))[by_start],
             exchange.tails[link],
             exchange.heads[link],
             np.zeros(len(link), dtype=np.bool_),
             np.arange(len(link) + 1),
             link,
         ),
-        np.asarray(start[chosen] * float(tick_s), dtype=np.float64),
-        np.asarray((start[chosen] + delay[link]) * float(tick_s), dtype=np.float64),
+        np.asarray(start[by_start] * float(tick_s), dtype=np.float64),
+        np.asarray((start[by_start] + delay[link]) * float(tick_s), dtype=np.float64),
     )
-    joined = join_sends_at_switches(topology, made, sums=False)
+    joined = join_sends_at_switches(topology, schedule, sums=False)
     assert isinstance(joined, Schedule)  # noqa: S101 (as was the one before)
     return joined
 
@@ -129,11 +129,11 @@ def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fr
 
 
 def ways_of(
-    exchange: Exchange, wanted: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
+    exchange: Exchange, flow_of: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
 ) -> Paths | None:
     """Return the paths of all pieces, by source, target and piece; None when the time is over.
 
-    Weights are 0 and 1, and ``wanted(source)`` is its flow over every link, in pieces.
+    Weights are 0 and 1, and ``flow_of(source)`` is its flow over every link, in pieces.
     """
     order = np.argsort(exchange.heads, kind="stable")
     first = offsets(np.bincount(exchange.heads, minlength=exchange.points))
@@ -142,13 +142,13 @@ def ways_of(
     for number, source in enumerate(exchange.sources.tolist()):
         if exhausted():
             return None
-        flow = wanted(number)
+        flow = flow_of(number)
         targets = np.flatnonzero(exchange.weights[number] > 0)
         count = np.zeros(len(targets) * pieces, dtype=np.int64)
         path = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
-        left = np.where(flow > _LEAST, flow - np.clip(excess, -_MOST, _MOST), -np.inf)
+        weight = np.where(flow > _LEAST, flow - np.clip(excess, -_MOST, _MOST), -np.inf)
         place = np.full(exchange.points, -1)
-        used = _follow(source, targets, pieces, left, exchange.tails, first, order, place, count, path)
+        used = _follow(source, targets, pieces, weight, exchange.tails, first, order, place, count, path)
         links.append(path[:used].copy())
         hops.append(count)
         excess += np.bincount(links[-1], minlength=len(excess)) - flow
@@ -160,7 +160,7 @@ def _follow(
     source: int,
     targets: Any,
     pieces: int,
-    left: Any,
+    weight: Any,
     tails: Any,
     first: Any,
     entering: Any,
@@ -179,9 +179,9 @@ def _follow(
             while node != source:
                 best = entering[first[node]]
                 for at in range(first[node], first[node + 1]):
-                    if left[entering[at]] > left[best]:
+                    if weight[entering[at]] > weight[best]:
                         best = entering[at]
-                left[best] -= 1.0
+                weight[best] -= 1.0
                 place[node] = length
                 path[used + length] = best
                 length += 1

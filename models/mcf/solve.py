@@ -83,35 +83,35 @@ def bound(
     if algorithm == "first-order":
         return _search(instance, pairs, budget)
     with budget.clock.phase("build"):
-        found, lengths_of = _smallest(exchange_of(instance), most)
-    if algorithm == "auto" and len(found.flows) > most:
+        quotient, lengths_of = _smallest(exchange_of(instance), most)
+    if algorithm == "auto" and len(quotient.flows) > most:
         return _search(instance, pairs, budget)
     with budget.clock.phase("build"):
-        model = build_classes(found)
+        model = build_classes(quotient)
     exact = len(lengths_of) == 0
-    wanted = Capability.RESOLVE | Capability.DUALS
-    if isinstance(solver, ResolvingSolver) and wanted in solver.capabilities:
-        options = _OPTIONS if len(found.flows) <= _LARGE else _LARGE_OPTIONS
+    needs = Capability.RESOLVE | Capability.DUALS
+    if isinstance(solver, ResolvingSolver) and needs in solver.capabilities:
+        options = _OPTIONS if len(quotient.flows) <= _LARGE else _LARGE_OPTIONS
         compiled = solver.compile(model, budget, options.get(solver.name, SolverOptions()))
         result = compiled.solve(budget)
         if result.termination is Termination.OPTIMAL:
             # Links that only enter the one source are of no use to it.
             duals = np.array([compiled.dual(model.capacity[k]) if k in model.capacity else 0.0 for k in model.L])
-            lengths: Floats = (duals / np.bincount(found.classes.link))[found.classes.link]
+            lengths: Floats = (duals / np.bincount(quotient.classes.link))[quotient.classes.link]
             for points in reversed(lengths_of):
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
             if not exact or model.rate.value <= _LEAST_RATE:
                 return FlowBound(*proved, result, exact, message="" if exact else _COARSE)
-            each = np.zeros(found.classes.sizes[0])
-            each[found.flows] = [model.flow[c].value for c in found.flows]
+            each = np.zeros(quotient.classes.sizes[0])
+            each[quotient.flows] = [model.flow[c].value for c in quotient.flows]
             each /= model.rate.value
-            return FlowBound(*proved, result, flows=lambda source: each[found.classes.flow[source]])
+            return FlowBound(*proved, result, flows=lambda source: each[quotient.classes.flow[source]])
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):
         return FlowBound(None, None, result, message=result.message or result.termination.value)
-    least_s = found.exchange.unit_s / Fraction(result.bound)
+    least_s = quotient.exchange.unit_s / Fraction(result.bound)
     attested = SolverBound(result.solver, result.version)
     return FlowBound(least_s, attested, result, exact, message=_ATTESTED.format(result.solver))
 
@@ -122,13 +122,13 @@ def _search(instance: Instance, pairs: tuple[Ints, Ints, list[Fraction]], budget
     Raise OutOfTime if they take longer than is left.
     """
     budget.reserve_seconds(exact_s := _PAIR_S * len(pairs[0]))
-    left = budget.clock.remaining_s()
-    if left is not None and left < exact_s:
+    rest_s = budget.clock.remaining_s()
+    if rest_s is not None and rest_s < exact_s:
         work = f"the exact bound of {len(pairs[0]):,} pairs takes some {exact_s:.2g} s, and its verification as many"
         raise OutOfTime(f"{work}; expected a longer time limit")
     with budget.clock.phase("search"):
         exchange = exchange_of(instance)
-        near = find_approximate_flow(exchange, budget.part(1 - exact_s / left if left else 1.0))
+        near = find_approximate_flow(exchange, budget.part(1 - exact_s / rest_s if rest_s else 1.0))
     seconds, certificate = joint_length(instance, pairs, rounded_lengths(near.lengths.tolist()))
     if not near.rounds:
         return FlowBound(seconds, certificate, exact=False, message="the time is over before all ranks have a flow")
@@ -146,12 +146,12 @@ def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
     head is.
     """
     heads: list[Ints] = []
-    found = classes_of(exchange)
-    while len(found.flows) > most and (smaller := line_graph_base(exchange)) is not None:
+    quotient = classes_of(exchange)
+    while len(quotient.flows) > most and (smaller := line_graph_base(exchange)) is not None:
         heads.append(exchange.heads)
         exchange = smaller
-        found = classes_of(exchange)
-    return found, heads
+        quotient = classes_of(exchange)
+    return quotient, heads
 
 
 def seconds(instance: Instance, objective: float) -> float:
@@ -173,27 +173,27 @@ def rounded_lengths(duals: Sequence[float]) -> tuple[int, ...]:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
     """Solve LP (3) or search, and prove the bound by lengths of links (``Method.run``)."""
-    found = bound(instance, solver, budget, algorithm=options.algorithm)
-    if found.seconds is None:
-        return Outcome(Status.LIMIT, message=found.message, **found.work)
-    proved, seconds = isinstance(found.certificate, LengthCertificate), float(found.seconds)
-    optimal = proved and found.exact
+    optimum = bound(instance, solver, budget, algorithm=options.algorithm)
+    if optimum.seconds is None:
+        return Outcome(Status.LIMIT, message=optimum.message, **optimum.work)
+    proved, seconds = isinstance(optimum.certificate, LengthCertificate), float(optimum.seconds)
+    optimal = proved and optimum.exact
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
         BoundOnly() if proved else None,
         objective=seconds if optimal else None,
         bound=seconds,
-        certificate=found.certificate,
-        message=found.message,
-        metrics=measures(instance, found),
-        **found.work,
+        certificate=optimum.certificate,
+        message=optimum.message,
+        metrics=measures(instance, optimum),
+        **optimum.work,
     )
 
 
-def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
+def measures(instance: Instance, optimum: FlowBound) -> dict[str, Any]:
     """Return the rate f between ranks, relative to the largest bandwidth and in 10^9 bytes/s."""
-    if found.seconds is None:
+    if optimum.seconds is None:
         return {}
-    rate_Bps = group_of(instance).part_bytes / found.seconds
-    reached = {} if found.rate is None else {"rate_reached": found.rate}
+    rate_Bps = group_of(instance).part_bytes / optimum.seconds
+    reached = {} if optimum.rate is None else {"rate_reached": optimum.rate}
     return {"rate": float(rate_Bps / bandwidth_unit(instance.topology)), "rate_GBps": float(rate_Bps / 10**9)} | reached

@@ -71,8 +71,8 @@ def select(
 
 def read_rates(model: Any, pool: CandidateTrees) -> RatedTrees:
     """Return the trees with a rate in a solved model of a pool, with exact rates."""
-    chosen, unit = getattr(model, "chosen", None), model_unit(pool.wan)
-    rates = [0.0 if chosen is not None and chosen[i].value <= 0.5 else unit * model.rate[i].value for i in model.T]
+    choice, unit = getattr(model, "choice", None), model_unit(pool.wan)
+    rates = [0.0 if choice is not None and choice[i].value <= 0.5 else unit * model.rate[i].value for i in model.T]
     return exact_rates(pool.wan, pool.trees, rates, pool.floor)
 
 
@@ -145,11 +145,11 @@ def split_data(
     rates_Bps = np.array([float(rate * wan.unit_Bps) for rate in rated.rates])
     data = equal_finish(forest, rates_Bps, float(size), options.chunks)
     parts = (data / float(size) * _FINE).astype(np.int64)
-    kept = np.flatnonzero(parts)
-    shares = RatedTrees(rated.trees[kept], tuple(Fraction(int(part), int(parts.sum())) for part in parts[kept]))
-    rated = RatedTrees(shares.trees, tuple(rated.rates[i] for i in kept))
+    useful = np.flatnonzero(parts)
+    shares = RatedTrees(rated.trees[useful], tuple(Fraction(int(part), int(parts.sum())) for part in parts[useful]))
+    rated = RatedTrees(shares.trees, tuple(rated.rates[i] for i in useful))
     flow_s = size * excess(wan, shares.trees, shares.rates) / wan.unit_Bps
-    return packing(instance, wan, shares, roots[kept]), rated, roots[kept], flow_s
+    return packing(instance, wan, shares, roots[useful]), rated, roots[useful], flow_s
 
 
 def measures_of_chunks(network: Topology, trees: TreePacking, options: ChunkOptions) -> dict[str, Any]:
@@ -192,23 +192,23 @@ class SearchResult:
 Proof = tuple[Fraction, Certificate, str]  #: Bound on the rate in units, certificate, and schedules it holds for.
 
 
-def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> Proof:
+def proof_of(problem: TreeProblem, result: SearchResult, *, trees_only: bool) -> Proof:
     """Choose the bound to claim: for any schedule if as sharp, else one that is recomputed, else a trusted one.
 
     A bound on the allowed trees is claimed only if the answer is restricted to them (``trees_only``).
     """
     best: Proof = problem.ceiling.rate, problem.ceiling.certificate, ANY_SCHEDULE
-    if not trees_only or not problem.wan.balanced or found.bound >= best[0] * (1 - Fraction(GAP) / 10):
+    if not trees_only or not problem.wan.balanced or result.bound >= best[0] * (1 - Fraction(GAP) / 10):
         return best
-    recomputed = [proof for prices in found.prices if (proof := _bound_by_prices(problem, found, prices)) is not None]
+    recomputed = [proof for prices in result.prices if (proof := _bound_by_prices(problem, result, prices)) is not None]
     sharpest = min(recomputed, key=itemgetter(0), default=best)
-    if sharpest[0] * (1 - Fraction(GAP) / 10) <= found.bound:
+    if sharpest[0] * (1 - Fraction(GAP) / 10) <= result.bound:
         return sharpest
-    scope = f"{_describe_scope(problem, found)}, each with the same links both ways"
-    return found.bound, SolverBound(*found.prover), scope
+    scope = f"{_describe_scope(problem, result)}, each with the same links both ways"
+    return result.bound, SolverBound(*result.prover), scope
 
 
-def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Proof | None:
+def _bound_by_prices(problem: TreeProblem, result: SearchResult, prices: Prices) -> Proof | None:
     """Return the bound on allowed trees that link prices prove; None if they prove none."""
     wan, limit = problem.wan, problem.height_limit
     links = problem.instance.topology.links
@@ -224,20 +224,20 @@ def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) 
         cheapest = min(tree.cost for tree in cheapest_trees(wan, prices, problem.min_capacity))
     else:
         cheapest = Arborescences(wan, limit, problem.min_capacity).least(prices)
-    rate = prices.bound_with_floor(found.trees, problem.floor, cheapest)
+    rate = prices.bound_with_floor(result.trees, problem.floor, cheapest)
     if rate is None:
         return None
     widest = widest_tree(wan, problem.limit)
     link_sets: tuple[tuple[int, ...], ...] = ()
-    if found.trees is not None and widest is not None:
-        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)  # sharper, since capacities are integers
-        if found.disjoint is not None:
-            disjoint_rate = whole_rate(wan, found.trees, widest[0], proved, found.disjoint.most)
+    if result.trees is not None and widest is not None:
+        proved, rate = rate, whole_rate(wan, result.trees, widest[0], rate)  # sharper, since capacities are integers
+        if result.disjoint is not None:
+            disjoint_rate = whole_rate(wan, result.trees, widest[0], proved, result.disjoint.most)
             if disjoint_rate < rate:
                 rate = disjoint_rate
                 link_sets = tuple(
                     tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
-                    for links in found.disjoint.proof(disjoint_rate)
+                    for links in result.disjoint.proof(disjoint_rate)
                 )
     price_of = [0] * len(links)  # both directions of a link have its price
     for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
@@ -246,20 +246,20 @@ def _bound_by_prices(problem: TreeProblem, found: SearchResult, prices: Prices) 
     certificate = TreePrices(
         tuple(price_of),
         2 * prices.tree * wan.unit_Bps,
-        found.trees,
+        result.trees,
         None if limit is None else limit.most,
         "ns" if limit is not None and limit.unit == "ns" else "links",
         problem.floor * wan.unit_Bps,
         link_sets,
     )
-    return rate, certificate, _describe_scope(problem, found)
+    return rate, certificate, _describe_scope(problem, result)
 
 
-def _describe_scope(problem: TreeProblem, found: SearchResult) -> str:
+def _describe_scope(problem: TreeProblem, result: SearchResult) -> str:
     """Describe the trees for which a bound holds."""
-    if found.scope:
-        return found.scope
-    text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
+    if result.scope:
+        return result.scope
+    text = "trees" if result.trees is None else f"at most {result.trees} tree{'s' if result.trees > 1 else ''}"
     if not problem.any_height:
         text += f" of a height of at most {problem.limit.format_height(problem.limit.most)}"
     if problem.floor:
@@ -269,7 +269,7 @@ def _describe_scope(problem: TreeProblem, found: SearchResult) -> str:
 
 def outcome(
     problem: TreeProblem,
-    found: SearchResult,
+    result: SearchResult,
     budget: Budget,
     options: ChunkOptions | None = None,
     *,
@@ -279,27 +279,27 @@ def outcome(
     """Build the outcome of a run; trees have the roots that make them lowest unless others are given."""
     options = options or ChunkOptions.model_validate({})
     # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
-    proved_rate, certificate, scope = proof_of(problem, found, trees_only=options.split == "rate" or not problem.floor)
+    proved_rate, certificate, scope = proof_of(problem, result, trees_only=options.split == "rate" or not problem.floor)
     bound_s = problem.seconds(proved_rate)
-    size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
+    size = max((r.size for r in result.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
     common: dict[str, Any] = {
-        "bound": float(bound_s), "certificate": certificate, "reports": found.reports, "size": size,
-        "iterations": found.rounds,
+        "bound": float(bound_s), "certificate": certificate, "reports": result.reports, "size": size,
+        "iterations": result.rounds,
     }  # fmt: skip
     metrics = {
-        "exact_bound_Bps": float(found.bound * problem.wan.unit_Bps),
+        "exact_bound_Bps": float(result.bound * problem.wan.unit_Bps),
         "strength_Bps": float(problem.ceiling.rate * problem.wan.unit_Bps),
         "bound_holds_for": scope,
-        **(found.metrics or {}),
+        **(result.metrics or {}),
     }
-    if found.rated is None or not found.rated.rates:
+    if result.rated is None or not result.rated.rates:
         return Outcome(Status.LIMIT, message=message or "no trees were found in time", metrics=metrics, **common)
-    rated = fill_bottleneck(problem.wan, found.rated)
-    chosen = np.array(roots or (), dtype=np.int64)
+    rated = fill_bottleneck(problem.wan, result.rated)
+    root_nodes = np.array(roots or (), dtype=np.int64)
     if roots is None:
         rated = in_order(rated)
-        chosen = heights_of(problem.wan, problem.limit, rated.trees)[0]
-    trees, rated, chosen, flow_s = split_data(problem.instance, problem.wan, rated, chosen, options)
+        root_nodes = heights_of(problem.wan, problem.limit, rated.trees)[0]
+    trees, rated, root_nodes, flow_s = split_data(problem.instance, problem.wan, rated, root_nodes, options)
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= flow_s * (1 - Fraction(gap))
     with budget.clock.phase("chunks"):
@@ -311,7 +311,7 @@ def outcome(
         message=message,
         metrics={
             **measures_of_rate(problem.wan, rated.total, problem.ceiling),
-            **measures_of_trees(problem.wan, rated, chosen.tolist()),
+            **measures_of_trees(problem.wan, rated, root_nodes.tolist()),
             **chunks,
             **metrics,
         },

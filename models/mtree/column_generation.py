@@ -48,7 +48,7 @@ class ColumnGeneration:
     def __post_init__(self) -> None:
         self.trees: list[Ints] = list(self.pool)
         self.thresholds: list[int] = bottlenecks(self.wan, self.pool).tolist()
-        self.known = {(tuple(t.tolist()), c) for t, c in zip(self.pool, self.thresholds, strict=True)}
+        self.keys = {(tuple(t.tolist()), c) for t, c in zip(self.pool, self.thresholds, strict=True)}
         with self.budget.clock.phase("build"):
             self.model = restricted_master.build(CandidateTrees(self.wan, self.pool, self.most_trees))
         self.compiled: CompiledModel = resolving(self.solver).compile(self.model, self.budget, SolverOptions())
@@ -66,8 +66,8 @@ class ColumnGeneration:
             value = result.objective * model_unit(self.wan)
             if value >= float(self.bound) * (1 - self.gap):
                 break
-            found = self.price()
-            if self.complete or value >= float(self.bound) * (1 - self.gap) or not self.add_columns(found):
+            columns = self.price()
+            if self.complete or value >= float(self.bound) * (1 - self.gap) or not self.add_columns(columns):
                 break
             result = self.solve_master()
         if self.rates:
@@ -102,18 +102,18 @@ class ColumnGeneration:
             trees = np.array(self.trees)
             self.improve_bound(now, cheapest_of(wan, now, trees, np.array(self.thresholds)))
             return []
-        tried = [now] if self.prices is None else [_between(self.prices, now), now]
-        for prices in tried:
-            found = priced_trees(wan, self.limit, prices, self.floor)
+        candidates = [now] if self.prices is None else [_between(self.prices, now), now]
+        for prices in candidates:
+            columns = priced_trees(wan, self.limit, prices, self.floor)
             if self.low is not None:
                 self.improve_bound(prices, self.low.least(prices))
-            elif found:
-                self.improve_bound(prices, min(one.cost for one in found))
-            fresh = [one for one in found if self.cost(one, link, tree) < 1 - CLOSE and not self._has(one)]
+            elif columns:
+                self.improve_bound(prices, min(one.cost for one in columns))
+            fresh = [one for one in columns if self.cost(one, link, tree) < 1 - CLOSE and not self._has(one)]
             if fresh:
                 return sorted(fresh, key=lambda one: self.cost(one, link, tree))[:_ADDED]
-        asked = self.limit is not None and self.exact and self.most_trees is None
-        return self.price_exactly(now) if asked else []
+        needs_exact = self.limit is not None and self.exact and self.most_trees is None
+        return self.price_exactly(now) if needs_exact else []
 
     def price_exactly(self, prices: Prices) -> list[PricedTree]:
         """Find the cheapest low tree by a model; the solver's bound on its cost bounds the rates."""
@@ -154,17 +154,17 @@ class ColumnGeneration:
         return float(link[one.tree].sum()) + tree / one.threshold
 
     def _has(self, one: PricedTree) -> bool:
-        return (tuple(one.tree.tolist()), one.threshold) in self.known
+        return (tuple(one.tree.tolist()), one.threshold) in self.keys
 
-    def add_columns(self, found: list[PricedTree]) -> bool:
+    def add_columns(self, columns: list[PricedTree]) -> bool:
         """Add trees to the restricted master problem; return True if any was new."""
-        for one in found:
-            self.known.add((tuple(one.tree.tolist()), one.threshold))
+        for one in columns:
+            self.keys.add((tuple(one.tree.tolist()), one.threshold))
             self.trees.append(one.tree)
             self.thresholds.append(one.threshold)
             row = restricted_master.add_tree(self.model, self.wan, one.tree.tolist(), one.threshold)
             self.compiled.add_constraint(row)
-        return bool(found)
+        return bool(columns)
 
 
 def priced_trees(wan: Wan, limit: HeightLimit | None, prices: Prices, floor: int) -> list[PricedTree]:

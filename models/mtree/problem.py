@@ -83,14 +83,14 @@ def tree_problem(
     budget: Budget,
     *,
     allow_no_tree: bool = False,
-    kept: Collection[tuple[int, int]] = (),
+    mandatory: Collection[tuple[int, int]] = (),
 ) -> TreeProblem | Outcome:
     """Read an instance and limits; the outcome says why no tree respects them.
 
-    With ``allow_no_tree`` a height below that of every tree is accepted; ``kept`` is the argument of
+    With ``allow_no_tree`` a height below that of every tree is accepted; ``mandatory`` is the argument of
     :func:`~cwb.algorithms.trees.network.to_wan`.
     """
-    wan = to_wan(instance, kept)
+    wan = to_wan(instance, mandatory)
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
     floor = Fraction(min_rate or 0) / wan.unit_Bps
     usable = wan.capacity >= ceil(floor)
@@ -102,8 +102,8 @@ def tree_problem(
     if tree is None:
         return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
     if radius > limit.most and not allow_no_tree:
-        asked = limit.format_height(limit.most)
-        text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
+        most = limit.format_height(limit.most)
+        text = f"no spanning tree has a height of at most {most}{' over links' + shown if shown else ''}"
         return Outcome(
             Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.format_height(radius)}"
         )
@@ -164,9 +164,9 @@ class LinkPrices:
     price: Floats  #: Shape (links,): nonnegative price of every link.
 
 
-def pose_trees(instance: Instance, height: Any, min_rate: Any = None, **given: Any) -> TreeProblem:
-    """Return the problem of an instance and limits; ``given`` goes to :func:`~.problem.tree_problem`."""
-    problem = tree_problem(instance, height, min_rate, Budget(), **given)
+def pose_trees(instance: Instance, height: Any, min_rate: Any = None, **limits: Any) -> TreeProblem:
+    """Return the problem of an instance and limits; ``limits`` go to :func:`~.problem.tree_problem`."""
+    problem = tree_problem(instance, height, min_rate, Budget(), **limits)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
     return problem
@@ -197,8 +197,8 @@ def stated_pool(instance: Instance, options: Any) -> PosedPool:
     problem, most = pose_trees(instance, options.height), options.trees
     if options.pool == "every":
         return PosedPool(problem.wan, all_trees(problem), most, problem=problem)
-    grown = run_many_starts(problem.wan, problem.limit, options.starts, problem.min_capacity, None, Budget()).trees
-    trees = filter_trees(problem, grown)
+    candidates = run_many_starts(problem.wan, problem.limit, options.starts, problem.min_capacity, None, Budget()).trees
+    trees = filter_trees(problem, candidates)
     if not len(trees):
         raise Unsupported("no start of algorithm 1 found a tree within the height")
     return PosedPool(problem.wan, trees, most, problem=problem, complete=False)
@@ -232,9 +232,9 @@ def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
 def old_and_all(instance: Instance, options: RepairOptions) -> PosedPool:
     """Return surviving old trees, and all others if new ones are allowed (``Formulation.index``)."""
     problem, old = _old(instance, options)
-    known = {tuple(tree) for tree in old.tolist()}
+    rows = {tuple(tree) for tree in old.tolist()}
     every = all_trees(problem) if options.new_trees else old[:0]
-    fresh = every[[tuple(tree) not in known for tree in every.tolist()]]
+    fresh = every[[tuple(tree) not in rows for tree in every.tolist()]]
     if not len(old) + len(fresh):
         raise Unsupported("none of the old trees can be used, and no new one is allowed")
     trees, most = np.concatenate([old, fresh]), options.trees
@@ -251,8 +251,8 @@ def _old(instance: Instance, options: RepairOptions) -> tuple[TreeProblem, Ints]
     if not options.previous:
         raise InputError("missing; expected the trees of an older plan, as set by 'cwb repair'", source="-O previous")
     # Old trees are as high as they are.
-    kept = pairs_of(instance.topology, options.previous)
-    problem = pose_trees(instance, options.height if options.new_trees else None, options.min_rate, kept=kept)
+    pairs = pairs_of(instance.topology, options.previous)
+    problem = pose_trees(instance, options.height if options.new_trees else None, options.min_rate, mandatory=pairs)
     old = survivors(problem.wan, options.previous).trees
     return problem, old[bottlenecks(problem.wan, old) >= problem.min_capacity]
 

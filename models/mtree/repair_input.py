@@ -36,17 +36,17 @@ def read_change(text: str, topology: Topology) -> tuple[set[str], Callable[[Frac
     joined = {(link.source, link.target) for link in topology.links}
     pair = pair.strip()
     cuts = [(pair[:at].strip(), pair[at + 1 :].strip()) for at, letter in enumerate(pair) if letter == "-"]
-    found = [ends for ends in cuts if ends in joined or ends[::-1] in joined]
-    if len(found) != 1:
+    pairs = [ends for ends in cuts if ends in joined or ends[::-1] in joined]
+    if len(pairs) != 1:
         raise InputError(f"{show_value(pair)} names no two sites with a link; {_EXPECTED}")
     value = value.strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
-        return set(found[0]), lambda old: old * Fraction(value)
+        return set(pairs[0]), lambda old: old * Fraction(value)
     try:
         rate = parse(value.removeprefix("-"), UnitKind.RATE)
     except InputError:
         raise InputError(f"{show_value(text)} is wrong; {_EXPECTED}") from None
-    return set(found[0]), lambda old: max(Fraction(0), old - rate) if value.startswith("-") else rate
+    return set(pairs[0]), lambda old: max(Fraction(0), old - rate) if value.startswith("-") else rate
 
 
 def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
@@ -55,8 +55,8 @@ def change_network(instance: Instance, changes: Sequence[str]) -> Instance:
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")
     bandwidth = _changed_rates(topology, changes)
-    kept = [replace(link, bandwidth_Bps=rate) for link, rate in zip(topology.links, bandwidth, strict=True) if rate]
-    return instance.with_changes(network=replace(topology, links=tuple(kept)))
+    links = [replace(link, bandwidth_Bps=rate) for link, rate in zip(topology.links, bandwidth, strict=True) if rate]
+    return instance.with_changes(network=replace(topology, links=tuple(links)))
 
 
 def _changed_rates(topology: Topology, changes: Sequence[str]) -> list[Fraction]:
@@ -95,10 +95,10 @@ class SurvivingTrees:
 
 
 def _between(topology: Topology) -> dict[tuple[str, str], list[int]]:
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    indices: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index, link in enumerate(topology.links):
-        found[link.source, link.target].append(index)
-    return found
+        indices[link.source, link.target].append(index)
+    return indices
 
 
 def _pair(
@@ -119,8 +119,8 @@ def _pair(
 def pairs_of(topology: Topology, previous: Sequence[PreviousTree]) -> set[tuple[int, int]]:
     """Collect the pairs of directed links of older trees; pairs that lost a link are left out."""
     between = _between(topology)
-    found = {_pair(topology, between, link) for tree in previous for link in tree.links}
-    return {pair for pair in found if pair is not None}
+    pairs = {_pair(topology, between, link) for tree in previous for link in tree.links}
+    return {pair for pair in pairs if pair is not None}
 
 
 def describe_trees(wan: Wan, packing: TreePacking, changes: Sequence[str] = ()) -> list[PreviousTree]:
@@ -129,14 +129,14 @@ def describe_trees(wan: Wan, packing: TreePacking, changes: Sequence[str] = ()) 
     place = dict.fromkeys(range(len(rates)), -1)
     for parallel in _between(wan.topology).values():
         place |= {e: k for k, e in enumerate(e for e in parallel if rates[e])}
-    found: list[PreviousTree] = []
+    trees: list[PreviousTree] = []
     for i, units in enumerate(packing.units.tolist()):
         into, out = (_links(one, i) for one in (packing.passes[0], packing))
         if packing.reduction is None or into is None or out is None or into.keys() != out.keys():
             raise InputError("its trees have edges of several links, or not the same ones both ways", place="trees")
         links = tuple((wan.names[a], wan.names[b], place[there], place[into[a, b]]) for (a, b), there in out.items())
-        found.append(PreviousTree(links=links, units=units, root=wan.names[int(packing.root[i])]))
-    return found
+        trees.append(PreviousTree(links=links, units=units, root=wan.names[int(packing.root[i])]))
+    return trees
 
 
 def _links(packing: TreePacking, tree: int) -> dict[tuple[int, int], int] | None:
@@ -153,7 +153,7 @@ def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
     site = {name: index for index, name in enumerate(wan.names)}
     between = _between(wan.topology)
     link_of = {frozenset(pair): e for e, pair in enumerate(zip(wan.forth.tolist(), wan.back.tolist(), strict=True))}
-    kept: list[tuple[list[int], int, int]] = []
+    whole: list[tuple[list[int], int, int]] = []
     stumps: list[Ints] = []
     for index, tree in enumerate(previous):
         place = f"previous[{index}]"
@@ -164,10 +164,10 @@ def survivors(wan: Wan, previous: Sequence[PreviousTree]) -> SurvivingTrees:
         if len(ends) != wan.nodes - 1 or components(wan.nodes, *np.array(ends, dtype=np.int64).T).any():
             raise InputError("is no spanning tree of the network's sites", source="-O", place=place)
         pairs = [_pair(wan.topology, between, link) for link in tree.links]
-        left = sorted(link_of[frozenset(pair)] for pair in pairs if pair is not None)
-        if len(left) == len(pairs):
-            kept.append((left, tree.units, site[tree.root]))
+        edges = sorted(link_of[frozenset(pair)] for pair in pairs if pair is not None)
+        if len(edges) == len(pairs):
+            whole.append((edges, tree.units, site[tree.root]))
         else:
-            stumps.append(np.array(left, dtype=np.int64))
-    rows = np.array([row for row, *_ in kept], dtype=np.int64).reshape(len(kept), wan.nodes - 1)
-    return SurvivingTrees(rows, tuple(units for _, units, _ in kept), tuple(root for *_, root in kept), tuple(stumps))
+            stumps.append(np.array(edges, dtype=np.int64))
+    rows = np.array([row for row, *_ in whole], dtype=np.int64).reshape(len(whole), wan.nodes - 1)
+    return SurvivingTrees(rows, tuple(units for _, units, _ in whole), tuple(root for *_, root in whole), tuple(stumps))

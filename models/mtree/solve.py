@@ -48,15 +48,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     problem = tree_problem(instance, options.height, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem
-    found = _TreeSearch(problem, solver, budget, options).run()
-    return outcome(problem, found, budget, options, message=_why_ended(problem, found, budget, options))
+    result = _TreeSearch(problem, solver, budget, options).run()
+    return outcome(problem, result, budget, options, message=_why_ended(problem, result, budget, options))
 
 
-def _why_ended(problem: TreeProblem, found: SearchResult, budget: Budget, options: MtreeOptions) -> str:
+def _why_ended(problem: TreeProblem, result: SearchResult, budget: Budget, options: MtreeOptions) -> str:
     """Return a message with the option that may find faster low link-disjoint trees; empty if none can exist."""
-    if found.disjoint is None or found.rated is None or problem.any_height:
+    if result.disjoint is None or result.rated is None or problem.any_height:
         return ""
-    if next(found.disjoint.choices_by_total(options.trees or 1, found.rated.total), None) is None:
+    if next(result.disjoint.choices_by_total(options.trees or 1, result.rated.total), None) is None:
         return ""
     if budget.is_exhausted:
         return f"{budget.why_exhausted} before trees of larger rates were found or excluded"
@@ -118,8 +118,8 @@ class _TreeSearch(Search):
         self.disjoint: DisjointRates | None = None
         # With a smallest rate, more trees than this do not fit.
         fit = int(self.bound / self.floor) if self.floor else None
-        known = [most for most in (self.options.trees, fit) if most is not None]
-        self.most = max(1, min(known)) if known else None
+        limits = [most for most in (self.options.trees, fit) if most is not None]
+        self.most = max(1, min(limits)) if limits else None
 
     @property
     def is_done(self) -> bool:
@@ -152,8 +152,8 @@ class _TreeSearch(Search):
         return self.result()
 
     def result(self) -> SearchResult:
-        found = self.best, self.bound, self.prover, tuple(self.reports), self.rounds, {"pool": self.pool_size}
-        return SearchResult(*found, self.options.trees, tuple(self.prices), self.disjoint)
+        fields = self.best, self.bound, self.prover, tuple(self.reports), self.rounds, {"pool": self.pool_size}
+        return SearchResult(*fields, self.options.trees, tuple(self.prices), self.disjoint)
 
     def take(self, rated: RatedTrees | None) -> None:
         """Keep trees that are faster, or fewer."""
@@ -174,10 +174,10 @@ class _TreeSearch(Search):
 
     def one_tree(self) -> Ints:
         with self.budget.clock.phase("one tree"):
-            found = widest_tree(self.wan, self.problem.limit)
-        if found is None:
+            widest = widest_tree(self.wan, self.problem.limit)
+        if widest is None:
             raise Unsupported("no tree is within the height")  # has been told already
-        rate, tree = found
+        rate, tree = widest
         self.widest = rate
         self.take(RatedTrees(tree[None, :], (Fraction(rate),)))
         if self.most is not None:
@@ -250,8 +250,8 @@ class _TreeSearch(Search):
         if self.best is not None and not (self.is_done or self.wan.has_shared_links):
             limit, between = self.limit or self.wan.hops(None), (self.best.total, self.bound)
             changes = self.options.changes // _ONE_RATE
-            for found in low_trees_of_one_rate(self.wan, limit, most, self.floor, between, changes, state, self.budget):
-                self.take(found)
+            for trees in low_trees_of_one_rate(self.wan, limit, most, self.floor, between, changes, state, self.budget):
+                self.take(trees)
 
     def relaxation(self, trees: Ints) -> ColumnGeneration:
         """Solve the linear program over trees for a bound and candidate trees (docs/methods/mtree.md)."""
@@ -355,25 +355,25 @@ def run_heights(instance: Instance, solver: Solver, budget: Budget, options: Mtr
         return problem
     wan, strength = problem.wan, problem.strength
     lowest = lowest_tree(wan, problem.limit, wan.capacity >= problem.min_capacity)[0]
-    found = SearchResult(None, strength.rate, EXACT_ARITHMETIC)
+    result = SearchResult(None, strength.rate, EXACT_ARITHMETIC)
     best: tuple[float, int, SearchResult] | None = None
-    tried: list[list[float]] = []
+    times: list[list[float]] = []
     for height in range(lowest, wan.nodes):
         low = replace(problem, limit=wan.hops(height))
-        found = _TreeSearch(low, solver, budget, options).run()
-        seconds = outcome(low, found, budget, options).metrics.get("pipelined_time_s")
+        result = _TreeSearch(low, solver, budget, options).run()
+        seconds = outcome(low, result, budget, options).metrics.get("pipelined_time_s")
         if seconds is not None:
-            tried.append([height, seconds])
+            times.append([height, seconds])
             if best is None or seconds < best[0]:
-                best = seconds, height, found
+                best = seconds, height, result
         budget.progress(f"height {height}: {'nothing' if seconds is None else f'{seconds:.6g} s'}")
-        full = found.rated is not None and found.rated.total >= strength.rate * (1 - Fraction(GAP))
+        full = result.rated is not None and result.rated.total >= strength.rate * (1 - Fraction(GAP))
         late = best is not None and height >= best[1] + _PATIENCE
         if full or late or budget.is_exhausted:
             break
     if best is None:
-        return outcome(problem, replace(found, bound=strength.rate), budget, options)
-    _, height, found = best
-    metrics = {**(found.metrics or {}), "auto_height": height, "heights_tried_s": tried}
-    chosen = replace(found, bound=strength.rate, metrics=metrics)
-    return outcome(replace(problem, limit=wan.hops(height)), chosen, budget, options)
+        return outcome(problem, replace(result, bound=strength.rate), budget, options)
+    _, height, result = best
+    metrics = {**(result.metrics or {}), "auto_height": height, "heights_tried_s": times}
+    best_result = replace(result, bound=strength.rate, metrics=metrics)
+    return outcome(replace(problem, limit=wan.hops(height)), best_result, budget, options)

@@ -94,15 +94,15 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
             raise InputError("links have bandwidths and latencies; expected no others", source="-O")
         return instance
     fabric = instance.fabric
-    known = to_wired_fabric(fabric)
-    given = options.bandwidth is not None and not isinstance(fabric, WiredFabric)
+    wires = to_wired_fabric(fabric)
+    has_rates = options.bandwidth is not None and not isinstance(fabric, WiredFabric)
     zero = (Fraction(0),) * len(fabric.dimensions)
-    latency = options.latency or (zero if given else known.latency_s)
+    latency = options.latency or (zero if has_rates else wires.latency_s)
     try:
-        posed = WiredFabric(fabric.dimensions, tuple(options.bandwidth or known.bandwidth_Bps), tuple(latency))
+        network = WiredFabric(fabric.dimensions, tuple(options.bandwidth or wires.bandwidth_Bps), tuple(latency))
     except InputError as error:
         raise error.at(source="-O") from None
-    return instance.with_changes(network=posed)
+    return instance.with_changes(network=network)
 
 
 #: Metrics of orders of the dimensions, beside those of the verifier.

@@ -74,13 +74,13 @@ def bound_s(
 def deal(orders: Sequence[tuple[int, ...]], shares: Sequence[float], chunks: int) -> tuple[tuple[int, ...], ...]:
     """Assign each chunk the order that lags most behind its share, the first of several."""
     total = sum(shares)
-    given = [0] * len(orders)
+    counts = [0] * len(orders)
     dealt: list[tuple[int, ...]] = []
     for chunk in range(1, chunks + 1):
-        lag = [round(share / total * chunk, 9) - count for share, count in zip(shares, given, strict=True)]
-        chosen = lag.index(max(lag))
-        given[chosen] += 1
-        dealt.append(orders[chosen])
+        lag = [round(share / total * chunk, 9) - count for share, count in zip(shares, counts, strict=True)]
+        index = lag.index(max(lag))
+        counts[index] += 1
+        dealt.append(orders[index])
     return tuple(dealt)
 
 

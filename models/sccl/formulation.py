@@ -104,8 +104,8 @@ def schedule_of(model: Any, problem: SynchronousSteps) -> StepSchedule:
     """Return a solved model's schedule, without sends that serve no target (``Formulation.extract``)."""
     sends: list[tuple[int, int, RankEdge]] = []
     for c, chunk in enumerate(problem.chunks):
-        made = [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5]
-        sends += [(s, c, edge) for s, edge in needed_sends(chunk.source, chunk.targets, made)]
+        starts = [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5]
+        sends += [(s, c, edge) for s, edge in needed_sends(chunk.source, chunk.targets, starts)]
     return problem.stage.schedule(sends)
 
 

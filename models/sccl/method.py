@@ -32,8 +32,8 @@ class ScclOptions(Strict):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        given = self.steps is not None and self.rounds is not None
-        if self.mode == "instance" and (not given or self.rounds < self.steps):  # type: ignore[operator]
+        both = self.steps is not None and self.rounds is not None
+        if self.mode == "instance" and (not both or self.rounds < self.steps):  # type: ignore[operator]
             raise ValueError("an instance needs steps, and rounds that are at least as many")
         if self.mode == "least-steps" and (self.steps is not None or self.rounds is not None):
             raise ValueError("steps and rounds are those of mode=instance; least-steps has k and max_steps")
@@ -75,12 +75,12 @@ def _search_steps(stage: CopyStage, solver: Solver, budget: Budget, options: Scc
         if budget.is_exhausted:
             message = f"the budget ended before {steps} steps were tried"
             break
-        asked = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)
-        if why := why_unbuildable(asked.columns, f"{steps} steps", COLUMN_S):
+        trial = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)
+        if why := why_unbuildable(trial.columns, f"{steps} steps", COLUMN_S):
             message = why
             break
         with budget.clock.phase("build"):
-            model = build(asked)
+            model = build(trial)
         result = solver.solve(model, budget, SolverOptions())
         reports.append(result)
         if result.has_solution:
@@ -94,7 +94,7 @@ def _search_steps(stage: CopyStage, solver: Solver, budget: Budget, options: Scc
                 "steps_proved": proved,
                 "sccl_cost_s": float(steps * latency + used * problem.chunks[0].bytes / slowest),
             }
-            answer = schedule_of(model, asked)
+            answer = schedule_of(model, trial)
             return Outcome(Status.FEASIBLE, answer, size=result.size, metrics=metrics, reports=tuple(reports))
         if result.termination is not Termination.INFEASIBLE:
             message = f"the solver stopped at {steps} steps without an answer"

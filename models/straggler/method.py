@@ -47,16 +47,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOp
     bound, certificate = bound_of(problem)
     epoch_s = instance.timing.epoch_s
     budget.tell_bound(bound, certificate)
-    wanted = fewest_rounds(problem.n, chunks)
+    fewest = fewest_rounds(problem.n, chunks)
     best: Sequence[Sequence[Send]] | None = None
-    made = 0
-    while made < options.tries and not budget.is_exhausted and (best is None or len(best) > wanted):
-        found = attempt(problem, budget.seed + made, len(best) if best else None, budget)
-        made += 1
-        if found is not None:
-            best = found
+    tries = 0
+    while tries < options.tries and not budget.is_exhausted and (best is None or len(best) > fewest):
+        rounds = attempt(problem, budget.seed + tries, len(best) if best else None, budget)
+        tries += 1
+        if rounds is not None:
+            best = rounds
             budget.tell(Incumbent(float(len(best) * epoch_s), answer=partial(schedule_of, problem, best)))
-    metrics = {"fewest_rounds": wanted, "tries": made}
+    metrics = {"fewest_rounds": fewest, "tries": tries}
     if best is None:
         return Outcome(
             Status.LIMIT,
@@ -72,7 +72,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: StragglerOp
         objective=float(objective),
         bound=float(bound),
         certificate=certificate,
-        iterations=made,
+        iterations=tries,
         metrics={"rounds": len(best), **metrics},
     )
 

@@ -58,9 +58,9 @@ def _fits(problem: GroupProblem) -> Refusal | None:
 
 def pose(instance: Instance, options: Any) -> Instance:
     """Return the instance on a grid with one round per epoch (``Method.pose``)."""
-    found = round_links_of(group_problems(instance)[0])
-    assert found is not None  # noqa: S101 (it is supported)
-    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, found.round_s))
+    links = round_links_of(group_problems(instance)[0])
+    assert links is not None  # noqa: S101 (it is supported)
+    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, links.round_s))
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Sche
     adds = first[chunk * n + source] >= step
     each = problem.demand.chunks
     nodes, count = problem.nodes, (problem.n - 1) * each
-    found = round_links_of(problem)
-    assert found is not None  # noqa: S101 (it is supported)
-    paths = [found.path(*ends) for ends in zip(source.tolist(), target.tolist(), strict=True)]
+    links = round_links_of(problem)
+    assert links is not None  # noqa: S101 (it is supported)
+    paths = [links.path(*ends) for ends in zip(source.tolist(), target.tolist(), strict=True)]
     pairs = tuple(tuple(sorted((problem.ranks[0], rank))) for rank in problem.ranks[1:])
     timing = problem.instance.timing
     assert timing is not None  # noqa: S101 (posed)

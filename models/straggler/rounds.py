@@ -46,8 +46,8 @@ class ChunkSpread:
     @property
     def not_exchanged(self) -> Bools:
         """Ranks with chunks that the late rank has not exchanged."""
-        left = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
-        return np.concatenate([[False], left])
+        lacks = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
+        return np.concatenate([[False], lacks])
 
     @property
     def is_done(self) -> bool:

@@ -171,8 +171,8 @@ def shortest_ways(topology: Topology, edges: Sequence[RankEdge], source: int, ta
     graph.add_edges_from((edge.source, edge.target) for edge in edges)
     graph.add_nodes_from(topology.rank_nodes)
     away = nx.single_source_shortest_path_length(graph, source)
-    wanted = {target for target in targets if target in away}
+    useful = {target for target in targets if target in away}
     for node in sorted(away, key=lambda n: -away[n]):
-        if node not in wanted and any(n in wanted and away[n] == away[node] + 1 for n in graph.successors(node)):
-            wanted.add(node)
-    return frozenset(wanted | {source})
+        if node not in useful and any(n in useful and away[n] == away[node] + 1 for n in graph.successors(node)):
+            useful.add(node)
+    return frozenset(useful | {source})

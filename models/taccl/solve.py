@@ -118,16 +118,16 @@ def routing_of_stage(stage: CopyStage, options: TacclOptions) -> RoutingProblem:
             f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
         )
     connections: Connections = sketch.connections or options.connections
-    posed = RoutingProblem(chunks, edges, stage, usable, connections=connections, unit_s=min(times))
-    sends, same, images = set(posed.sends), list[Pair](), list[Pair]()
+    problem = RoutingProblem(chunks, edges, stage, usable, connections=connections, unit_s=min(times))
+    sends, same, images = set(problem.sends), list[Pair](), list[Pair]()
     for shift in sketch.shifts:
         pairs = symmetric(topology, chunks, edges, shift)
         pairs = [pair for pair in pairs if not sends.isdisjoint(pair)]
-        (images if is_symmetry(posed, pairs) else same).extend(pairs)
-    posed = replace(posed, same=same, images=images)
-    if (routes := first_routes(posed)) is None:
-        return posed
-    return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
+        (images if is_symmetry(problem, pairs) else same).extend(pairs)
+    problem = replace(problem, same=same, images=images)
+    if (routes := first_routes(problem)) is None:
+        return problem
+    return replace(problem, routes=routes, most=routing_time(problem, routes) * (1 + SLACK))
 
 
 def chosen_sends(problem: RoutingProblem, model: Any) -> list[Send]:
@@ -163,12 +163,12 @@ def schedule_of(plan: OrderingPlan, begin: list[float]) -> StepSchedule:
     return plan.routing.stage.schedule(rows)
 
 
-def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
+def order_sends(routing: RoutingProblem, routes: Sequence[Send]) -> OrderingPlan:
     """Order a routing's sends: the earliest first; on ties, the longest remaining route.
 
     They take turns on their first link, and on the last one of an edge through switches.
     """
-    sends = _on_trees(routing, taken)
+    sends = _on_trees(routing, routes)
     index = {send: k for k, send in enumerate(sends)}
     bringer = {(c, routing.edges[e].target): index[c, e] for c, e in sends}
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
@@ -178,12 +178,12 @@ def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
     for child, before in enumerate(after):
         if before is not None:
             brought[before].append(child)
-    left = list(takes)
+    rest = list(takes)
     children_first = TopologicalSorter({k: brought.get(k, ()) for k in range(len(sends))})
     for k in children_first.static_order():
         if (before := after[k]) is not None:
-            left[before] = max(left[before], takes[before] + left[k])
-    ready = [(0.0, -left[k], k) for k, before in enumerate(after) if before is None]
+            rest[before] = max(rest[before], takes[before] + rest[k])
+    ready = [(0.0, -rest[k], k) for k, before in enumerate(after) if before is None]
     heapify(ready)
     free = defaultdict[int, float](float)
     begin, by_time = [0.0] * len(sends), list[int]()
@@ -191,14 +191,14 @@ def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
     while ready:
         at, _, k = heappop(ready)
         if (turn := max(free[link] for link in links[k])) > at:
-            heappush(ready, (turn, -left[k], k))
+            heappush(ready, (turn, -rest[k], k))
             continue
         begin[k] = at
         free |= dict.fromkeys(links[k], at + takes[k])
         queues[routing.edges[sends[k][1]].links[0]].append(k)
         by_time.append(k)
         for child in brought.get(k, ()):
-            heappush(ready, (at + takes[k], -left[child], child))
+            heappush(ready, (at + takes[k], -rest[child], child))
     alpha = [routing.delay(e) for _, e in sends]
     return OrderingPlan(
         list(queues.values()),
@@ -214,10 +214,10 @@ def order_sends(routing: RoutingProblem, taken: Sequence[Send]) -> OrderingPlan:
     )
 
 
-def _on_trees(routing: RoutingProblem, taken: Sequence[Send]) -> list[Send]:
+def _on_trees(routing: RoutingProblem, routes: Sequence[Send]) -> list[Send]:
     """Remove sends of a chunk to a node that has it already, or that serve no target."""
-    kept: list[Send] = []
-    of_chunk = edges_by_chunk(taken)
+    sends: list[Send] = []
+    of_chunk = edges_by_chunk(routes)
     for c, chunk in enumerate(routing.chunks):
         reached, last = {chunk.source}, dict[int, int]()
         while fresh := [
@@ -228,8 +228,8 @@ def _on_trees(routing: RoutingProblem, taken: Sequence[Send]) -> list[Send]:
         if missing := set(chunk.targets) - reached:
             name = routing.topology.nodes[min(missing)].name
             raise Unsupported(f"no routes bring chunk {c} to {name}, or links differ beyond the solver's tolerances")
-        kept += [(c, e) for e in edges_to_targets(routing, c, last)]
-    return kept
+        sends += [(c, e) for e in edges_to_targets(routing, c, last)]
+    return sends
 
 
 def edges_by_chunk(sends: Iterable[Send]) -> dict[int, list[int]]:
@@ -304,9 +304,9 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
     for part in nx.connected_components(nx.from_edgelist((*problem.same, *problem.images))):
         images |= dict.fromkeys(part, part)
     usable, load = set(problem.sends), [0.0] * len(problem.topology.links)
-    routed, done = set[Send](), set[int]()
+    routed, with_routes = set[Send](), set[int]()
     for chunk in range(len(problem.chunks)):
-        if chunk in done:
+        if chunk in with_routes:
             continue
         if (tree := _tree(problem, chunk, [*load], images)) is None:
             return None
@@ -314,7 +314,7 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
         if not routes <= usable:
             return None
         routed |= routes
-        done |= {c for c, _ in routes}
+        with_routes |= {c for c, _ in routes}
         _add_loads(problem, load, routes)
     for c, own in edges_by_chunk(routed).items():
         at = arrival_times(problem, c, own)
@@ -331,7 +331,7 @@ def _add_loads(problem: RoutingProblem, load: list[float], sends: set[Send]) -> 
 
 def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mapping[Send, set[Send]]) -> list[int] | None:
     """Grow a tree from a chunk's source by the earliest reachable node, given link loads, to which its images add."""
-    source, left = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
+    source, missing = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
     leaving = defaultdict[int, list[int]](list)
     for e in problem.usable[chunk]:
         leaving[problem.edges[e].source].append(e)
@@ -342,7 +342,7 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mappin
     came: dict[int, int] = {}
     heap: list[tuple[float, float, int, int]] = [(0.0, 0.0, -1, source)]
     reached = set[int]()
-    while heap and left:
+    while heap and missing:
         key, at, edge, node = heappop(heap)
         if node in reached:
             continue
@@ -352,12 +352,12 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mappin
                 continue
             _add_loads(problem, load, images[chunk, edge])
         reached.add(node)
-        left.discard(node)
+        missing.discard(node)
         came[node] = edge
         for e in leaving[node]:
             end = at + problem.passing(chunk, e)
             heappush(heap, (max(end, busy_until(e)), end, e, problem.edges[e].target))
-    return None if left else edges_to_targets(problem, chunk, came)
+    return None if missing else edges_to_targets(problem, chunk, came)
 
 
 def edges_to_targets(problem: RoutingProblem, chunk: int, last: Mapping[int, int]) -> list[int]:

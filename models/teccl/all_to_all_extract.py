@@ -41,9 +41,9 @@ class EpochFlows(BlockProgram):
         lengths = np.diff(np.array(grid.starts))
         wide = np.repeat(self.rate[self.reduced.classes.flow[source]], lengths, axis=1)
         for offset in np.unique(network.offset[network.offset < grid.epochs]).tolist():
-            chosen = np.flatnonzero(network.offset == offset)
+            arcs = np.flatnonzero(network.offset == offset)
             # Arcs of one offset are on different links, so that none is lost by adding all at once.
-            flows[network.link[chosen], offset:] += wide[chosen, : grid.epochs - offset]
+            flows[network.link[arcs], offset:] += wide[arcs, : grid.epochs - offset]
         return flows
 
 
@@ -88,7 +88,7 @@ def greedy_start(exchange: Exchange, is_over: Callable[[], bool]) -> PartWays | 
         return None
     scale, network = ceil(1 / min(exchange.capacity)), exchange.network
     room, leaving = [int(capacity * scale) for capacity in exchange.capacity], network.leaving
-    sent: list[Counter[int]] = [Counter() for _ in room]
+    load: list[Counter[int]] = [Counter() for _ in room]
     later: list[dict[int, int]] = [{} for _ in room]  # an epoch in which a link is full, and one after it
     order = [(s, i) for s in exchange.ranks for i, t in enumerate(exchange.ranks) if s != t]
     order.sort(key=lambda pair: -network.distance_to[pair[1], pair[0]])
@@ -113,8 +113,8 @@ def greedy_start(exchange: Exchange, is_over: Callable[[], bool]) -> PartWays | 
         while node != source:
             link, start = via[node]
             hops.append((way, link, start))
-            sent[link][start] += 1
-            if sent[link][start] == room[link]:
+            load[link][start] += 1
+            if load[link][start] == room[link]:
                 later[link][start] = later[link].get(start + 1, start + 1)
             node = exchange.tails[link]
     ends = np.array([(source, exchange.ranks[index]) for source, index in order]).repeat(scale, axis=0).T
@@ -151,21 +151,21 @@ def fault(flows: EpochFlows) -> str | None:
     exchange, epochs = flows.exchange, flows.grid.epochs
     load = np.zeros((len(exchange.tails), epochs), dtype=np.int64)
     for source, rank in enumerate(exchange.ranks):
-        sent = flows.of_source(source)
-        load += sent
-        if sent.min(initial=0) < 0:
+        flow = flows.of_source(source)
+        load += flow
+        if flow.min(initial=0) < 0:
             return f"source {rank} sends less than nothing"
         for link, delay in enumerate(exchange.delay):
-            if sent[link, max(0, epochs - delay + 1) :].any():
+            if flow[link, max(0, epochs - delay + 1) :].any():
                 return f"what source {rank} sends over link {link} comes too late"
-        came, went = balances(exchange, epochs, sent)
+        came, went = balances(exchange, epochs, flow)
         for node, stores in enumerate(exchange.stores):
             if node == rank:
                 continue
-            held = np.cumsum(came[node] - went[node]) if stores else came[node] - went[node]
-            if held.min() < 0:
+            stock = np.cumsum(came[node] - went[node]) if stores else came[node] - went[node]
+            if stock.min() < 0:
                 return f"node {node} sends what it does not have of source {rank}"
-            if node in exchange.ranks and held[-1] < flows.scale:
+            if node in exchange.ranks and stock[-1] < flows.scale:
                 return f"rank {node} does not get all from {rank}"
     for link, capacity in enumerate(exchange.capacity):
         if int(load[link].max(initial=0)) * capacity.denominator > capacity.numerator * flows.scale:
@@ -173,14 +173,14 @@ def fault(flows: EpochFlows) -> str | None:
     return None
 
 
-def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
+def balances(exchange: Exchange, epochs: int, flow: Ints) -> tuple[Ints, Ints]:
     """Sum one source's usable arrivals and departures by node and epoch; shapes (nodes, epochs + 1)."""
     came = np.zeros((len(exchange.stores), epochs + 1), dtype=np.int64)
     went = np.zeros_like(came)
     for link, (tail, head, delay) in enumerate(zip(exchange.tails, exchange.heads, exchange.delay, strict=True)):
         if delay <= epochs:
-            came[head, delay:] += sent[link, : epochs + 1 - delay]
-        went[tail, :epochs] += sent[link]
+            came[head, delay:] += flow[link, : epochs + 1 - delay]
+        went[tail, :epochs] += flow[link]
     return came, went
 
 
@@ -195,30 +195,30 @@ def trace(flows: EpochFlows) -> Iterator[tuple[Ints, Ints, Ints, Ints, Ints]]:
     exchange = flows.exchange
     tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))
     for source, rank in enumerate(exchange.ranks):
-        sent = flows.of_source(source)
-        link, start = np.nonzero(sent)
+        flow = flows.of_source(source)
+        link, start = np.nonzero(flow)
         arrival = start + delay[link]
         order = np.lexsort((start, link, arrival, heads[link]))
         link, start, arrival = link[order], start[order], arrival[order]
         first = np.searchsorted(heads[link], np.arange(len(exchange.stores) + 1))
         targets = np.array([node for node in exchange.ranks if node != rank], dtype=np.int64)
         target, amount, hops, entries = _follow_ways(
-            rank, targets, flows.scale, flows.grid.epochs, (tails, link, start, arrival, first), sent[link, start]
+            rank, targets, flows.scale, flows.grid.epochs, (tails, link, start, arrival, first), flow[link, start]
         )
         yield target, amount, hops, link[entries], start[entries]
 
 
 @kernel
-def _follow_ways(source: int, targets: Any, wanted: int, epochs: int, sent: Any, left: Any) -> Any:
-    """Trace paths backwards and subtract them from ``left``; flows are sorted by head and arrival."""
-    tails, link, start, arrival, first = sent
-    most = len(left) + len(targets)  # every way ends a flow or is the last one of its target
+def _follow_ways(source: int, targets: Any, demand: int, epochs: int, flows: Any, rest: Any) -> Any:
+    """Trace paths backwards and subtract them from ``rest``; flows are sorted by head and arrival."""
+    tails, link, start, arrival, first = flows
+    most = len(rest) + len(targets)  # every way ends a flow or is the last one of its target
     target, amount, hops = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     entries = np.empty(4 * most, np.int64)
-    before = np.arange(len(left))  # no flow after it and up to each has something left
+    before = np.arange(len(rest))  # no flow after it and up to each has something left
     ways = used = 0
     for node in targets:
-        needed = wanted
+        needed = demand
         while needed > 0:
             begun, at, epoch, part = used, node, epochs, needed
             while at != source:
@@ -230,7 +230,7 @@ def _follow_ways(source: int, targets: Any, wanted: int, epochs: int, sent: Any,
                     else:
                         beyond = middle
                 entry = before[last]
-                while left[entry] == 0:
+                while rest[entry] == 0:
                     before[entry] = before[entry - 1]
                     entry = before[entry]
                 before[last] = entry
@@ -240,10 +240,10 @@ def _follow_ways(source: int, targets: Any, wanted: int, epochs: int, sent: Any,
                     entries = longer
                 entries[used] = entry
                 used += 1
-                part = min(part, left[entry])
+                part = min(part, rest[entry])
                 at, epoch = tails[link[entry]], start[entry]
             for hop in range(begun, used):
-                left[entries[hop]] -= part
+                rest[entries[hop]] -= part
             target[ways], amount[ways], hops[ways] = node, part, used - begun
             ways += 1
             needed -= part

@@ -58,16 +58,16 @@ class Exchange:
         arcs: dict[tuple[int, int, int], None] = {}
         walks: list[tuple[int, int, tuple[int, ...]]] = [(node, 0, (node,)) for node in keep]
         while walks:
-            node, offset, seen = walks.pop()
+            node, offset, path = walks.pop()
             for e in self.network.leaving[node]:
                 head = self.heads[e]
-                if head in seen or (len(seen) > MAX_SWITCHES and not self.stores[head]):
+                if head in path or (len(path) > MAX_SWITCHES and not self.stores[head]):
                     continue
                 after = 0 if self.stores[head] else offset + self.delay[e]
                 copies.setdefault((head, after), len(copies))
                 arcs[copies[node, offset], copies[head, after], e] = None
                 if not self.stores[head]:
-                    walks.append((head, after, (*seen, head)))
+                    walks.append((head, after, (*path, head)))
         tails, heads, links = (np.array(column, dtype=np.int64) for column in zip(*sorted(arcs), strict=True))
         nodes, offsets = np.array(list(copies), dtype=np.int64).T
         delay = self.network.delay[links]
@@ -164,25 +164,25 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     if blocks >= epochs:
         return BlockGrid(tuple(range(epochs + 1)), side)
     ways = {int(d) for d in exchange.unfolded_network.distance.flat if 0 < d <= epochs}
-    chosen = {0, epochs}
+    starts = {0, epochs}
     doubled = (2**k for k in range((epochs // 2).bit_length()))
     for way in (*sorted(ways), *doubled):
-        if len(chosen) > blocks * 3 // 4:
+        if len(starts) > blocks * 3 // 4:
             break
-        chosen |= {way, epochs + 1 - way}
+        starts |= {way, epochs + 1 - way}
     step = gcd(*exchange.delay)
     if side == "restrict" and step > 1 and epochs // step <= ALIGNED * blocks:
-        chosen |= set(range(0, epochs, step))
+        starts |= set(range(0, epochs, step))
     slack = epochs + 1 - max(ways, default=0)  # of the farthest path: its midpoint, then those of its halves, and so on
     for offset in (slack * i // 2**k for k in range(1, (2 * slack).bit_length()) for i in range(1, 2**k, 2)):
-        if len(chosen) > blocks:
+        if len(starts) > blocks:
             break
-        chosen |= {way + offset for way in (0, *ways) if way + offset < epochs}
-    while len(chosen) <= blocks:
-        ordered = sorted(chosen)
+        starts |= {way + offset for way in (0, *ways) if way + offset < epochs}
+    while len(starts) <= blocks:
+        ordered = sorted(starts)
         width, at = max((b - a, a) for a, b in itertools.pairwise(ordered))
-        chosen.add(at + width // 2)
-    return BlockGrid(tuple(sorted(chosen)), side)
+        starts.add(at + width // 2)
+    return BlockGrid(tuple(sorted(starts)), side)
 
 
 @dataclass(frozen=True, eq=False)

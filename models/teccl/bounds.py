@@ -180,16 +180,16 @@ def by_epoch(grid: BlockGrid, prices: Ints) -> Ints:
 
 def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockGrid | None:
     """Return the longest grid, one block lengthened, that prices still refute; None if not even this one."""
-    left = surplus(exchange, by_epoch(grid, prices))
-    if left <= 0:
+    excess = surplus(exchange, by_epoch(grid, prices))
+    if excess <= 0:
         return None
     best, costs = grid, _per_epoch(exchange, prices)
     for block in sorted((block for block, cost in enumerate(costs) if cost), key=costs.__getitem__):
-        longer = (left - 1) // costs[block]
+        longer = (excess - 1) // costs[block]
         while grid.epochs + longer > best.epochs:
-            tried = BlockGrid((*grid.starts[: block + 1], *(at + longer for at in grid.starts[block + 1 :])), grid.side)
-            if (beyond := surplus(exchange, by_epoch(tried, prices))) > 0:
-                best = tried
+            trial = BlockGrid((*grid.starts[: block + 1], *(at + longer for at in grid.starts[block + 1 :])), grid.side)
+            if (beyond := surplus(exchange, by_epoch(trial, prices))) > 0:
+                best = trial
             # Ways in a shorter grid cost no less, so that the second try is not too long.
             longer += (beyond - 1) // costs[block]
     return best

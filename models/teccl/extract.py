@@ -79,16 +79,16 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
     bringing = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
     for at, index in sorted((arrival(problem, send), index) for index, send in enumerate(every)):
         bringing[every[index].commodity, problem.links[every[index].path[-1]].target].append((at, index))
-    kept: set[int] = set()
+    useful: set[int] = set()
     for q, commodity in enumerate(problem.commodities):
-        wanted = [bringing[q, target][0][1] for target in commodity.targets]
-        while wanted:
-            if (index := wanted.pop()) not in kept:
-                kept.add(index)
+        stack = [bringing[q, target][0][1] for target in commodity.targets]
+        while stack:
+            if (index := stack.pop()) not in useful:
+                useful.add(index)
                 tail = problem.links[every[index].path[0]].source
                 if tail != commodity.source:
-                    wanted.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
-    return [every[index] for index in sorted(kept)]
+                    stack.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
+    return [every[index] for index in sorted(useful)]
 
 
 def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node: int, start: int) -> int:
@@ -109,19 +109,19 @@ def build_sum_trees(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[E
     before, and less is sent. A node without a contribution that no longer receives any sends nothing.
     """
     commodities = problem.commodities
-    kept: list[EpochSend] = []
+    result: list[EpochSend] = []
     last: dict[tuple[int, int], EpochSend] = {}
     for send in sorted(_join_hops(problem, sends)):
         if commodities[send.commodity].summed:
             last[commodities[send.commodity].chunk, problem.links[send.path[0]].source] = send
         else:
-            kept.append(send)
+            result.append(send)
     holds = {(c.chunk, c.source) for c in commodities if c.summed}
     for (chunk, source), send in sorted(last.items(), key=lambda each: (arrival(problem, each[1]), each[1].start)):
         if (chunk, source) in holds:
             holds.add((chunk, problem.links[send.path[-1]].target))
-            kept.append(send)
-    return sorted(kept)
+            result.append(send)
+    return sorted(result)
 
 
 def _join_hops(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
@@ -171,19 +171,19 @@ def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
     return True
 
 
-def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
+def path_flows(sets: LpIndexSets, flow: Rates, stock: Rates, read: Rates) -> list[PathFlow]:
     """Cut every chunk into parts that take one path to each destination (docs/methods/teccl.md).
 
-    ``flow``, ``kept`` and ``read`` are the values of F, B and R. The paths to one destination are laid end to end over
+    ``flow``, ``stock`` and ``read`` are the values of F, B and R. The paths to one destination are laid end to end over
     the chunks that it needs of a source. The amounts of each commodity sum to 1 exactly.
     """
-    flow, kept = dict(flow), dict(kept)
+    flow, stock = dict(flow), dict(stock)
     ways = defaultdict[tuple[int, int], list[tuple[float, Way]]](list)
     for (s, d, k), amount in sorted(read.items()):
-        left = amount
-        while left > DUST:
-            part, way = _trace(sets, flow, kept, (s, d, k), left)
-            left -= part
+        rest = amount
+        while rest > DUST:
+            part, way = _trace(sets, flow, stock, (s, d, k), rest)
+            rest -= part
             if part <= 0:
                 break
             ways[s, d].append((part, way))
@@ -195,11 +195,11 @@ def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list
         begin = {pair: nth[pair] * GRAIN for pair in pairs}
         nth.update(pairs)
         edges = {e - offset for pair, offset in begin.items() for e, _ in cuts[pair] if 0 < e - offset < GRAIN}
-        for left, right in pairwise(sorted(edges | {0, GRAIN})):
+        for low, high in pairwise(sorted(edges | {0, GRAIN})):
             hops: list[tuple[int, int]] = []
             for pair, offset in begin.items():
-                hops += cuts[pair][bisect_right(cuts[pair], left + offset, key=itemgetter(0)) - 1][1]
-            flows.append(PathFlow(q, Fraction(right - left, GRAIN), tuple(hops)))
+                hops += cuts[pair][bisect_right(cuts[pair], low + offset, key=itemgetter(0)) - 1][1]
+            flows.append(PathFlow(q, Fraction(high - low, GRAIN), tuple(hops)))
     return flows
 
 
@@ -217,18 +217,18 @@ def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int,
     return laid
 
 
-def _trace(sets: LpIndexSets, flow: Rates, kept: Rates, end: Key, most: float) -> tuple[float, Way]:
+def _trace(sets: LpIndexSets, flow: Rates, stock: Rates, end: Key, most: float) -> tuple[float, Way]:
     """Trace one path back from a destination and subtract its smallest rate."""
     (s, node, k), links = end, sets.problem.links
     steps: list[tuple[Rates, Key]] = []
     while (node, k) != (s, 0):
         came = [(s, e, k - links[e].delay) for e in sets.problem.entering[node]]
         options = [(flow.get(key, 0.0), 1, key) for key in came]
-        options.append((kept.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
+        options.append((stock.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
         rate, moves, key = max(options)
         if rate <= 0:
             return 0.0, ()
-        steps.append((flow if moves else kept, key))
+        steps.append((flow if moves else stock, key))
         node, k = (links[key[1]].source, key[2]) if moves else (node, k - 1)
     part = min([most, *(table[key] for table, key in steps)])
     for table, key in steps:
@@ -269,8 +269,8 @@ def schedule_of(problem: EpochProblem, sends: Sequence[EpochSend] | EpochPlan) -
     keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])
     repeated = np.concatenate([[False], np.logical_and.reduce([key[1:] == key[:-1] for key in keys])])
     once = np.array(problem.copies, dtype=np.bool_)[rows.target[order]]
-    kept = order[~(repeated & once)]
-    return _schedule_in_seconds(problem, chunks_of(problem.instance, MAX_COMMODITIES), rows.take(kept), start[kept])
+    keep = order[~(repeated & once)]
+    return _schedule_in_seconds(problem, chunks_of(problem.instance, MAX_COMMODITIES), rows.take(keep), start[keep])
 
 
 def _pieces(problem: EpochProblem, plan: EpochPlan) -> tuple[Sends, Ints]:

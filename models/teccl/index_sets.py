@@ -266,7 +266,7 @@ def ways_through_switches(problem: EpochProblem, *, summed: bool) -> list[Arc]:
     """Make arcs of links between storing nodes and of paths through others (Omega of table 5)."""
     ways: list[Arc] = []
 
-    def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:
+    def extend(links: tuple[int, ...], offsets: tuple[int, ...], nodes: frozenset[int], at: int) -> None:
         node = problem.links[links[-1]].target
         source = problem.links[links[0]].source
         if _stops(problem, node, summed):
@@ -275,8 +275,8 @@ def ways_through_switches(problem: EpochProblem, *, summed: bool) -> list[Arc]:
             return
         for e in problem.leaving[node] if len(links) < MAX_HOPS else ():
             link = problem.links[e]
-            if link.target not in seen:
-                extend((*links, e), (*offsets, at), seen | {link.target}, at + link.delay)
+            if link.target not in nodes:
+                extend((*links, e), (*offsets, at), nodes | {link.target}, at + link.delay)
 
     for e, link in enumerate(problem.links):
         if _stops(problem, link.source, summed):

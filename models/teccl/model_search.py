@@ -100,11 +100,11 @@ def without_small_switches(instance: Instance) -> EpochProblem:
     return problem
 
 
-def epochs_of_model(given: int | None, default: int, least: int) -> int:
+def epochs_of_model(epochs: int | None, default: int, least: int) -> int:
     """Return the model's number of epochs K."""
-    if given is not None and given < least:
-        raise InputError(f"K = {given} is too small: {least} epochs are needed", source="-O", place="epochs")
-    return default if given is None else given
+    if epochs is not None and epochs < least:
+        raise InputError(f"K = {epochs} is too small: {least} epochs are needed", source="-O", place="epochs")
+    return default if epochs is None else epochs
 
 
 def needed_seconds(problem: EpochProblem, part: float, epochs: int, least: int) -> float | None:

@@ -259,28 +259,28 @@ def supports_all_to_all(instance: Instance) -> Refusal | None:
 def pose(instance: Instance, options: EpochOptions, *, fluid: bool = False) -> Instance:
     """Return the instance with the options' chunks and grid, and of a model its limits and varying bandwidth."""
     demands = [replace(d, chunks=options.chunks or d.chunks) for d in instance.demands]
-    posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
+    variant = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     if options.chunk_size is not None:
-        factor = options.chunk_size / chunk_bytes(posed)
+        factor = options.chunk_size / chunk_bytes(variant)
         demands = [replace(d, size_bytes=d.size_bytes * factor) for d in demands]
-        posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
+        variant = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     links, epoch_s = instance.topology.links, options.epoch_duration
     if epoch_s is None:
         rate = (max if options.epoch == "fast" else min)(link.bandwidth_Bps for link in links)
         # The guard of the published code keeps models small where latency dominates (section 6).
         least = min(link.latency_s for link in links) / options.latency_epochs
-        epoch_s = max(chunk_bytes(posed) / rate * options.epoch_multiplier, least)
+        epoch_s = max(chunk_bytes(variant) / rate * options.epoch_multiplier, least)
     timing = Timing(Semantics(options.timing), epoch_s, fluid)
     if isinstance(options, ModelOptions):
-        timing = replace(timing, changes=_bandwidth_changes(posed, options))
-        posed = _with_limits(posed, options)
-    if (given := instance.timing) is not None and given != timing:
+        timing = replace(timing, changes=_bandwidth_changes(variant, options))
+        variant = _with_limits(variant, options)
+    if (own := instance.timing) is not None and own != timing:
         raise InputError(
-            f"the instance has epochs of its own ({_grid_text(given)}), not those of this method and its options "
+            f"the instance has epochs of its own ({_grid_text(own)}), not those of this method and its options "
             f"({_grid_text(timing)}); expected an instance without epochs, or the same options",
             place="timing",
         )
-    return posed.with_changes(timing=timing)
+    return variant.with_changes(timing=timing)
 
 
 def _grid_text(timing: Timing) -> str:

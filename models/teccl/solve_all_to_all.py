@@ -159,12 +159,12 @@ class AllToAllSearch:
 
     def _refine(self, blocks: int) -> None:
         """Test and raise the lower bound in turn, then seek a schedule above it, unless a finer grid will."""
-        tried = None
-        while self.lower != tried and not self.is_closed and not self.budget.is_exhausted:
-            tried = self.lower
-            self._search_flows(tried)
+        before = None
+        while self.lower != before and not self.is_closed and not self.budget.is_exhausted:
+            before = self.lower
+            self._search_flows(before)
             if not self.is_closed:
-                proved = _first_true(self._solve_relaxation, tried, self.upper, self.budget)
+                proved = _first_true(self._solve_relaxation, before, self.upper, self.budget)
                 self.lower = max(self.lower, proved)
         if self.is_closed or self.budget.is_exhausted:
             return
@@ -229,8 +229,8 @@ class AllToAllSearch:
         if result.objective >= 1 - CLOSE:
             if grid.side == "relax":
                 return max(1.0, result.objective), None
-            known = {key: v.value for key, v in model.F.items()}
-            return 1.0 if self._take_exact_flows(program, model, [known]) else None, None
+            values = {key: v.value for key, v in model.F.items()}
+            return 1.0 if self._take_exact_flows(program, model, [values]) else None, None
         proof: Proof = "solver"
         if compiled is not None and grid.side == "relax":
             members = {link: int((program.reduced.classes.link == link).sum()) for link in model.links}
@@ -245,14 +245,14 @@ class AllToAllSearch:
                 return self._solve(grid, corner=True)
         return result.objective, proof
 
-    def _take_exact_flows(self, program: BlockProgram, model: Any, known: list[dict[tuple[int, int], Any]]) -> bool:
+    def _take_exact_flows(self, program: BlockProgram, model: Any, others: list[dict[tuple[int, int], Any]]) -> bool:
         """Make flows of a restriction exact: those with the least load, else the known ones."""
         shortest(model)
         result = self.solver.solve(model, self.budget)
         self.reports.append(result)
         candidates = [{key: v.value for key, v in model.F.items()}] if result.has_solution else []
         with self.budget.clock.phase("verify"):
-            for values in candidates + known:
+            for values in candidates + others:
                 if (flows := exact_flows(program, values)) is not None:
                     if self.upper is None or flows.grid.epochs < self.upper:
                         self.upper, self.flows = flows.grid.epochs, flows

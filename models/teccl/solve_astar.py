@@ -51,7 +51,7 @@ class AstarSearch(ModelSearch):
             new, solved = self._round(state)
             self.rounds += 1
             moved = state.advance(self.problem, new, self.epochs)
-            if moved.held == state.held and moved.coming <= state.coming:
+            if moved.stock == state.stock and moved.coming <= state.coming:
                 if solved:
                     self.epochs *= 2  # a round too short for any chunk to come nearer
                 elif self.columns:
@@ -66,32 +66,32 @@ class AstarSearch(ModelSearch):
 
     def _round(self, state: RoundState) -> tuple[list[EpochSend], bool]:
         """Solve one round, also by some chunks after others; return its sends, and True if no model ended without."""
-        left = replace(remaining(self.problem, state), begin=self.begin)
-        wanting = [q for q, commodity in enumerate(left.commodities) if commodity.targets]
-        lacking = sum(len(left.commodities[q].targets) for q in wanting)
+        rest = replace(remaining(self.problem, state), begin=self.begin)
+        wanting = [q for q, commodity in enumerate(rest.commodities) if commodity.targets]
+        lacking = sum(len(rest.commodities[q].targets) for q in wanting)
         self.budget.progress(f"round {self.rounds + 1}: epochs from {self.begin} on, {lacking} lacking")
         end = finish(self.problem, self.plan) if self.plan else max(self.simple, 2 * self.begin)
         share = 1 / max(1 if self.plan else 2, ceil((end - self.begin) / self.epochs))
         budget, parts = self.budget.part(share), 1
         if self.options.start == "none":
-            columns = round_index_sets(left, self.epochs, state).columns
+            columns = round_index_sets(rest, self.epochs, state).columns
             parts = min(len(wanting), ceil(columns / max(1, self.columns)))
         sends: list[EpochSend] = []
         solved = True
         for part in range(parts):
             chunks = set(wanting[part::parts])
-            commodities = (c if q in chunks else replace(c, targets=()) for q, c in enumerate(left.commodities))
-            taken = state.started.union((e, k, s.commodity) for s in sends for e, k in hops(left, s))
-            model = replace(left, commodities=tuple(commodities)), replace(state, started=taken)
+            commodities = (c if q in chunks else replace(c, targets=()) for q, c in enumerate(rest.commodities))
+            starts = state.started.union((e, k, s.commodity) for s in sends for e, k in hops(rest, s))
+            model = replace(rest, commodities=tuple(commodities)), replace(state, started=starts)
             new, has_solution = self._part(*model, budget.part(1 / (parts - part)))
             sends += new
             solved &= has_solution
         return sends, solved
 
-    def _part(self, left: EpochProblem, state: RoundState, budget: Budget) -> tuple[list[EpochSend], bool]:
+    def _part(self, rest: EpochProblem, state: RoundState, budget: Budget) -> tuple[list[EpochSend], bool]:
         """Solve a round's model of some chunks; return its sends, and True if it has a solution."""
         with self.budget.clock.phase("build"):
-            sets = round_index_sets(left, self.epochs, state, self.options.gamma)
+            sets = round_index_sets(rest, self.epochs, state, self.options.gamma)
             require_buildable(sets.columns, f"a round of {self.epochs} epochs", COLUMN_S)
             model = build(sets)
             start = []

@@ -68,8 +68,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) 
         if options.objective == "paper" and search.high is not None:
             search.within(search.high, "paper")
     low = search.simple if options.buffer is not None else search.low
-    known = {"lower_bound_epochs": low, "models": len(search.reports), "parts": len(search.flows)}
-    return search.outcome(low, most if search.high is None else None, _message(search, low), known)
+    metrics = {"lower_bound_epochs": low, "models": len(search.reports), "parts": len(search.flows)}
+    return search.outcome(low, most if search.high is None else None, _message(search, low), metrics)
 
 
 def _message(search: LpSearch, low: int) -> str:

@@ -246,16 +246,16 @@ def _outcome(search: MilpSearch, rule: str, metrics: dict[str, object]) -> Outco
     most, high = search.options.epochs, search.high
     low = search.simple if rule else search.low
     ended = "in the time that there was, " if search.is_over else ""
-    known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(search.reports)}
+    counts = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(search.reports)}
     if search.start is not None:
-        known["start_epochs"] = finish(search.problem, search.start)
+        counts["start_epochs"] = finish(search.problem, search.start)
     if high is None:
         message = f"no schedule found in time: {search.low} epochs are needed at least"
         if most is not None and most < low:
             message = f"K = {most} is too small: {low} epochs are needed"
         elif rule and most is not None and not ended:
             message = f"K = {most} is too small where {rule}: {search.low} epochs are needed then"
-        return search.outcome(low, most, message, metrics | known)
+        return search.outcome(low, most, message, metrics | counts)
     if not search.reports:
         low = search.simple  # what the certificate proves, or nothing
     message = ""
@@ -266,9 +266,9 @@ def _outcome(search: MilpSearch, rule: str, metrics: dict[str, object]) -> Outco
         elif search.budget.gap and high - search.low <= search.budget.gap * high:
             message += f"; that is within the gap that was asked for, {search.budget.gap:g}"
     if search.start is not None and search.sends is search.start:
-        made = "no model was solved" if not search.reports else "no model gave a better one"
-        message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
-    return search.outcome(low, None, message, metrics | known)
+        reason = "no model was solved" if not search.reports else "no model gave a better one"
+        message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {reason}"
+    return search.outcome(low, None, message, metrics | counts)
 
 
 def sets_of(problem: EpochProblem, epochs: int, options: MilpOptions, objective: str) -> IndexSets:

@@ -33,7 +33,7 @@ class GreedyRound:
     def __init__(self, sets: RoundIndexSets, *, beyond: bool) -> None:
         self.sets, self.problem, self.epochs, self.beyond = sets, sets.problem, sets.epochs, beyond
         self.sends: list[tuple[int, int, int]] = []
-        self.at: dict[tuple[int, int], int] = dict.fromkeys(sets.state.held, 0)
+        self.at: dict[tuple[int, int], int] = dict.fromkeys(sets.state.stock, 0)
         self.passing: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for q, n, k in sorted(sets.state.coming):
             if self._keeps(n):
@@ -51,9 +51,9 @@ class GreedyRound:
         self.nearest = [0] * len(self.lacking)
         for q in range(len(self.lacking)):
             self._measure(q)
-        self.taken: dict[int, list[int]] = defaultdict(list)
+        self.starts: dict[int, list[int]] = defaultdict(list)
         for link, k, _ in sets.state.started:
-            self.taken[link].append(k)
+            self.starts[link].append(k)
 
     def follow(self, hops: Iterable[tuple[int, int, int]]) -> bool:
         """Add feasible sends of a plan in the order of their starts; return True if all were feasible."""
@@ -94,7 +94,7 @@ class GreedyRound:
             self.nearest[q] = int(self.rest[q][self.holders[q]].min(initial=self.rest[q].max()))
 
     def _may_start(self, link: int, epoch: int) -> bool:
-        return may_start(self.sets, self.taken[link], link, epoch)
+        return may_start(self.sets, self.starts[link], link, epoch)
 
     def _send_best(self, link: int, epoch: int) -> bool:
         """Start the most useful send over a link, the rarest chunk on ties; False if there is none."""
@@ -127,24 +127,24 @@ class GreedyRound:
         A switch that copies uses all links to nodes that lack the chunk and are no nearer to a holder than the path
         through the switch is long; any other uses one link.
         """
-        chosen: list[tuple[int, int]] = []
-        given = list(self.holders[q])
+        ways: list[tuple[int, int]] = []
+        holders = list(self.holders[q])
         for link in self.problem.leaving[node]:
             if not self._may_start(link, epoch):
                 continue
             ends = self.problem.links[link]
             head, took_there = ends.target, took + ends.delay
             if self._keeps(head):
-                near = int(self.problem.distance[given, head].min(initial=FAR)) < took_there
+                near = int(self.problem.distance[holders, head].min(initial=FAR)) < took_there
                 worth = 0 if near and head in self.lacking[q] else self._send_value(q, link, epoch)
             elif hops < MAX_HOPS and epoch + ends.delay < self.epochs:
                 worth = sum(w for _, w in self._onwards(q, head, epoch + ends.delay, took_there, hops + 1))
             else:
                 worth = int(self.rest[q][head] < self.nearest[q])
             if worth:
-                given.append(head)
-                chosen.append((link, worth))
-        return chosen if self.problem.copies[node] else sorted(chosen, key=lambda each: -each[1])[:1]
+                holders.append(head)
+                ways.append((link, worth))
+        return ways if self.problem.copies[node] else sorted(ways, key=lambda each: -each[1])[:1]
 
     def _start(self, q: int, link: int, epoch: int) -> None:
         """Start a chunk over a link; a switch at its end sends it on at once."""
@@ -157,7 +157,7 @@ class GreedyRound:
     def _book(self, q: int, link: int, epoch: int) -> None:
         node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
         self.sends.append((q, link, epoch))
-        self.taken[link].append(epoch)
+        self.starts[link].append(epoch)
         if self._keeps(node):
             self.at[q, node] = at
             self.chunks[node].append(q)
@@ -166,11 +166,11 @@ class GreedyRound:
             self._measure(q)
 
 
-def may_start(sets: IndexSets, taken: Sequence[int], link: int, epoch: int) -> bool:
+def may_start(sets: IndexSets, starts: Sequence[int], link: int, epoch: int) -> bool:
     """Check that a chunk may start over a link, beside those taken, in every window that contains the epoch."""
     window = sets.problem.links[link].window
     return all(
-        sum(first <= k < first + window for k in taken) < IndexSets.room(sets, link, first)
+        sum(first <= k < first + window for k in starts) < IndexSets.room(sets, link, first)
         for first in range(epoch - window + 1, epoch + 1)
     )
 
@@ -184,9 +184,9 @@ def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] =
     if any(hold is None and not copies for hold, copies in zip(problem.holds, problem.copies, strict=True)):
         return []  # what such a switch has in store is counted by the model alone
     for beyond in (False, True):
-        chosen = GreedyRound(sets, beyond=beyond)
-        if (chosen.follow(planned) and chosen.sends) or chosen.run():
-            return chosen.sends
+        greedy = GreedyRound(sets, beyond=beyond)
+        if (greedy.follow(planned) and greedy.sends) or greedy.run():
+            return greedy.sends
     return []
 
 
@@ -221,7 +221,7 @@ def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[Epoch
         sets = round_index_sets(replace(remaining(problem, state), begin=problem.begin + begin), epochs, state)
         new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
         moved = state.advance(problem, new, epochs)
-        idle = varies_until <= begin and moved.held == state.held and moved.coming <= state.coming
+        idle = varies_until <= begin and moved.stock == state.stock and moved.coming <= state.coming
         if budget.is_exhausted or idle:
             return None
         sends += [replace(send, start=send.start + begin) for send in new]
@@ -247,14 +247,14 @@ def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[
     """Return the needed sends, each as early as links allow, in the schedule's order; or what does not fit."""
     problem = sets.problem
     if (commodity := _commodities(problem, answer.chunks)) is None:
-        wanted, known, demand = len(answer.chunks), len(problem.commodities), problem.instance.demands[0]
-        chunks, rest = divmod(wanted * demand.chunks, known)
+        count, expected, demand = len(answer.chunks), len(problem.commodities), problem.instance.demands[0]
+        chunks, rest = divmod(count * demand.chunks, expected)
         option = "" if rest or chunks in {0, demand.chunks} else f" (-O chunks={chunks})"
-        return f"its {wanted} chunks are others than the model's {known}{option}"
+        return f"its {count} chunks are others than the model's {expected}{option}"
     order = np.argsort(answer.step if isinstance(answer, StepSchedule) else answer.start_s, kind="stable")
     there = {(q, each.source): 0 for q, each in enumerate(problem.commodities)}
     served = {(q, target) for q, each in enumerate(problem.commodities) for target in each.targets}
-    taken: dict[int, list[int]] = defaultdict(list)
+    starts: dict[int, list[int]] = defaultdict(list)
     sends: list[EpochSend] = []
     rows, names = answer.sends, [node.name for node in problem.topology.nodes]
     for row in order.tolist():
@@ -268,12 +268,12 @@ def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[
         waits = problem.holds[tail] != 0
         *offsets, length = accumulate((problem.links[e].delay for e in path), initial=0)
         hops = list(zip(path, offsets, strict=True))
-        while not all(may_start(sets, taken[e], e, begin + after) for e, after in hops):
+        while not all(may_start(sets, starts[e], e, begin + after) for e, after in hops):
             begin += 1
             if not waits or begin > sets.epochs:
                 return f"its sends from {names[tail]!r} do not fit into {sets.epochs} epochs"
         for e, after in hops:
-            taken[e].append(begin + after)
+            starts[e].append(begin + after)
             sends.append(EpochSend(begin + after, q, (e,)))
         there[q, head] = begin + length
     if missing := served - there.keys():
@@ -286,11 +286,11 @@ def _commodities(problem: EpochProblem, chunks: Chunks) -> list[int] | None:
     numbers: dict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
     for q, each in enumerate(problem.commodities):
         numbers[each.source, each.targets].append(q)
-    ranks, found = problem.topology.rank_nodes, []
-    for held, needed, reduced in zip(chunks.held_by, chunks.needed_by, chunks.reduced, strict=True):
-        sources = chunks.groups[held]
+    ranks, commodities = problem.topology.rank_nodes, []
+    for holders, needed, reduced in zip(chunks.held_by, chunks.needed_by, chunks.reduced, strict=True):
+        sources = chunks.groups[holders]
         targets = tuple(sorted({ranks[rank] for rank in chunks.groups[needed]} - {ranks[sources[0]]}))
         if reduced or len(sources) != 1 or not numbers[ranks[sources[0]], targets]:
             return None
-        found.append(numbers[ranks[sources[0]], targets].pop(0))
-    return None if any(numbers.values()) else found
+        commodities.append(numbers[ranks[sources[0]], targets].pop(0))
+    return None if any(numbers.values()) else commodities

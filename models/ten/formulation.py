@@ -7,10 +7,10 @@ import pyomo.environ as pyo
 from .problem import HorizonModel, TimeExpandedNetwork
 
 
-def build(asked: HorizonModel) -> Any:
+def build(index: HorizonModel) -> Any:
     """Build the model of a horizon: single arrivals, precedence, one chunk at a time on a link."""
-    m, problem = pyo.ConcreteModel("ten-ilp"), asked.problem
-    variables(m, asked)
+    m, problem = pyo.ConcreteModel("ten-ilp"), index.problem
+    variables(m, index)
     post(m, problem)
     once(m, problem)
     has_first(m, problem)
@@ -20,13 +20,13 @@ def build(asked: HorizonModel) -> Any:
     return m
 
 
-def variables(m: Any, asked: HorizonModel) -> None:
+def variables(m: Any, index: HorizonModel) -> None:
     """``x_{c,e,t}`` if c can be at e's tail at t and reach a target by K; ``L <= T <= K``, L a lower bound."""
-    m.spans = asked.problem.spans(asked.horizon)
+    m.spans = index.problem.spans(index.horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
     m.x = pyo.Var(m.starts, domain=pyo.Binary)
-    m.T = pyo.Var(bounds=(asked.least, asked.horizon))
-    m.needed = [(c, n) for c, chunk in enumerate(asked.problem.chunks) for n in chunk.targets]
+    m.T = pyo.Var(bounds=(index.least, index.horizon))
+    m.needed = [(c, n) for c, chunk in enumerate(index.problem.chunks) for n in chunk.targets]
 
 
 def arrivals(m: Any, problem: TimeExpandedNetwork, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
@@ -74,15 +74,15 @@ def has_first(m: Any, problem: TimeExpandedNetwork) -> None:
 
 def link(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for all l, t: no overlap."""
-    held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    users: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for c, e, u in m.starts:
         for wire in problem.edges[e].links:
             for t in range(u, u + problem.ticks[e]):
-                held.setdefault((wire, t), []).append((c, e, u))
+                users.setdefault((wire, t), []).append((c, e, u))
 
-    @m.Constraint(sorted(key for key, starts in held.items() if len(starts) > 1))
+    @m.Constraint(sorted(key for key, starts in users.items() if len(starts) > 1))
     def link(m: Any, wire: int, t: int) -> Any:
-        return pyo.quicksum(m.x[key] for key in held[wire, t]) <= 1
+        return pyo.quicksum(m.x[key] for key in users[wire, t]) <= 1
 
 
 def makespan(m: Any, problem: TimeExpandedNetwork) -> None:

@@ -126,13 +126,13 @@ class TickSearch:
 
     def within(self, horizon: int) -> None:
         """Solve the model of a horizon, and update bound or schedule."""
-        asked = HorizonModel(self.problem, horizon, self.low, self.instance)
-        if why := why_unbuildable(asked.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
+        index = HorizonModel(self.problem, horizon, self.low, self.instance)
+        if why := why_unbuildable(index.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
             self.stopped = why
             return
         self.budget.progress(f"{horizon} ticks: between {self.low} and {self.high}")
         with self.budget.clock.phase("build"):
-            model = build(asked)
+            model = build(index)
         result = self.solver.solve(model, self.budget, SolverOptions())
         self.reports.append(result)
         if result.has_solution:
@@ -148,12 +148,12 @@ class TickSearch:
 def chosen_starts(model: Any, problem: TimeExpandedNetwork) -> list[Start]:
     """Return the starts of a solved model that lead a chunk to a target."""
     starts = [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
-    kept: list[Start] = []
+    useful: list[Start] = []
     edge_at = {edge.links: e for e, edge in enumerate(problem.edges)}
     for c, chunk in enumerate(problem.chunks):
         mine = [(t, problem.edges[e]) for t, other, e in starts if other == c]
-        kept += [(t, c, edge_at[edge.links]) for t, edge in needed_sends(chunk.source, chunk.targets, mine)]
-    return sorted(kept)
+        useful += [(t, c, edge_at[edge.links]) for t, edge in needed_sends(chunk.source, chunk.targets, mine)]
+    return sorted(useful)
 
 
 def first_schedule(problem: TimeExpandedNetwork) -> list[Start]:
@@ -194,19 +194,19 @@ def _way(
 ) -> list[tuple[int, int]]:
     """Return the starts that bring a chunk to the missing target that it can reach first."""
     came: dict[int, tuple[int, int]] = {}
-    done: set[int] = set()
+    settled_nodes: set[int] = set()
     heap = [(tick, node, -1, -1) for node, tick in reached.items()]
     heapq.heapify(heap)
     node = -1
     while heap and node not in missing:
         tick, node, start, e = heapq.heappop(heap)
-        if node in done:
+        if node in settled_nodes:
             continue
-        done.add(node)
+        settled_nodes.add(node)
         if e >= 0:
             came[node] = start, e
         for after in leaving[node]:
-            if problem.edges[after].target not in done:
+            if problem.edges[after].target not in settled_nodes:
                 begin = busy.earliest(problem.edges[after].links, tick, problem.ticks[after])
                 heapq.heappush(heap, (begin + problem.ticks[after], problem.edges[after].target, begin, after))
     way: list[tuple[int, int]] = []
@@ -220,20 +220,20 @@ def horizon_model(instance: Instance, options: TenOptions) -> HorizonModel:
     """Return the model of a given horizon, or of one for a first schedule (``Formulation.index``)."""
     problem = expand_time(stages_of(instance)[0].instance)
     horizon = options.horizon or finish(problem, first_schedule(problem))
-    asked = HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
-    require_buildable(asked.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
-    return asked
+    index = HorizonModel(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
+    require_buildable(index.columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
+    return index
 
 
-def schedule_of(model: Any, asked: HorizonModel) -> Schedule:
+def schedule_of(model: Any, index: HorizonModel) -> Schedule:
     """Return the schedule of a solved model (``Formulation.extract``)."""
-    backwards = asked.instance.demands[0].collective in BACKWARDS
-    return _schedule(asked.instance, [(asked.problem, chosen_starts(model, asked.problem), backwards)])
+    backwards = index.instance.demands[0].collective in BACKWARDS
+    return _schedule(index.instance, [(index.problem, chosen_starts(model, index.problem), backwards)])
 
 
-def seconds(asked: HorizonModel, objective: float) -> float:
+def seconds(index: HorizonModel, objective: float) -> float:
     """Convert the model's ticks to seconds (``Formulation.value``)."""
-    return objective * float(tick_s(asked.instance))
+    return objective * float(tick_s(index.instance))
 
 
 def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, list[Start], bool]]) -> Schedule:

@@ -65,11 +65,11 @@ def variables(m: Any, pairs: PairNetwork) -> None:
     m.root = pyo.Var(m.C, domain=pyo.NonNegativeReals)
     m.relay = pyo.Var(m.R, domain=pyo.NonNegativeReals)
     m.broadcast = pyo.Var(m.A, domain=pyo.NonNegativeReals)
-    m.received = pyo.Var(m.B, domain=pyo.NonNegativeReals)
+    m.broadcast_flow = pyo.Var(m.B, domain=pyo.NonNegativeReals)
     if pairs.is_mirrored:
         return
     m.reduce = pyo.Var(m.A, domain=pyo.NonNegativeReals)
-    m.sent = pyo.Var(m.D, domain=pyo.NonNegativeReals)
+    m.reduce_flow = pyo.Var(m.D, domain=pyo.NonNegativeReals)
 
 
 def link_capacity(m: Any, pairs: PairNetwork) -> None:
@@ -93,8 +93,8 @@ def switch_balance(m: Any, pairs: PairNetwork) -> None:
 
     @m.Constraint(switches)
     def switch_balance(m: Any, a: int, v: int) -> Any:
-        left, came = leaving[a, v], entering[a, v]
-        return pyo.quicksum(m.relay[a, e] for e in left) <= pyo.quicksum(m.relay[a, e] for e in came)
+        exits, came = leaving[a, v], entering[a, v]
+        return pyo.quicksum(m.relay[a, e] for e in exits) <= pyo.quicksum(m.relay[a, e] for e in came)
 
 
 def pair_capacity(m: Any, pairs: PairNetwork) -> None:
@@ -123,7 +123,7 @@ def broadcast_capacity(m: Any) -> None:
 
     @rows(m, m.B)
     def broadcast_capacity(m: Any, t: int, a: int, b: int) -> Any:
-        return m.received[t, a, b] <= m.broadcast[a, b]
+        return m.broadcast_flow[t, a, b] <= m.broadcast[a, b]
 
 
 def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
@@ -132,8 +132,8 @@ def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
 
     @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def broadcast_balance(m: Any, t: int, v: int) -> Any:
-        came = sum(present(m.received, t, u, v) for u in entering[v])
-        return came + present(m.root, v) == sum(m.received[t, v, w] for w in leaving[v])
+        came = sum(present(m.broadcast_flow, t, u, v) for u in entering[v])
+        return came + present(m.root, v) == sum(m.broadcast_flow[t, v, w] for w in leaving[v])
 
 
 def reduce_capacity(m: Any) -> None:
@@ -141,7 +141,7 @@ def reduce_capacity(m: Any) -> None:
 
     @rows(m, m.D)
     def reduce_capacity(m: Any, t: int, a: int, b: int) -> Any:
-        return m.sent[t, a, b] <= m.reduce[a, b]
+        return m.reduce_flow[t, a, b] <= m.reduce[a, b]
 
 
 def reduce_balance(m: Any, pairs: PairNetwork) -> None:
@@ -153,8 +153,8 @@ def reduce_balance(m: Any, pairs: PairNetwork) -> None:
 
     @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def reduce_balance(m: Any, t: int, v: int) -> Any:
-        came = sum(m.sent[t, u, v] for u in entering[v])
-        return came == sum(present(m.sent, t, v, w) for w in leaving[v]) + present(m.root, v)
+        came = sum(m.reduce_flow[t, u, v] for u in entering[v])
+        return came == sum(present(m.reduce_flow, t, v, w) for w in leaving[v]) + present(m.root, v)
 
 
 def objective(m: Any) -> None:

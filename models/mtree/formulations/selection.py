@@ -55,7 +55,7 @@ def sets(m: Any, pool: CandidateTrees) -> None:
 def variables(m: Any) -> None:
     """``r_i``, the rate of a tree, and ``y_i``, 1 if it is chosen; (1f)."""
     m.rate = pyo.Var(m.T, domain=pyo.NonNegativeReals)
-    m.chosen = pyo.Var(m.T, domain=pyo.Binary)
+    m.choice = pyo.Var(m.T, domain=pyo.Binary)
 
 
 def carrier_users(pool: CandidateTrees) -> Lists:
@@ -83,7 +83,7 @@ def least_rate(m: Any, pool: CandidateTrees) -> None:
 
     @rows(m, m.T)
     def least_rate(m: Any, i: int) -> Any:
-        return most[i] * (1 - m.chosen[i]) + m.rate[i] >= least
+        return most[i] * (1 - m.choice[i]) + m.rate[i] >= least
 
 
 def chosen_rate(m: Any, pool: CandidateTrees) -> None:
@@ -92,7 +92,7 @@ def chosen_rate(m: Any, pool: CandidateTrees) -> None:
 
     @rows(m, m.T)
     def chosen_rate(m: Any, i: int) -> Any:
-        return m.rate[i] <= most[i] * m.chosen[i]
+        return m.rate[i] <= most[i] * m.choice[i]
 
 
 def largest_rates(pool: CandidateTrees) -> Table:
@@ -107,7 +107,7 @@ def tree_count(m: Any, pool: CandidateTrees) -> None:
 
     @m.Constraint()
     def tree_count(m: Any) -> Any:
-        return pyo.quicksum(m.chosen[i] for i in m.T) <= most
+        return pyo.quicksum(m.choice[i] for i in m.T) <= most
 
 
 def objective(m: Any) -> None:
@@ -121,13 +121,13 @@ def new_tree_count(m: Any, pool: CandidateTrees) -> None:
     @m.Constraint()
     def new_tree_count(m: Any) -> Any:
         fresh = [i for i in m.T if i >= pool.old]
-        return pyo.quicksum(m.chosen[i] for i in fresh) <= pool.new_trees if fresh else pyo.Constraint.Feasible
+        return pyo.quicksum(m.choice[i] for i in fresh) <= pool.new_trees if fresh else pyo.Constraint.Feasible
 
 
 def set_start(model: Any, pool: CandidateTrees, start: RatedTrees) -> None:
     """Set the variables to the values of known rates."""
-    known = {tuple(tree): float(rate) for tree, rate in zip(start.trees.tolist(), start.rates, strict=True)}
+    rates = {tuple(tree): float(rate) for tree, rate in zip(start.trees.tolist(), start.rates, strict=True)}
     for i, tree in enumerate(pool.trees.tolist()):
-        rate = known.get(tuple(tree), 0.0)
+        rate = rates.get(tuple(tree), 0.0)
         model.rate[i].value = rate / model_unit(pool.wan)
-        model.chosen[i].value = 1 if rate else 0
+        model.choice[i].value = 1 if rate else 0

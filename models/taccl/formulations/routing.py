@@ -209,10 +209,10 @@ def alike(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(range(len(problem.same)))
     def alike(m: Any, index: int) -> Any:
-        found = [m.x[problem.first[send]] for send in problem.same[index] if send in problem.first]
-        if len(found) == 2:
-            return found[0] == found[1]
-        return found[0] == 0 if found else pyo.Constraint.Skip
+        pair = [m.x[problem.first[send]] for send in problem.same[index] if send in problem.first]
+        if len(pair) == 2:
+            return pair[0] == pair[1]
+        return pair[0] == 0 if pair else pyo.Constraint.Skip
 
 
 def objective(m: Any, problem: RoutingProblem) -> None:

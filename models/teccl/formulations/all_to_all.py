@@ -47,8 +47,8 @@ def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     m.stocks = pyo.Set(initialize=stocks, ordered=True)
     passing = [q for q, (_, v) in enumerate(reduced.balance_members) if not network.stores[v]]
     m.passing = pyo.Set(initialize=passing, ordered=True)
-    wanted = set(network.rank_points.tolist())
-    m.wanted = pyo.Set(initialize=[q for q in stocks if reduced.balance_members[q][1] in wanted], ordered=True)
+    ranks = set(network.rank_points.tolist())
+    m.rank_stocks = pyo.Set(initialize=[q for q in stocks if reduced.balance_members[q][1] in ranks], ordered=True)
     m.blocks = pyo.RangeSet(0, grid.blocks - 1)
     m.links = pyo.RangeSet(0, len(reduced.link_members) - 1)
 
@@ -98,8 +98,8 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     @rows(m, [(q, b) for q in m.stocks for b in m.blocks])
     def balance(m: Any, q: int, b: int) -> Any:
-        sent = sum(present(m.F, c, b) for c in leaving[q])
-        return m.B[q, b] == present(m.B, q, b - 1) + sum(m.F[key] for key in came[q, b]) - sent
+        outflow = sum(present(m.F, c, b) for c in leaving[q])
+        return m.B[q, b] == present(m.B, q, b - 1) + sum(m.F[key] for key in came[q, b]) - outflow
 
 
 def switch(m: Any, reduced: ReducedFlows) -> None:
@@ -109,12 +109,12 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
     """
     around = {q: _around(reduced, q) for q in m.passing}
     entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
-    leaving = Lists((q, left) for q, (_, left) in around.items())
+    leaving = Lists((q, exits) for q, (_, exits) in around.items())
 
     @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in m.used[c]})])
     def switch(m: Any, q: int, b: int) -> Any:
-        sent = sum(present(m.F, c, b) for c in leaving[q])
-        return sent <= sum(present(m.F, c, b) for c in entering[q])
+        outflow = sum(present(m.F, c, b) for c in leaving[q])
+        return outflow <= sum(present(m.F, c, b) for c in entering[q])
 
 
 def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> None:
@@ -165,10 +165,10 @@ def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     1 is all that it wants (destination constraints, section 4.1).
     """
-    final, came = grid.blocks - 1, _arrivals(m, grid, reduced, m.wanted)
-    last = Lists((q, came[q, grid.blocks]) for q in m.wanted)
+    final, came = grid.blocks - 1, _arrivals(m, grid, reduced, m.rank_stocks)
+    last = Lists((q, came[q, grid.blocks]) for q in m.rank_stocks)
 
-    @rows(m, list(m.wanted))
+    @rows(m, list(m.rank_stocks))
     def delivery(m: Any, q: int) -> Any:
         return m.B[q, final] + sum(m.F[key] for key in last[q]) >= m.part
 

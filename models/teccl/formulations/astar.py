@@ -32,7 +32,7 @@ class RoundState:
     below 0 and commodities of earlier starts whose windows are not over.
     """
 
-    held: frozenset[tuple[int, int]]
+    stock: frozenset[tuple[int, int]]
     coming: frozenset[tuple[int, int, int]] = frozenset()
     started: frozenset[tuple[int, int, int]] = frozenset()
 
@@ -43,7 +43,7 @@ class RoundState:
 
     def advance(self, problem: EpochProblem, sends: Iterable[EpochSend], epochs: int) -> "RoundState":
         """Return the state after a round of ``epochs`` epochs with these sends."""
-        held, coming = set(self.held), set[tuple[int, int, int]]()
+        stored, coming = set(self.stock), set[tuple[int, int, int]]()
         arrived = {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
         stock = Counter[tuple[int, int]]()
         for q, n, k in self.coming | arrived:
@@ -51,14 +51,14 @@ class RoundState:
                 if k >= epochs:
                     coming.add((q, n, k - epochs))
             elif problem.copies[n]:
-                held.add((q, n))
+                stored.add((q, n))
             else:
                 stock[q, n] += 1
         stock.subtract((s.commodity, problem.links[s.path[0]].source) for s in sends)
         coming |= {(q, n, 0) for (q, n), count in stock.items() if count > 0}
         starts = self.started | {(e, k, s.commodity) for s in sends for e, k in hops(problem, s)}
         started = ((e, k - epochs, q) for e, k, q in starts if k - epochs + problem.links[e].window > 0)
-        return RoundState(frozenset(held), frozenset(c for c in coming if c[:2] not in held), frozenset(started))
+        return RoundState(frozenset(stored), frozenset(c for c in coming if c[:2] not in stored), frozenset(started))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +92,13 @@ class RoundIndexSets(IndexSets):
     def reachable(self) -> list[set[int]]:
         """Nodes that can have each chunk by the horizon."""
         reachable = [{self.arcs[a].target for a in spans} for spans in self.spans]
-        for q, n, *_ in self.state.held | self.state.coming:
+        for q, n, *_ in self.state.stock | self.state.coming:
             reachable[q].add(n)
         return reachable
 
     def is_given(self, q: int, n: int) -> bool:
         """Check whether a node holds the chunk when the round begins."""
-        return (q, n) in self.state.held
+        return (q, n) in self.state.stock
 
     def has_buffer(self, q: int, n: int) -> bool:
         """Check whether a chunk is stored at a node that does not have it yet."""
@@ -125,8 +125,8 @@ class RoundIndexSets(IndexSets):
     def room(self, link: int, epoch: int) -> int:
         """Return the number of chunks that may start in a window beside those of earlier rounds."""
         window = self.problem.links[link].window
-        taken = sum(e == link and epoch <= k < epoch + window for e, k, _ in self.state.started)
-        return super().room(link, epoch) - taken
+        busy = sum(e == link and epoch <= k < epoch + window for e, k, _ in self.state.started)
+        return super().room(link, epoch) - busy
 
 
 def round_index_sets(
@@ -135,11 +135,11 @@ def round_index_sets(
     """Build a round's index sets: starts within it on any arc, from a chunk's first arrival on."""
     arcs = tuple(single_links(problem))
     horizon = epochs + max(arc.delay for arc in arcs)
-    known = np.full((len(problem.commodities), problem.nodes), FAR)
-    for q, n, k in (*((q, n, 0) for q, n in state.held), *state.coming):  # at each node, by a fastest path from there
+    earliest = np.full((len(problem.commodities), problem.nodes), FAR)
+    for q, n, k in (*((q, n, 0) for q, n in state.stock), *state.coming):  # at each node, by a fastest path from there
         if problem.commodities[q].targets:
-            known[q] = np.minimum(known[q], k + problem.distance[n])
-    first = known.tolist()
+            earliest[q] = np.minimum(earliest[q], k + problem.distance[n])
+    first = earliest.tolist()
     last = [[horizon] * problem.nodes for _ in first]
     sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state, gamma=gamma, most_epochs=most_epochs)
     for q, spans in enumerate(sets.spans):
@@ -151,7 +151,7 @@ def round_index_sets(
 
 def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
     """Remove demands that are met or on their way; a commodity without any keeps its source as target."""
-    got = state.held | {(q, n) for q, n, _ in state.coming}
+    got = state.stock | {(q, n) for q, n, _ in state.coming}
     commodities = tuple(
         replace(c, targets=tuple(t for t in c.targets if (q, t) not in got)) for q, c in enumerate(problem.commodities)
     )
@@ -196,9 +196,9 @@ def on_the_way(m: Any, sets: RoundIndexSets) -> None:
     ``Q[q, n, 0] = B[q, n, K]`` with the arrivals then, and
     ``Q[q, n, k'] = Q[q, n, k'-1] + sum_j F[q, (j, n), K + k' - delta]`` continues B. At switches, the arrivals at k'.
     """
-    stored, passing, given = Lists(), Lists(), Table()
+    stored, passing, constant = Lists(), Lists(), Table()
     for r, d, k in m.pairs:
-        held, arriving, count = list[tuple[int, int, int]](), list[tuple[int, int, int]](), 0
+        stocks, arriving, count = list[tuple[int, int, int]](), list[tuple[int, int, int]](), 0
         for q in sets.lacking[d]:
             for n in sets.reachable[q].intersection(sets.nodes_of_rank[r, d]):
                 if sets.is_given(q, n):
@@ -207,13 +207,13 @@ def on_the_way(m: Any, sets: RoundIndexSets) -> None:
                     arriving += sets.arriving(q, n, k)
                     count += sets.incoming(q, n, k)
                 elif k >= sets.first[q][n]:
-                    held.append((q, n, k))
-        stored[r, d, k], passing[r, d, k], given[r, d, k] = held, arriving, count
+                    stocks.append((q, n, k))
+        stored[r, d, k], passing[r, d, k], constant[r, d, k] = stocks, arriving, count
 
     @rows(m, list(m.pairs))
     def on_the_way(m: Any, r: int, d: int, k: int) -> Any:
         had = sum(m.B[key] for key in stored[r, d, k]) + sum(m.F[key] for key in passing[r, d, k])
-        return m.P[r, d, k] <= had + given[r, d, k]
+        return m.P[r, d, k] <= had + constant[r, d, k]
 
 
 def assignment(m: Any, sets: RoundIndexSets) -> None:

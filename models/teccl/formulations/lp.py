@@ -146,25 +146,25 @@ def destination(m: Any, sets: LpIndexSets) -> None:
 
     All is on one side: compared with a single read, Python would make ``part`` the left side, with other signs.
     """
-    wanted = Table(((s, d), count) for s, targets in sets.demand.items() for d, count in targets.items())
-    spans = Lists(((s, d), range(sets.first[s][d], sets.epochs + 1)) for s, d in wanted)
+    demand = Table(((s, d), count) for s, targets in sets.demand.items() for d, count in targets.items())
+    spans = Lists(((s, d), range(sets.first[s][d], sets.epochs + 1)) for s, d in demand)
 
-    @rows(m, list(wanted))
+    @rows(m, list(demand))
     def destination(m: Any, s: int, d: int) -> Any:
-        return sum(m.R[s, d, k] for k in spans[s, d]) - wanted[s, d] * m.part == 0
+        return sum(m.R[s, d, k] for k in spans[s, d]) - demand[s, d] * m.part == 0
 
 
 def limited_buffers(m: Any, sets: LpIndexSets) -> None:
     """``sum_s B[s, n, k] <= L`` (appendix B), over data that a rank stores for others."""
     room = Table((n, limit) for n, limit in enumerate(sets.problem.room) if limit is not None)
-    held = Lists()
+    sources = Lists()
     for s, n, k in sets.buffers:
         if n != s and n in room and not sets.problem.switch[n]:
-            held[n, k].append(s)
+            sources[n, k].append(s)
 
-    @rows(m, list(held))
+    @rows(m, list(sources))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        return sum(m.B[s, n, k] for s in held[n, k]) <= room[n]
+        return sum(m.B[s, n, k] for s in sources[n, k]) <= room[n]
 
 
 def makespan(m: Any) -> None:

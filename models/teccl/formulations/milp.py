@@ -119,25 +119,25 @@ def buffers(m: Any, sets: IndexSets) -> None:
     place of ``=``: the chunk may arrive again to be forwarded.
     """
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
-    held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
-    stored = [key for key in held if sets.has_buffer(*key[:2])]
-    given = Table((key, count) for key in held if (count := sets.incoming(*key)))
+    keys = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
+    stored = [key for key in keys if sets.has_buffer(*key[:2])]
+    inflow = Table((key, count) for key in keys if (count := sets.incoming(*key)))
     entering = Lists(enumerate(map(list, sets.entering)))
     delay = Table((a, arc.delay) for a, arc in enumerate(sets.arcs))
     removes = bool(sets.room_limits)
 
     @rows(m, stored)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
-        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
-        kept = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
-        return m.B[q, n, k] == arriving + kept
+        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
+        stock = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
+        return m.B[q, n, k] == arriving + stock
 
-    if len(stored) == len(held):
+    if len(stored) == len(keys):
         return
 
-    @rows(m, [key for key in held if not sets.has_buffer(*key[:2])])
+    @rows(m, [key for key in keys if not sets.has_buffer(*key[:2])])
     def arrival(m: Any, q: int, n: int, k: int) -> Any:
-        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
+        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
         return m.B[q, n, k] <= arriving + present(m.B, q, n, k - 1)
 
 
@@ -160,8 +160,8 @@ def flow_conservation(m: Any, sets: IndexSets) -> None:
 
     @m.Constraint(uncopied)
     def flow_conservation_once(m: Any, q: int, n: int, k: int) -> Any:
-        sent = [key for t in range(sets.first[q][n], k + 1) for key in sets.departing(q, n, t)]
-        return pyo.quicksum(m.F[key] for key in sent) <= m.B[q, n, k] if sent else pyo.Constraint.Skip
+        outflow = [key for t in range(sets.first[q][n], k + 1) for key in sets.departing(q, n, t)]
+        return pyo.quicksum(m.F[key] for key in outflow) <= m.B[q, n, k] if outflow else pyo.Constraint.Skip
 
 
 def passing_on(m: Any, sets: IndexSets) -> None:
@@ -202,9 +202,9 @@ def ready(m: Any, sets: IndexSets) -> None:
 
 def destination(m: Any, sets: IndexSets) -> None:
     """``B[q, d, last[q, d]] = 1``: every node has what it needs in the end, the paper's ``R[q, d, K] = D[q, d]``."""
-    wanted = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
+    demand = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
 
-    @m.Constraint(wanted)
+    @m.Constraint(demand)
     def destination(m: Any, q: int, d: int) -> Any:
         return m.B[q, d, sets.last[q][d]] == 1
 
@@ -215,17 +215,17 @@ def limited_buffers(m: Any, sets: IndexSets) -> None:
     Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what B holds
     can be dropped: ``X[q, n, k] <= B[q, n, k]``.
     """
-    held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    keys: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in sets.holdings:
         if n in sets.room_limits and not _needs_no_buffer(sets, q, n):
-            held.setdefault((n, k), []).append((q, n, k))
+            keys.setdefault((n, k), []).append((q, n, k))
 
-    @m.Constraint(list(held))
+    @m.Constraint(list(keys))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        sent: list[tuple[int, int, int]] = []
+        sends: list[tuple[int, int, int]] = []
         if not sets.problem.copies[n]:
-            sent = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
-        load = pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in sent)
+            sends = [s for q, _, _ in keys[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
+        load = pyo.quicksum(m.B[key] for key in keys[n, k]) - pyo.quicksum(m.F[key] for key in sends)
         return load <= sets.room_limits[n]
 
     @m.Constraint(list(m.X))
@@ -261,11 +261,11 @@ def makespan(m: Any, sets: IndexSets) -> None:
     Before the farthest destination can be reached, ``late[k] = 1``.
     """
     m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
-    wanted = [
+    deliveries = [
         key for key in sets.holdings if key[2] < sets.epochs and key[1] in sets.problem.commodities[key[0]].targets
     ]
 
-    @rows(m, wanted)
+    @rows(m, deliveries)
     def not_arrived(m: Any, q: int, d: int, k: int) -> Any:
         return m.late[k] >= 1 - m.B[q, d, k]
 
