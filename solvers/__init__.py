@@ -24,6 +24,6 @@ def get(name: str = DEFAULT) -> Adapter:
     if name.startswith("pyomo:"):
         return PyomoSolver(name.removeprefix("pyomo:"))
     if name not in ADAPTERS:
-        known = ", ".join((*names(), "pyomo:NAME"))
-        raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")
+        choices = ", ".join((*names(), "pyomo:NAME"))
+        raise InputError(f"unknown solver {name!r}, expected one of: {choices}", source="--solver")
     return ADAPTERS[name]

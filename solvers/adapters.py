@@ -118,27 +118,27 @@ class Gurobi(Adapter):
         if not (binaries(matrix) == matrix.integer).all():
             yield from solve_by_exclusion(self.compile(model, budget, options), budget)
             return
-        wanted = {"PoolSearchMode": 2, "PoolSolutions": count}
-        known = []
-        for result in self.solutions(model, budget, replace(options, extra={**options.extra, **wanted})):
-            known.append(matrix.start())
+        settings = {"PoolSearchMode": 2, "PoolSolutions": count}
+        points = []
+        for result in self.solutions(model, budget, replace(options, extra={**options.extra, **settings})):
+            points.append(matrix.start())
             yield result
             if result.termination is not Termination.OPTIMAL:
                 return
-        if len(known) == count:
-            yield from solve_by_exclusion(self.compile(model, budget, options), budget, known)
+        if len(points) == count:
+            yield from solve_by_exclusion(self.compile(model, budget, options), budget, points)
 
     def licence(self) -> Availability:
         """Check the licence by starting Gurobi silently."""
-        found = self.installation()
-        if not found.ok:
-            return found
+        installation = self.installation()
+        if not installation.ok:
+            return installation
         from .gurobi_session import licence
 
         try:
-            return Availability(True, licence(), found.version)
+            return Availability(True, licence(), installation.version)
         except SolverUnavailable as error:
-            return Availability(False, str(error), found.version)
+            return Availability(False, str(error), installation.version)
 
 
 class Scip(Adapter):
@@ -197,7 +197,7 @@ class PyomoSolver(Adapter):
 
 def pyomo_solver_names() -> tuple[str, ...]:
     """Return names ``pyomo:NAME`` of known solvers whose programs are on the path; imports and starts nothing."""
-    return tuple(PREFIX + name for name, known in KNOWN_SOLVERS.items() if shutil.which(known.program))
+    return tuple(PREFIX + name for name, entry in KNOWN_SOLVERS.items() if shutil.which(entry.program))
 
 
 #: Commands that install solvers from packages of Debian.

@@ -94,15 +94,15 @@ class Adapter:
         Of the solver's own options, which a user has set, its name of a field of :class:`SolverOptions`, such as its
         gap, sets that field.
         """
-        asked: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         extra = dict(options.extra)
         for name, value in own.items():
             field = self.means_of(name)
             if field in _FIELDS:
-                asked[field] = check_option(self.title, name, value, {name: _FIELDS[field]})
+                fields[field] = check_option(self.title, name, value, {name: _FIELDS[field]})
             else:
                 extra[name] = value
-        return replace(options, **asked, extra=extra)
+        return replace(options, **fields, extra=extra)
 
     def means_of(self, name: str) -> str:
         """Return the means by which cwb sets one of the solver's options; empty if there is none."""
@@ -170,9 +170,9 @@ class Adapter:
 
     def require_installed(self) -> None:
         """Raise :class:`SolverUnavailable` if the library is missing."""
-        found = self.installation()
-        if not found.ok:
-            raise SolverUnavailable(found.message)
+        installation = self.installation()
+        if not installation.ok:
+            raise SolverUnavailable(installation.message)
 
     def transfer(
         self, model: Any, budget: Budget, options: SolverOptions, *, load: bool = True

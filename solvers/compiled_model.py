@@ -173,13 +173,13 @@ class CompiledLinearModel:
             return self._last_tuple[1]
         listed = components if isinstance(components, list | tuple) else list(components)
         try:
-            found = np.fromiter(map(index.__getitem__, map(id, listed)), np.int32, len(listed))
+            numbers = np.fromiter(map(index.__getitem__, map(id, listed)), np.int32, len(listed))
         except KeyError:
             name = next(component.name for component in listed if id(component) not in index)
             raise InputError(f"{kind} {name} is not in the compiled model") from None
         if isinstance(components, tuple):
-            self._last_tuple = (components, found)
-        return found
+            self._last_tuple = (components, numbers)
+        return numbers
 
     def _columns_of(self, variables: Iterable[Any], *, new: bool) -> NDArray[np.int32]:
         """Return the columns of variables, adding missing ones if allowed."""
@@ -238,31 +238,31 @@ class CompiledLinearModel:
 
 def binaries(matrix: MatrixModel) -> BoolArray:
     """Return the mask of the columns that distinguish solutions; raise Unsupported if there are none."""
-    found: BoolArray = matrix.integer & (matrix.lower >= 0.0) & (matrix.upper <= 1.0)
-    if not found.any():
+    mask: BoolArray = matrix.integer & (matrix.lower >= 0.0) & (matrix.upper <= 1.0)
+    if not mask.any():
         raise Unsupported("the model has no binary variables to distinguish the solutions of a pool")
-    return found
+    return mask
 
 
 def solve_by_exclusion(
-    compiled: CompiledLinearModel, budget: Budget, known: Iterable[FloatArray] = ()
+    compiled: CompiledLinearModel, budget: Budget, points: Iterable[FloatArray] = ()
 ) -> Iterator[SolverResult]:
     """Solve repeatedly, with each solution excluded by a row on the binary variables.
 
-    Points that are ``known`` are excluded from the beginning.
+    The ``points`` are excluded from the beginning.
     """
     matrix = compiled.assemble()
-    chosen = np.flatnonzero(binaries(matrix))
-    variables = [matrix.columns[j] for j in chosen]
-    kept = pyo.ConcreteModel()
-    kept.other = pyo.ConstraintList()
+    binary = np.flatnonzero(binaries(matrix))
+    variables = [matrix.columns[j] for j in binary]
+    holder = pyo.ConcreteModel()
+    holder.other = pyo.ConstraintList()
 
     def exclude(values: Iterable[float]) -> None:
         changed = [1.0 - x if round(value) else x for x, value in zip(variables, values, strict=True)]
-        compiled.add_constraint(kept.other.add(pyo.quicksum(changed) >= 1.0))
+        compiled.add_constraint(holder.other.add(pyo.quicksum(changed) >= 1.0))
 
-    for point in known:
-        exclude(point[chosen])
+    for point in points:
+        exclude(point[binary])
     while True:
         result = compiled.solve(budget)
         yield result

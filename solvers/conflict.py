@@ -123,9 +123,9 @@ class _Search:
         outcome = self.solve(every, native=True)
         if outcome.termination is not Termination.INFEASIBLE:
             return None, ""
-        told = outcome.conflict
-        if told is not None:
-            parts = [(ROW, i) for i in told.rows] + [(LOWER, j) for j in told.lower] + [(UPPER, j) for j in told.upper]
+        iis = outcome.conflict
+        if iis is not None:
+            parts = [(ROW, i) for i in iis.rows] + [(LOWER, j) for j in iis.lower] + [(UPPER, j) for j in iis.upper]
             if self.is_infeasible(parts):
                 return parts, f"IIS of {self.adapter.title}"
         return every, _DELETION
@@ -151,23 +151,23 @@ class _Search:
             session.tells_conflict = native
             session.load(part, start=False)
             outcome = run_session(session, part, worker, self.budget)
-        if (told := outcome.conflict) is None:
+        if (conflict := outcome.conflict) is None:
             return outcome
-        lower, upper = ([columns[k] for k in found] for found in (told.lower, told.upper))
-        return replace(outcome, conflict=NativeConflict([rows[k] for k in told.rows], lower, upper))
+        lower, upper = ([columns[k] for k in bounds] for bounds in (conflict.lower, conflict.upper))
+        return replace(outcome, conflict=NativeConflict([rows[k] for k in conflict.rows], lower, upper))
 
     def restrict_to_parts(self, parts: Sequence[Part]) -> tuple[MatrixModel, list[int], list[int]]:
         """Return the model of some parts, with the numbers of its columns and rows in the whole one."""
         matrix = self.matrix
         rows = [i for kind, i in parts if kind == ROW]
         place = {row: k for k, row in enumerate(rows)}
-        kept = [row for row in matrix.quadratic_rows if row.row in place]
+        quadratic = [row for row in matrix.quadratic_rows if row.row in place]
         A = matrix.A[rows]
         columns = sorted(set(np.unique(A.indices).tolist()) | self._quadratic_columns(parts))
         lower, upper = np.full(len(matrix.columns), -inf), np.full(len(matrix.columns), inf)
-        for bounds, given, kind in ((lower, matrix.lower, LOWER), (upper, matrix.upper, UPPER)):
-            chosen = [j for of, j in parts if of == kind]
-            bounds[chosen] = given[chosen]
+        for bounds, values, kind in ((lower, matrix.lower, LOWER), (upper, matrix.upper, UPPER)):
+            numbers = [j for of, j in parts if of == kind]
+            bounds[numbers] = values[numbers]
         part = replace(
             matrix,
             columns=[matrix.columns[j] for j in columns],
@@ -178,7 +178,7 @@ class _Search:
             A=A[:, columns],
             row_lower=matrix.row_lower[rows],
             row_upper=matrix.row_upper[rows],
-            quadratic_rows=tuple(replace(q, row=place[q.row], Q=q.Q[:, columns][columns, :]) for q in kept),
+            quadratic_rows=tuple(replace(q, row=place[q.row], Q=q.Q[:, columns][columns, :]) for q in quadratic),
             lower=lower[columns],
             upper=upper[columns],
             integer=np.zeros(len(columns), dtype=bool) if self.relaxed else matrix.integer[columns],
@@ -189,25 +189,25 @@ class _Search:
 
     def _quadratic_columns(self, parts: Sequence[Part]) -> set[int]:
         rows = {i for kind, i in parts if kind == ROW}
-        found = [np.flatnonzero(np.diff(q.Q.tocsc().indptr)) for q in self.matrix.quadratic_rows if q.row in rows]
-        return set(np.concatenate(found).tolist()) if found else set()
+        columns = [np.flatnonzero(np.diff(q.Q.tocsc().indptr)) for q in self.matrix.quadratic_rows if q.row in rows]
+        return set(np.concatenate(columns).tolist()) if columns else set()
 
 
 def minimal_parts(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -> list[Part]:
     """Remove parts while the rest suffices: first many at a time, then one by one."""
-    kept, size = list(parts), max(1, len(parts) // 2)
-    while kept:
+    subset, size = list(parts), max(1, len(parts) // 2)
+    while subset:
         first = 0
-        while first < len(kept):
-            rest = kept[:first] + kept[first + size :]
+        while first < len(subset):
+            rest = subset[:first] + subset[first + size :]
             if can_do(rest):
-                kept = rest
+                subset = rest
             else:
                 first += size
         if size == 1:
             break
-        size = max(1, min(size // 2, len(kept)))
-    return kept
+        size = max(1, min(size // 2, len(subset)))
+    return subset
 
 
 #: Names of index values by the name of the argument of a rule that takes them.
@@ -251,10 +251,10 @@ def equation_of(component: Any) -> str:
     if rule is None:
         return ""
     outer = rule.__qualname__.partition(".<locals>")[0]
-    found: Any = sys.modules.get(rule.__module__)
+    scope: Any = sys.modules.get(rule.__module__)
     for name in outer.split("."):
-        found = getattr(found, name, None)
-    text = inspect.getdoc(rule) or inspect.getdoc(found) if callable(found) else inspect.getdoc(rule)
+        scope = getattr(scope, name, None)
+    text = inspect.getdoc(rule) or inspect.getdoc(scope) if callable(scope) else inspect.getdoc(rule)
     return " ".join((text or "").partition("\n\n")[0].split())
 
 
@@ -319,5 +319,5 @@ def _term(coefficient: float, name: str) -> str:
 def _sides(body: str, lower: float, upper: float) -> str:
     if lower == upper:
         return f"{body} = {lower:.6g}"
-    left = f"{lower:.6g} <= " if lower > -inf and upper < inf else ""
-    return f"{left}{body} <= {upper:.6g}" if upper < inf else f"{body} >= {lower:.6g}"
+    prefix = f"{lower:.6g} <= " if lower > -inf and upper < inf else ""
+    return f"{prefix}{body} <= {upper:.6g}" if upper < inf else f"{body} >= {lower:.6g}"

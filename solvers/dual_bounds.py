@@ -69,9 +69,9 @@ def correct_multipliers(matrix: MatrixModel, y: FloatArray, lower: FloatArray, u
             break
         loose = np.flatnonzero(up != down)
         movable = np.flatnonzero((matrix.row_lower == matrix.row_upper) | (np.abs(y) > 100.0 * largest))
-        wanted = -np.where(short != 0.0, short + np.copysign(largest, short), 0.0)[loose]
+        target = -np.where(short != 0.0, short + np.copysign(largest, short), 0.0)[loose]
         moved = y.copy()
-        moved[movable] += lsmr(matrix.A[movable][:, loose].T, wanted, atol=1e-14, btol=1e-14, maxiter=400)[0]
+        moved[movable] += lsmr(matrix.A[movable][:, loose].T, target, atol=1e-14, btol=1e-14, maxiter=400)[0]
         y = _drop_wrong_signs(matrix, moved)
     return y * _factor(matrix, y, lower, upper)
 
@@ -123,17 +123,17 @@ def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
     row = np.repeat(np.arange(len(matrix.rows)), np.diff(A.indptr))
     for _ in range(_ROUNDS):
         loose = np.isinf(lower) | np.isinf(upper)
-        wanted = np.zeros(len(matrix.rows), dtype=bool)
-        wanted[row[loose[A.indices]]] = True
-        entries = np.flatnonzero(wanted[row])
+        mask = np.zeros(len(matrix.rows), dtype=bool)
+        mask[row[loose[A.indices]]] = True
+        entries = np.flatnonzero(mask[row])
         if not entries.size:
             break
-        found = [
+        limits = [
             _row_implied_bounds(A.data[entries] * sign, A.indices[entries], row[entries], sides * sign, lower, upper)
             for sign, sides in ((1.0, matrix.row_upper), (-1.0, matrix.row_lower))
         ]
-        better_lower = np.where(np.isinf(lower), np.maximum(found[0][0], found[1][0]), lower)
-        better_upper = np.where(np.isinf(upper), np.minimum(found[0][1], found[1][1]), upper)
+        better_lower = np.where(np.isinf(lower), np.maximum(limits[0][0], limits[1][0]), lower)
+        better_upper = np.where(np.isinf(upper), np.minimum(limits[0][1], limits[1][1]), upper)
         if (np.isinf(better_lower) == np.isinf(lower)).all() and (np.isinf(better_upper) == np.isinf(upper)).all():
             break
         lower, upper = better_lower, better_upper
@@ -167,10 +167,10 @@ def _row_implied_bounds(
     finite = np.where(endless, 0.0, least)
     total, scale = np.bincount(row, finite, rows), np.bincount(row, np.abs(finite), rows)
     # Of the others: all terms are finite, or this one alone is not.
-    known = np.isfinite(most[row]) & (number[row] == endless)
-    room = (most[row] - (total[row] - finite))[known] / a[known]
-    room_error = _MARGIN * (np.abs(most[row]) + scale[row])[known] / np.abs(a[known])
-    place, rises = column[known], a[known] > 0
+    usable = np.isfinite(most[row]) & (number[row] == endless)
+    room = (most[row] - (total[row] - finite))[usable] / a[usable]
+    room_error = _MARGIN * (np.abs(most[row]) + scale[row])[usable] / np.abs(a[usable])
+    place, rises = column[usable], a[usable] > 0
     new_lower, new_upper = np.full(size, -inf), np.full(size, inf)
     np.minimum.at(new_upper, place[rises], (room + room_error)[rises])
     np.maximum.at(new_lower, place[~rises], (room - room_error)[~rises])

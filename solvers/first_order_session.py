@@ -84,17 +84,17 @@ class FirstOrderSession(Session):
     def run(self, limit_s: float | None) -> SessionResult:
         """Run PDLP with ever tighter tolerances until the proved gap is within the tolerance."""
         end = inf if limit_s is None else monotonic() + limit_s
-        found = BestPoint()
+        best = BestPoint()
         self._bounds = implied_bounds(self.matrix)
         gap = min(1e-3, max(self.options.rel_gap, 1e-9))
         for share, factor in _ATTEMPTS:
-            if found.stopped is not None or self._is_closed(found):
+            if best.stopped is not None or self._is_closed(best):
                 break
             tolerance = max(share * gap, _TIGHTEST)
-            self._improve(found, tolerance, factor, end)
-            if found.values is None and found.stopped is None and self._is_infeasible(found, tolerance, end):
-                return SessionResult(Termination.INFEASIBLE, iterations=found.iterations)
-        return self._to_result(found)
+            self._improve(best, tolerance, factor, end)
+            if best.values is None and best.stopped is None and self._is_infeasible(best, tolerance, end):
+                return SessionResult(Termination.INFEASIBLE, iterations=best.iterations)
+        return self._to_result(best)
 
     def ask(self) -> None:
         """Ask to stop; PDLP has no callbacks, so the present run is finished."""
@@ -104,23 +104,23 @@ class FirstOrderSession(Session):
         """Free the model."""
         self.highs.clear()
 
-    def _is_closed(self, found: BestPoint) -> bool:
+    def _is_closed(self, best: BestPoint) -> bool:
         """Check if the proved gap is within the tolerance, or that of feasibility if the objective is near 0."""
-        if found.values is None or found.bound is None:
+        if best.values is None or best.bound is None:
             return False
         small = self.options.feasibility_tolerance / self.matrix.cost_scale
-        return found.objective - found.bound <= max(self.options.rel_gap * abs(found.objective), 1e-3 * small)
+        return best.objective - best.bound <= max(self.options.rel_gap * abs(best.objective), 1e-3 * small)
 
-    def _size(self, found: BestPoint) -> float:
+    def _size(self, best: BestPoint) -> float:
         """Return the scaled magnitude of the objective; 1 if that is larger, negligible or unknown."""
-        known = found.objective if found.values is not None else found.bound
-        size = abs(known or 0.0) * self.matrix.cost_scale
+        value = best.objective if best.values is not None else best.bound
+        size = abs(value or 0.0) * self.matrix.cost_scale
         return size if 1e-9 < size < 1.0 else 1.0
 
-    def _improve(self, found: BestPoint, tolerance: float, factor: float, end: float) -> None:
+    def _improve(self, best: BestPoint, tolerance: float, factor: float, end: float) -> None:
         """Run PDLP once, and keep its point and multipliers if they are better."""
         matrix = self.matrix
-        x, y = self._run_once(matrix, found, tolerance, end, factor / self._size(found))
+        x, y = self._run_once(matrix, best, tolerance, end, factor / self._size(best))
         if y is not None:
             y = correct_multipliers(matrix, y, *self._bounds)
             bound = lower_bound(matrix, y, *self._bounds)
@@ -130,22 +130,22 @@ class FirstOrderSession(Session):
                 most = objective + abs(objective) + 1.0 / matrix.cost_scale
                 bound = lower_bound(matrix, y, *implied_bounds(with_objective_limit(matrix, most)))
                 bound = None if bound is None else min(bound, most)
-            if bound is not None and (found.bound is None or bound > found.bound):
-                found.bound, found.multipliers = bound, y
+            if bound is not None and (best.bound is None or bound > best.bound):
+                best.bound, best.multipliers = bound, y
         if x is not None:
             x, violation = repair_point(matrix, x, self.options.feasibility_tolerance)
-            found.violation = min(found.violation, violation)
-            if violation <= self.options.feasibility_tolerance and matrix.minimized_objective(x) < found.objective:
-                found.values, found.objective = x, matrix.minimized_objective(x)
-        self.track.tell(None, None if found.values is None else found.objective, found.bound)
+            best.violation = min(best.violation, violation)
+            if violation <= self.options.feasibility_tolerance and matrix.minimized_objective(x) < best.objective:
+                best.values, best.objective = x, matrix.minimized_objective(x)
+        self.track.tell(None, None if best.values is None else best.objective, best.bound)
 
     def _run_once(
-        self, matrix: MatrixModel, found: BestPoint, tolerance: float, end: float, factor: float = 1.0
+        self, matrix: MatrixModel, best: BestPoint, tolerance: float, end: float, factor: float = 1.0
     ) -> tuple[FloatArray | None, FloatArray | None]:
         """Return point and multipliers of one run, without the scale of the costs; None if missing."""
         left_s = end - monotonic()
         if left_s <= 0 or self.track.cancel.is_set():
-            found.stopped = Termination.INTERRUPTED if self.track.cancel.is_set() else Termination.TIME_LIMIT
+            best.stopped = Termination.INTERRUPTED if self.track.cancel.is_set() else Termination.TIME_LIMIT
             return None, None
         scale = matrix.cost_scale * 2.0 ** ceil(log2(factor))
         self.highs.clearModel()
@@ -153,9 +153,9 @@ class FirstOrderSession(Session):
         set_option(self.highs, "pdlp_optimality_tolerance", tolerance)
         set_option(self.highs, "time_limit", inf if end == inf else self.highs.getRunTime() + left_s)
         self.highs.run()
-        found.iterations += max(0, int(self.highs.getInfo().pdlp_iteration_count))
+        best.iterations += max(0, int(self.highs.getInfo().pdlp_iteration_count))
         if TERMINATIONS.get(self.highs.getModelStatus()) is Termination.TIME_LIMIT:
-            found.stopped = Termination.TIME_LIMIT
+            best.stopped = Termination.TIME_LIMIT
         solution = self.highs.getSolution()
         x, y = np.array(solution.col_value), np.array(solution.row_dual)
         return (
@@ -163,14 +163,14 @@ class FirstOrderSession(Session):
             y / scale if y.size == len(matrix.rows) else None,
         )
 
-    def _is_infeasible(self, found: BestPoint, tolerance: float, end: float) -> bool:
+    def _is_infeasible(self, best: BestPoint, tolerance: float, end: float) -> bool:
         """Check if some row is proved to be violated by more than the tolerance at every point."""
         rows = least_violation(self.matrix, self._bounds)
         # Presolve may say that it is infeasible, and give no multipliers.
         presolve = self.highs.getOptionValue("presolve")[1]
         set_option(self.highs, "presolve", "off")
-        _, ray = self._run_once(self.matrix, found, tolerance, end)
-        _, y = (None, None) if found.stopped is not None else self._run_once(rows, found, tolerance, end)
+        _, ray = self._run_once(self.matrix, best, tolerance, end)
+        _, y = (None, None) if best.stopped is not None else self._run_once(rows, best, tolerance, end)
         set_option(self.highs, "presolve", presolve)
         if ray is not None:
             free = replace(self.matrix, c=np.zeros_like(self.matrix.c), offset=0.0)
@@ -180,25 +180,25 @@ class FirstOrderSession(Session):
         least = None if y is None else lower_bound(rows, y, rows.lower, rows.upper)
         return least is not None and least > self.options.feasibility_tolerance
 
-    def _to_result(self, found: BestPoint) -> SessionResult:
+    def _to_result(self, best: BestPoint) -> SessionResult:
         message = ""
-        termination = found.stopped
-        if self._is_closed(found):
+        termination = best.stopped
+        if self._is_closed(best):
             termination = Termination.OPTIMAL
         elif termination is None:
             termination = Termination.NUMERICAL
-            if found.values is None:
-                message = f"its points violate a row by {found.violation:.3g}: no solution"
-            elif found.bound is None:
+            if best.values is None:
+                message = f"its points violate a row by {best.violation:.3g}: no solution"
+            elif best.bound is None:
                 message = "its multipliers prove no bound"
             else:
                 message = (
-                    f"not optimal: the proved gap is {found.gap or 0.0:.3g}, and {self.options.rel_gap:g} is asked for"
+                    f"not optimal: the proved gap is {best.gap or 0.0:.3g}, and {self.options.rel_gap:g} is asked for"
                 )
         duals = None
-        if self.keeps_duals and termination is Termination.OPTIMAL and found.multipliers is not None:
-            duals = (found.multipliers * self.matrix.cost_scale).tolist()
-        return SessionResult(termination, found.values, found.bound, None, found.iterations, message, duals)
+        if self.keeps_duals and termination is Termination.OPTIMAL and best.multipliers is not None:
+            duals = (best.multipliers * self.matrix.cost_scale).tolist()
+        return SessionResult(termination, best.values, best.bound, None, best.iterations, message, duals)
 
 
 def repair_point(matrix: MatrixModel, x: FloatArray, tolerance: float) -> tuple[FloatArray, float]:

@@ -37,11 +37,11 @@ class StopReason(Enum):
 class CallOutcome(Generic[T]):
     """Outcome of a guarded call.
 
-    ``value`` is None if it was abandoned, ``asked`` if the solver was not asked to stop.
+    ``value`` is None if it was abandoned, ``stop_reason`` if the solver was not asked to stop.
     """
 
     value: T | None
-    asked: StopReason | None
+    stop_reason: StopReason | None
     abandoned: bool
 
 
@@ -76,7 +76,7 @@ class _Patience:
     def __init__(
         self, budget: Budget, limit_s: float | None, grace_s: float, ask: Callable[[], None], tick: Callable[[], None]
     ) -> None:
-        self.asked: StopReason | None = None
+        self.stop_reason: StopReason | None = None
         self.next_wait_s = _FIRST_TICK_S
         self._budget = budget
         self._limit_s = limit_s
@@ -90,13 +90,13 @@ class _Patience:
         self.next_wait_s = min(2 * self.next_wait_s, _LAST_TICK_S)
         self._tick()
         now = monotonic()
-        if self.asked is not None:
+        if self.stop_reason is not None:
             return now >= self._grace_ends
         if self._budget.stop.is_set():
-            self.asked = StopReason.BY_USER
+            self.stop_reason = StopReason.BY_USER
         elif self._limit_s is not None and now - self._started >= self._limit_s:
-            self.asked = StopReason.TIME_IS_UP
-        if self.asked is not None:
+            self.stop_reason = StopReason.TIME_IS_UP
+        if self.stop_reason is not None:
             self._grace_ends = now + self._grace_s
             self._ask()
         return False
@@ -152,13 +152,13 @@ class Worker:
                         continue
                     if patience.is_over():
                         self.abandoned = True
-                        return CallOutcome(None, patience.asked, abandoned=True)
+                        return CallOutcome(None, patience.stop_reason, abandoned=True)
             except KeyboardInterrupt:
                 if budget.stop.is_set():
                     self.abandoned = True
                     raise
                 budget.stop.set()
-        return CallOutcome(call.result(), patience.asked, abandoned=False)
+        return CallOutcome(call.result(), patience.stop_reason, abandoned=False)
 
     def settle(self, last: Callable[[], None]) -> None:
         """Make the last call of a solve, and wait for it; the worker can be reused."""

@@ -100,7 +100,7 @@ class GurobiSession(Session):
 
     def _apply(self, adapter: Adapter, budget: Budget, options: SolverOptions) -> None:
         tolerance = options.feasibility_tolerance
-        wanted: dict[str, object] = {
+        settings: dict[str, object] = {
             "LogToConsole": 0,
             "Threads": budget.threads,
             "Seed": budget.seed % GRB.MAXINT,
@@ -110,8 +110,8 @@ class GurobiSession(Session):
             "IntFeasTol": max(tolerance, 1e-9),
         }
         if options.node_limit is not None:
-            wanted["NodeLimit"] = options.node_limit
-        for name, value in wanted.items():
+            settings["NodeLimit"] = options.node_limit
+        for name, value in settings.items():
             self._set(name, value)
         for name, value in adapter.own_options(options):
             self._set(name, self._check_parameter(name, value))
@@ -127,9 +127,9 @@ class GurobiSession(Session):
 
     def _check_parameter(self, name: str, value: object) -> object:
         """Convert a parameter's value to its type; Gurobi itself accepts 0.5 as the integer 0."""
-        known = {parameter.lower(): parameter for parameter in dir(GRB.Param) if not parameter.startswith("_")}
-        if name.lower() not in known:
-            raise unknown_option_error("Gurobi", name, known.values(), what="parameter")
+        names = {parameter.lower(): parameter for parameter in dir(GRB.Param) if not parameter.startswith("_")}
+        if name.lower() not in names:
+            raise unknown_option_error("Gurobi", name, names.values(), what="parameter")
         _, kind, _, *limits, _ = self.model.getParamInfo(name)
         return check_option("Gurobi", name, value, {name: NativeOption(kind, *limits)}, what="parameter")
 
@@ -184,8 +184,8 @@ class GurobiSession(Session):
             return self._optimize(limit_s)
 
         outcome = resolve_unclear(self._optimize(limit_s), self.matrix, without_costs)
-        told = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
-        return replace(outcome, conflict=self._conflict()) if told else outcome
+        has_conflict = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
+        return replace(outcome, conflict=self._conflict()) if has_conflict else outcome
 
     def _optimize(self, limit_s: float | None) -> SessionResult:
         self._set("TimeLimit", GRB.INFINITY if limit_s is None else limit_s)
@@ -211,7 +211,7 @@ class GurobiSession(Session):
         try:
             self.model.computeIIS()
             rows = [i for index, added in self._linear_rows for i in index[np.flatnonzero(added.IISConstr)].tolist()]
-            lower, upper = (np.flatnonzero(told).tolist() for told in (self.x.IISLB, self.x.IISUB))
+            lower, upper = (np.flatnonzero(flags).tolist() for flags in (self.x.IISLB, self.x.IISUB))
         except gp.GurobiError:
             return None
         return NativeConflict(sorted(set(rows)), lower, upper)
@@ -237,19 +237,19 @@ class GurobiSession(Session):
         )
 
     def _pool(self) -> list[Any]:
-        found = []
+        points = []
         for number in range(self.model.SolCount):
             self.model.Params.SolutionNumber = number
-            found.append(np.array(self.x.Xn))
-        return found
+            points.append(np.array(self.x.Xn))
+        return points
 
     def _duals(self) -> list[float]:
         """Return the dual values; a row with two sides has the sum of both."""
         rows = np.zeros(len(self.matrix.rows))
         for index, added in self._linear_rows:
             rows[index] += added.Pi
-        found: list[float] = rows.tolist()
-        return found
+        duals: list[float] = rows.tolist()
+        return duals
 
     def _bound(self, termination: Termination) -> float | None:
         """Return the bound of the search, or the objective of a solved continuous convex model."""

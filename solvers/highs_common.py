@@ -158,10 +158,10 @@ def model_text(matrix: MatrixModel, suffix: str) -> bytes:
 
 def _labels(components: Iterable[Any], letter: str) -> Iterable[str]:
     """Return unique names that both formats accept."""
-    taken: set[str] = set()
+    labels: set[str] = set()
     for index, component in enumerate(components):
         label = cpxlp_label_from_name(component.name).replace(" ", "_")
-        if label in taken or len(label) > _MAX_LABEL or not label[0].isalpha():
+        if label in labels or len(label) > _MAX_LABEL or not label[0].isalpha():
             label = f"{letter}{index}_{label[:_MAX_LABEL]}"
-        taken.add(label)
+        labels.add(label)
         yield label

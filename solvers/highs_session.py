@@ -58,7 +58,7 @@ class HighsSession(Session):
 
     def _apply(self, adapter: Adapter, options: SolverOptions) -> None:
         tolerance = options.feasibility_tolerance
-        wanted: dict[str, object] = {
+        settings: dict[str, object] = {
             "random_seed": self._seed % 2**31,
             "mip_rel_gap": options.rel_gap,
             # HiGHS would stop at an absolute gap of 1e-6, whatever the objective's unit.
@@ -69,8 +69,8 @@ class HighsSession(Session):
             "presolve_rule_off": _ENUMERATION,
         }
         if options.node_limit is not None:
-            wanted["mip_max_nodes"] = options.node_limit
-        for name, value in wanted.items():
+            settings["mip_max_nodes"] = options.node_limit
+        for name, value in settings.items():
             highs_common.set_option(self.highs, name, value)
         for name, value in adapter.own_options(options):
             highs_common.set_own_option(self.highs, name, value)
@@ -120,13 +120,13 @@ class HighsSession(Session):
             return None
         highs_common.set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))
         highs_common.set_option(self.highs, "iis_time_limit", inf if limit_s is None else max(limit_s, 1e-3))
-        status, found = self.highs.getIis()
-        if status != highspy.HighsStatus.kOk or not found.valid_:
+        status, iis = self.highs.getIis()
+        if status != highspy.HighsStatus.kOk or not iis.valid_:
             return None
         kinds = highspy.IisBoundStatus
-        bounds = list(zip(found.col_index_, found.col_bound_, strict=True))
+        bounds = list(zip(iis.col_index_, iis.col_bound_, strict=True))
         return NativeConflict(
-            list(found.row_index_),
+            list(iis.row_index_),
             [j for j, bound in bounds if bound in (int(kinds.kIisBoundStatusLower), int(kinds.kIisBoundStatusBoxed))],
             [j for j, bound in bounds if bound in (int(kinds.kIisBoundStatusUpper), int(kinds.kIisBoundStatusBoxed))],
         )
@@ -260,10 +260,10 @@ class HighsSession(Session):
         least = self.matrix.minimized_objective(outcome.values)
         gap = max(self.options.rel_gap, 1e-9)
         size = self.scale * abs(least)
-        wanted = 2.0 * self.options.feasibility_tolerance / gap
-        if size == 0.0 or size >= wanted or least - bound <= gap * abs(least):
+        least_size = 2.0 * self.options.feasibility_tolerance / gap
+        if size == 0.0 or size >= least_size or least - bound <= gap * abs(least):
             return 1.0
-        return float(2.0 ** ceil(log2(wanted / size)))
+        return float(2.0 ** ceil(log2(least_size / size)))
 
     def _settle_unclear(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
         """Distinguish infeasible from unbounded by solving without costs, if HiGHS cannot or may be wrong."""

@@ -137,12 +137,12 @@ def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
 
 
 def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], bool]) -> list[Any]:
-    chosen = [
+    parts = [
         c for c in model.component_data_objects(Constraint, active=True) if is_set_aside(polynomial_degree(c.body))
     ]
     if objective is not None and is_set_aside(polynomial_degree(objective.expr)):
-        chosen.append(objective)
-    return chosen
+        parts.append(objective)
+    return parts
 
 
 def _false(constraint: Any, constant: float) -> str | None:
@@ -181,19 +181,19 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
     lower = np.where(kinds <= 0, rhs, -inf)
     upper = np.where(kinds >= 0, rhs, inf)
     lower[:-1][second[1:]] = rhs[1:][second[1:]]
-    kept = np.flatnonzero(~second)
+    firsts = np.flatnonzero(~second)
     A = info.A.tocsr()
     c = info.c.toarray()[0] if info.c.shape[0] else np.zeros(len(info.columns))
-    rows = [constraints[i] for i in kept] if second.any() else constraints
+    rows = [constraints[i] for i in firsts] if second.any() else constraints
     return LinearParts(
         columns=list(info.columns),
         rows=rows,
         sign=_sign(objective),
         c=c,
         offset=float(info.c_offset[0]) if len(info.c_offset) else 0.0,
-        A=A[kept] if second.any() else A,
-        row_lower=lower[kept],
-        row_upper=upper[kept],
+        A=A[firsts] if second.any() else A,
+        row_lower=lower[firsts],
+        row_upper=upper[firsts],
     )
 
 

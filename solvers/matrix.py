@@ -218,12 +218,12 @@ def _assemble(parts: LinearParts) -> MatrixModel:
     contradiction = contradiction or _settle_bounds(parts.row_lower, parts.row_upper, parts.rows, "constraint")
     contradiction = contradiction or _unused_contradiction(parts.unused)
     _require_finite(parts)
-    found = {
+    extra = {
         "quadratic_rows": tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic_rows),
         "contradiction": contradiction,
         "is_false_for_good": parts.contradiction is not None,
     }
-    return MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | found)
+    return MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | extra)
 
 
 def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -261,11 +261,11 @@ def _bounds_at_once(
 
 def _domains(columns: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the distinct domains of variables, and the index of each variable's."""
-    found = list(map(attrgetter("_domain"), columns))
+    domains = list(map(attrgetter("_domain"), columns))
     _, first, which = np.unique(
-        np.fromiter(map(id, found), dtype=np.int64, count=len(found)), return_index=True, return_inverse=True
+        np.fromiter(map(id, domains), dtype=np.int64, count=len(domains)), return_index=True, return_inverse=True
     )
-    return [found[k] for k in first.tolist()], which.reshape(len(found))
+    return [domains[k] for k in first.tolist()], which.reshape(len(domains))
 
 
 def integrality(columns: Sequence[Any]) -> BoolArray:

@@ -76,15 +76,15 @@ class NativeOption:
 
 def read_options(text: str) -> dict[str, NativeOption]:
     """Read options with descriptions from a file written by HiGHS or SCIP."""
-    found: dict[str, NativeOption] = {}
+    table: dict[str, NativeOption] = {}
     for entry in _ENTRY.finditer(text):
         kind, inside = _KINDS[entry["kind"]], (entry["range"] or "")[1:-1]
         if kind in (int, float) and inside:
             lower, upper = map(float, inside.split(","))
-            found[entry["name"]] = NativeOption(kind, lower, upper, description=entry["words"])
+            table[entry["name"]] = NativeOption(kind, lower, upper, description=entry["words"])
         else:
-            found[entry["name"]] = NativeOption(kind, letters=inside if kind is str else "", description=entry["words"])
-    return found
+            table[entry["name"]] = NativeOption(kind, letters=inside if kind is str else "", description=entry["words"])
+    return table
 
 
 def check_option(
@@ -99,9 +99,9 @@ def check_option(
         raise rejected_value_error(title, name, value, offered[name].allowed_values, what=what) from None
 
 
-def unknown_option_error(title: str, name: str, known: Iterable[str], *, what: str = "option") -> InputError:
+def unknown_option_error(title: str, name: str, names: Iterable[str], *, what: str = "option") -> InputError:
     """Return the error for an option that does not exist."""
-    return InputError(f"{title} has no {what} {name!r}{did_you_mean(name, known)}")
+    return InputError(f"{title} has no {what} {name!r}{did_you_mean(name, names)}")
 
 
 def rejected_value_error(title: str, name: str, value: object, expected: str, *, what: str = "option") -> InputError:

@@ -98,11 +98,11 @@ class PlainRows:
             return 0.0
         terms = expression.args if expression.__class__ in _SUMS else (expression,)
         try:
-            found = [position[id(term)] for term in terms]
+            columns = [position[id(term)] for term in terms]
         except KeyError:
             return sum((self._term(term, sign) for term in terms), start=0.0)
-        index += found
-        data += [sign] * len(found)
+        index += columns
+        data += [sign] * len(columns)
         return 0.0
 
     def _term(self, term: Any, sign: float) -> float:
@@ -147,8 +147,8 @@ class PlainRows:
         first_row = len(self.rows) + 1
         for terms in many.terms:
             first, added = self._columns_of(terms.component)
-            known = terms.variables
-            if added is not known and (len(added) != len(known) or not all(map(is_, added, known))):
+            variables = terms.variables
+            if added is not variables and (len(added) != len(variables) or not all(map(is_, added, variables))):
                 raise NotPlain
             self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
         self.rows += members(component)

@@ -70,7 +70,7 @@ class PyomoSession(Session):
         self.track = Track(adapter.name)
         self.version = adapter.installation().version or "unknown"
         self.title = adapter.title
-        self.known = known_solver(adapter.factory_name)
+        self.traits = known_solver(adapter.factory_name)
         self.is_glpk = adapter.factory_name == "glpk"
         with _one_at_a_time:
             self.solver: Any = pyo.SolverFactory(adapter.factory_name)
@@ -81,24 +81,24 @@ class PyomoSession(Session):
         self.model: Any = None
         self._deadline: float | None = None
         self._require_known(adapter, options)
-        if options.node_limit is not None and not self.known.node_limit:
+        if options.node_limit is not None and not self.traits.node_limit:
             budget.progress(f"{self.title}: no option is known for a limit of nodes; the search has none")
-        if options.extra and self.known.options is None:
+        if options.extra and self.traits.options is None:
             budget.progress(f"{self.title}: options are unknown, and are passed on unchanged")
-        chosen = {
-            self.known.tolerance: options.feasibility_tolerance,
-            self.known.seed: budget.seed % 2**31,
-            self.known.threads: budget.threads if budget.threads > 1 else None,
+        settings = {
+            self.traits.tolerance: options.feasibility_tolerance,
+            self.traits.seed: budget.seed % 2**31,
+            self.traits.threads: budget.threads if budget.threads > 1 else None,
             **options.extra,
         }
-        for name, value in chosen.items():
+        for name, value in settings.items():
             if name and value is not None:
                 self.solver.options[name] = value
 
     def _require_known(self, adapter: PyomoSolver, options: SolverOptions) -> None:
         for name, value in adapter.own_options(options):
-            if self.known.options is not None and name not in self.known.options:
-                raise unknown_option_error(self.title, name, sorted(self.known.options))
+            if self.traits.options is not None and name not in self.traits.options:
+                raise unknown_option_error(self.title, name, sorted(self.traits.options))
             if any(character.isspace() for character in str(value)):
                 raise rejected_value_error(self.title, name, value, "a value without blanks")
 
@@ -110,14 +110,14 @@ class PyomoSession(Session):
             self.model, self.variables = _as_pyomo(matrix, self.scale)
         if not matrix.is_mixed_integer:
             return
-        chosen = {
-            self.known.gap: self._mip_gap,
-            self.known.node_limit: self._options.node_limit,
+        settings = {
+            self.traits.gap: self._mip_gap,
+            self.traits.node_limit: self._options.node_limit,
             # With integer costs the solver itself knows the step.
-            self.known.increment: 1e-12 if matrix.objective_step is None else None,
-            **self.known.always,
+            self.traits.increment: 1e-12 if matrix.objective_step is None else None,
+            **self.traits.always,
         }
-        for name, value in chosen.items():
+        for name, value in settings.items():
             if name and value is not None and name not in self._options.extra:
                 self.solver.options[name] = value
 
@@ -166,19 +166,19 @@ class PyomoSession(Session):
                 return self._call_solver(logfile=str(log))
             finally:
                 if log.exists():
-                    with Path(self._log_file).open("ab") as kept:
-                        kept.write(log.read_bytes())
+                    with Path(self._log_file).open("ab") as file:
+                        file.write(log.read_bytes())
 
     def _call_solver(self, **more: Any) -> SessionResult:
         arguments: dict[str, Any] = {"load_solutions": False, "tee": False, **more}
         if self._deadline is not None:
-            left = max(0.1, self._deadline - monotonic())
-            arguments["timelimit"] = round(left, 3) if self.known.takes_fractions else max(1, int(left))
-        said = StringIO()
+            rest_s = max(0.1, self._deadline - monotonic())
+            arguments["timelimit"] = round(rest_s, 3) if self.traits.takes_fractions else max(1, int(rest_s))
+        log = StringIO()
         # Pyomo keeps what the program has written; nothing of an earlier solve may be taken for it.
         self.solver._log, self.solver._rc = "", None
         try:
-            with LoggingIntercept(said, "pyomo"):
+            with LoggingIntercept(log, "pyomo"):
                 return self._read(self.solver.solve(self.model, **arguments))
         except InputError:
             raise
@@ -187,7 +187,7 @@ class PyomoSession(Session):
                 return SessionResult(
                     Termination.INTERRUPTED, message="the solver was ended, and what it had found is lost"
                 )
-            words = " ".join(f"{error} {said.getvalue()}".split())
+            words = " ".join(f"{error} {log.getvalue()}".split())
             return SessionResult(Termination.ERROR, message=words[:500])
 
     def _read(self, results: Any) -> SessionResult:
@@ -199,7 +199,7 @@ class PyomoSession(Session):
         termination = _TERMINATIONS.get(condition, Termination.ERROR)
         if self.is_glpk:
             heard = _GLPK_WORDS[:1] if termination is Termination.OPTIMAL else _GLPK_WORDS
-            termination = next((kind for said, kind in heard if said in words), termination)
+            termination = next((kind for phrase, kind in heard if phrase in words), termination)
         if termination not in _PROVED and (self.track.cancel.is_set() or "ctrl-c" in words):
             termination = Termination.INTERRUPTED
         is_late = self._deadline is not None and monotonic() >= self._deadline - 0.5
@@ -212,7 +212,7 @@ class PyomoSession(Session):
             return SessionResult(
                 Termination.NUMERICAL, message="what the solver calls optimal does not keep to the rows"
             )
-        if termination is Termination.OPTIMAL and self.known.is_first_order and not self.matrix.is_mixed_integer:
+        if termination is Termination.OPTIMAL and self.traits.is_first_order and not self.matrix.is_mixed_integer:
             return SessionResult(
                 Termination.NUMERICAL, values, message="a first-order method may have ended here, which proves no bound"
             )
@@ -246,12 +246,12 @@ class PyomoSession(Session):
         matrix = self.matrix
         if termination is Termination.OPTIMAL and values is not None:
             least = matrix.minimized_objective(values)
-            slack = self.known.digits * float(np.abs(matrix.c) @ np.abs(values))
+            slack = self.traits.digits * float(np.abs(matrix.c) @ np.abs(values))
             if matrix.is_mixed_integer:
-                if not self.known.gap:
+                if not self.traits.gap:
                     # At which gap it has stopped is not known.
-                    told = self._reported_bound(results)
-                    return told if told is not None and told < least - slack else None
+                    bound = self._reported_bound(results)
+                    return bound if bound is not None and bound < least - slack else None
                 slack += self._mip_gap / (1.0 - min(self._mip_gap, 0.5)) * abs(least - matrix.offset)
             return least - slack
         return (
@@ -260,20 +260,20 @@ class PyomoSession(Session):
 
     def _reported_bound(self, results: Any) -> float | None:
         """Return the solver's bound, with the error of its digits on the safe side."""
-        told = results.problem.lower_bound
+        bound = results.problem.lower_bound
         if self.is_glpk:
             lines = _GLPK_BOUND.findall(str(self.solver._log or ""))
             with suppress(IndexError, ValueError):
-                told = float(lines[-1])
-        if not isinstance(told, int | float) or not isfinite(told) or abs(told) >= INFINITY:
+                bound = float(lines[-1])
+        if not isinstance(bound, int | float) or not isfinite(bound) or abs(bound) >= INFINITY:
             return None
-        return float(told - self.known.digits * abs(told)) / self.scale + self.matrix.offset
+        return float(bound - self.traits.digits * abs(bound)) / self.scale + self.matrix.offset
 
     def ask(self) -> None:
         """End the solver's process, if any; with a delay if its own time limit should end it."""
         self.track.cancel.set()
         time_is_up = self._deadline is not None and monotonic() >= self._deadline
-        delay_s = _PATIENCE_S - 1.0 if time_is_up and not self.known.stops_on_interrupt else 0.0
+        delay_s = _PATIENCE_S - 1.0 if time_is_up and not self.traits.stops_on_interrupt else 0.0
         threading.Thread(target=self._end, args=(delay_s,), name="cwb-end", daemon=True).start()
 
     def _end(self, delay_s: float) -> None:
@@ -283,7 +283,7 @@ class PyomoSession(Session):
             executable = self.solver.executable()
         if executable is None or self._ended.wait(delay_s):
             return
-        first = signal.SIGINT if self.known.stops_on_interrupt else signal.SIGTERM
+        first = signal.SIGINT if self.traits.stops_on_interrupt else signal.SIGTERM
         began = monotonic()
         # Again and again: CBC hears it only while it branches.
         while not self._ended.wait(0.1):
@@ -310,8 +310,8 @@ def _as_pyomo(matrix: MatrixModel, scale: float) -> tuple[Any, list[Any]]:
         variable.setub(_finite(upper))
 
     def total(columns: Any, coefficients: Any) -> Any:
-        chosen = [variables[j] for j in columns.tolist()]
-        return LinearExpression(linear_coefs=coefficients.tolist(), linear_vars=chosen)
+        terms = [variables[j] for j in columns.tolist()]
+        return LinearExpression(linear_coefs=coefficients.tolist(), linear_vars=terms)
 
     model.rows = pyo.ConstraintList()
     A = matrix.A
@@ -340,14 +340,14 @@ def _nodes(results: Any) -> int | None:
 
 def _children(executable: str) -> list[int]:
     """Return this process's child processes that run a program; none without ``/proc``."""
-    parent, wanted = os.getpid(), os.path.realpath(executable)
-    found: list[int] = []
+    parent, program = os.getpid(), os.path.realpath(executable)
+    pids: list[int] = []
     with suppress(OSError):
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with suppress(OSError, ValueError, IndexError):
                     fields = (entry / "stat").read_text().rpartition(")")[2].split()
                     started = {os.path.realpath(entry / "exe"), *(entry / "cmdline").read_text().split("\0")[:2]}
-                    if int(fields[1]) == parent and started & {wanted, executable}:
-                        found.append(int(entry.name))
-    return found
+                    if int(fields[1]) == parent and started & {program, executable}:
+                        pids.append(int(entry.name))
+    return pids

@@ -59,7 +59,7 @@ class ScipSession(Session):
         self.model: Any = pyscipopt.Model()
         self.model.hideOutput()
         self.version = f"{pyscipopt.__version__} (SCIP {self.model.version():g})"
-        wanted: dict[str, object] = {
+        settings: dict[str, object] = {
             "display/verblevel": 0 if budget.log_file is None else 4,
             "misc/catchctrlc": False,
             "timing/clocktype": 2,
@@ -68,8 +68,8 @@ class ScipSession(Session):
             "numerics/feastol": options.feasibility_tolerance,
         }
         if options.node_limit is not None:
-            wanted["limits/totalnodes"] = options.node_limit
-        for name, value in wanted.items():
+            settings["limits/totalnodes"] = options.node_limit
+        for name, value in settings.items():
             self._set(name, value)
         for name, value in adapter.own_options(options):
             self._set(name, check_option("SCIP", name, value, offered_parameters(), what="parameter"))
@@ -203,8 +203,8 @@ class ScipSession(Session):
                 is_tighter = upper[best] < matrix.upper[column]
             if is_tighter:
                 rows[single[best]] = columns[column] / factor[best]
-        found: list[float] = rows.tolist()
-        return found
+        duals: list[float] = rows.tolist()
+        return duals
 
     def _may_branch_for_ever(self) -> bool:
         forms = ([] if self.matrix.Q is None else [self.matrix.Q]) + [row.Q for row in self.matrix.quadratic_rows]

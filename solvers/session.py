@@ -216,14 +216,14 @@ class _Watch:
 
 def _explain(guarded: CallOutcome[SessionResult], track: Track, budget: Budget) -> SessionResult:
     """Return the result with the reason for stopping, if the solver only knows that it was asked to."""
-    why = Termination.TIME_LIMIT if guarded.asked is StopReason.TIME_IS_UP else Termination.INTERRUPTED
+    why = Termination.TIME_LIMIT if guarded.stop_reason is StopReason.TIME_IS_UP else Termination.INTERRUPTED
     outcome = guarded.value
     if outcome is None:
         message = "the solver did not stop when it was asked to; it was abandoned, with what it had reported"
         return SessionResult(why, track.values, track.bound, track.nodes, message=message)
     if outcome.termination is not Termination.INTERRUPTED:
         return outcome
-    if guarded.asked is None:
+    if guarded.stop_reason is None:
         # A library with a handler of its own has taken the user's Ctrl-C.
         budget.stop.set()
     message = outcome.message

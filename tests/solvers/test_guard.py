@@ -203,7 +203,7 @@ def test_solver_is_asked_once_and_ticks_go_on() -> None:
         worker, lambda: may_return.wait(HANG_S), limit_s=0.05, ask=lambda: asked.append(1), tick=tick, grace_s=HANG_S
     )
     worker.close()
-    assert ended.asked is StopReason.TIME_IS_UP
+    assert ended.stop_reason is StopReason.TIME_IS_UP
     assert not ended.abandoned
     assert asked == [1]
     assert ticks.count(True) >= 3
@@ -218,7 +218,7 @@ def test_first_ctrl_c_sets_stop_and_waits() -> None:
     timer.join()
     worker.close()
     assert budget.stop.is_set()
-    assert ended.asked is StopReason.BY_USER
+    assert ended.stop_reason is StopReason.BY_USER
 
 
 def test_compiled_model_is_dead_after_it_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
