@@ -17,10 +17,10 @@ class Pieces:
     """Columns of the equally large pieces of data that a collective moves."""
 
     groups: tuple[tuple[int, ...], ...]
-    #: ``held`` and ``needed``: per piece, indices in ``groups`` of its holders before, or contributors to its sum, and
-    #: of its receivers.
-    held: Any
-    needed: Any
+    #: ``held_by`` and ``needed_by``: per piece, indices in ``groups`` of its holders before, or contributors to its
+    #: sum, and of its receivers.
+    held_by: Any
+    needed_by: Any
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Iterable[int], Iterable[int]]]) -> Pieces:
@@ -78,7 +78,7 @@ class Collective:
     def copies(self) -> bool:
         """True if several ranks need a piece."""
         pieces = self.pieces_of(2)
-        return any(len(pieces.groups[needed]) > 1 for needed in pieces.needed)
+        return any(len(pieces.groups[needed]) > 1 for needed in pieces.needed_by)
 
     @property
     def passes(self) -> int:
@@ -110,7 +110,7 @@ class Collective:
         ``sizes`` are bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
         """
         pieces, demands = self.pieces_of(len(ranks)), list[Demand]()
-        for holder, needed in zip(pieces.held, pieces.needed, strict=True):
+        for holder, needed in zip(pieces.held_by, pieces.needed_by, strict=True):
             source, *others = pieces.groups[holder]
             if self.sums or others:
                 raise InputError(f"{self.name} has pieces of several ranks, which cannot have sizes of their own")
@@ -346,17 +346,17 @@ class Conditions:
     """
 
     groups: tuple[tuple[int, ...], ...]  #: Sets of ranks, each sorted.
-    #: ``held`` and ``needed``: shape (kinds,): the groups that hold the data at the start, and need it in the end. Data
-    #: that nobody lacks is left out.
-    held: Any
-    needed: Any
+    #: ``held_by`` and ``needed_by``: shape (kinds,): groups that hold the data at the start, and need it in the end.
+    #: Data that nobody lacks is left out.
+    held_by: Any
+    needed_by: Any
     reduced: bool
     size: Fraction  #: Bytes of the data of each kind.
 
     @cached_property
     def bytes_of(self) -> Mapping[Condition, Fraction]:
         """Bytes of every kind of data."""
-        pairs = zip(self.held.tolist(), self.needed.tolist(), strict=True)
+        pairs = zip(self.held_by.tolist(), self.needed_by.tolist(), strict=True)
         return {(self.groups[holders], self.groups[needed], self.reduced): self.size for holders, needed in pairs}
 
 
@@ -371,7 +371,7 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     pieces = demand.collective.pieces_of(count)
     groups = [tuple(sorted(ranks[position] for position in group)) for group in pieces.groups]
     named = [RankGroup(group) if len(group) > 1 else group for group in groups]
-    holders, needed = np.asarray(pieces.held, dtype=np.int64), np.asarray(pieces.needed, dtype=np.int64)
+    holders, needed = np.asarray(pieces.held_by, dtype=np.int64), np.asarray(pieces.needed_by, dtype=np.int64)
     if list(ranks) != sorted(ranks):  # the order of pieces is that of ranks, not of positions
         order = sorted(range(len(named)), key=lambda index: (len(named[index]), named[index]))
         place = np.argsort(order)

@@ -82,7 +82,7 @@ def _travels(demand: Demand, npus: int, source: int, target: int) -> bool:
     asked = conditions(demand, npus)
     held = [source in group if asked.reduced else group == (source,) for group in asked.groups]
     needed = [target in group for group in asked.groups]
-    return bool((np.array(held)[asked.held] & np.array(needed)[asked.needed]).any())
+    return bool((np.array(held)[asked.held_by] & np.array(needed)[asked.needed_by]).any())
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
@@ -170,8 +170,8 @@ def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fractio
     asked = conditions(demand, npus)
     members = [[rank in inside for rank in group] for group in asked.groups]
     some, every = np.array([any(each) for each in members]), np.array([all(each) for each in members])
-    from_inside = (some if asked.reduced else every)[asked.held]
-    return int(np.count_nonzero(from_inside & ~every[asked.needed])) * asked.size
+    from_inside = (some if asked.reduced else every)[asked.held_by]
+    return int(np.count_nonzero(from_inside & ~every[asked.needed_by])) * asked.size
 
 
 Neighbours = dict[int, list[tuple[int, int]]]  #: Targets of the links out of every node, with lengths.

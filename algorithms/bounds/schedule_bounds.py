@@ -240,13 +240,13 @@ def _leaving(kind: Collective, members: Bools) -> int:
     some = np.array([members[list(group)].any() for group in pieces.groups])
     every = np.array([members[list(group)].all() for group in pieces.groups])
     sources = some if kind.sums else every
-    return int(np.count_nonzero(sources[pieces.held] & ~every[pieces.needed]))
+    return int(np.count_nonzero(sources[pieces.held_by] & ~every[pieces.needed_by]))
 
 
 @lru_cache(maxsize=2)
 def _pieces(kind: Collective, ranks: int) -> Pieces:
     pieces = kind.pieces_of(ranks)
-    return replace(pieces, held=np.asarray(pieces.held), needed=np.asarray(pieces.needed))
+    return replace(pieces, held_by=np.asarray(pieces.held_by), needed_by=np.asarray(pieces.needed_by))
 
 
 class _Travels:
@@ -260,7 +260,7 @@ class _Travels:
         groups = [np.array(group) for group in pieces.groups]
         size = np.array([len(group) for group in groups])
         first = np.array([group[0] for group in groups])
-        held, needed = pieces.held, pieces.needed
+        held, needed = pieces.held_by, pieces.needed_by
         single = (size[held] == 1) & (size[needed] == 1)
         self.pairs = first[held[single]], first[needed[single]]
         others = dict.fromkeys(zip(held[~single].tolist(), needed[~single].tolist(), strict=True))
@@ -410,9 +410,9 @@ def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
         asked = conditions(demand, instance.npus)
         first = np.array([group[0] for group in asked.groups])
         single = np.array([len(group) == 1 for group in asked.groups])
-        alone = single[asked.held] & single[asked.needed]
-        source += first[asked.held[alone]].tolist()
-        target += first[asked.needed[alone]].tolist()
+        alone = single[asked.held_by] & single[asked.needed_by]
+        source += first[asked.held_by[alone]].tolist()
+        target += first[asked.needed_by[alone]].tolist()
         sizes += [asked.size] * int(np.count_nonzero(alone))
     return np.array(source, dtype=np.int64), np.array(target, dtype=np.int64), sizes
 

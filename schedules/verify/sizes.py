@@ -30,7 +30,7 @@ def demanded_chunk(instance: Instance) -> Fraction:
     for demand in instance.demands:
         asked = conditions(demand, instance.npus)
         shared = demand.collective is Collective.ALL_REDUCE
-        sizes.add(asked.size / demand.chunks / (len(asked.groups[asked.held[0]]) if shared else 1))
+        sizes.add(asked.size / demand.chunks / (len(asked.groups[asked.held_by[0]]) if shared else 1))
     if len(sizes) != 1 or 0 in sizes:
         raise InputError("expected chunks of one size", place="collective.chunks")
     return sizes.pop()
@@ -90,7 +90,7 @@ def chunks_match(asked: Conditions, chunks: Chunks) -> bool:
     if len(place) < len(chunks.groups) or not len(chunks):
         return False
     named = np.array([place.get(group, -1) for group in asked.groups], dtype=np.int64)
-    held, needed = named[asked.held], named[asked.needed]
+    held, needed = named[asked.held_by], named[asked.needed_by]
     units = asked.size / chunks.unit_bytes
     if held.min() < 0 or needed.min() < 0 or units.denominator > 1 or (chunks.reduced != asked.reduced).any():
         return False

@@ -85,7 +85,7 @@ def place_pieces(kind: Collective, order: tuple[int, ...]) -> list[tuple[tuple[i
     """Pieces among ranks in another order."""
     pieces = kind.pieces_of(len(order))
     groups = [tuple(sorted(order[position] for position in group)) for group in pieces.groups]
-    return sorted((groups[held], groups[needed]) for held, needed in zip(pieces.held, pieces.needed, strict=True))
+    return sorted((groups[held], groups[needed]) for held, needed in zip(pieces.held_by, pieces.needed_by, strict=True))
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
