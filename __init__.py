@@ -33,8 +33,8 @@ def __getattr__(name: str) -> Any:
         return cwb_version()
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_PLACES[name], __name__), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(_PLACES[name], __name__), name)
+    return attribute
 
 
 def _load_collectives() -> None:

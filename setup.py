@@ -9,8 +9,8 @@ class BuildPackages(build_py):
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         """List the modules of a package."""
-        found = super().find_package_modules(package, package_dir)
-        return [module for module in found if module[:2] != ("cwb", "setup")]
+        modules = super().find_package_modules(package, package_dir)
+        return [module for module in modules if module[:2] != ("cwb", "setup")]
 
 
 setup(

@@ -34,19 +34,37 @@ worn woven written
 """
 IRREGULAR = frozenset(IRREGULAR_TEXT.split())
 
+#: Participles that no parameter, local variable or attribute has as its name: it has the noun of its content.
+GONE_TEXT = """
+asked chosen done drawn found given gone grown held kept known left made posed said seen sent taken told tried wanted
+"""
+GONE = frozenset(GONE_TEXT.split())
+
+#: Those of them that some variables of a folder still have as names.
+STILL_THERE = {
+    "algorithms": GONE_TEXT,
+    "exchange": "done found given held kept known left made said sent taken told wanted",
+    "harness": "done found left",
+    "heuristics": GONE_TEXT,
+    "schedules": GONE_TEXT,
+    "studies": GONE_TEXT,
+}
+
 #: Nouns and verbs that end like participles.
 WORDS_IN_ED = ("bed", "ragged", "embed", "feed", "need", "seed", "shed", "speed")
 
 
 @cache
-def read_folder(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return every docstring and every name of a folder with its place; both tests share them."""
-    texts, names = [], []
+def read_folder(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return every docstring, every name and every variable of a folder with its place; all tests share them."""
+    texts, names, variables = [], [], []
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(ROOT)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
         if folder in PACKAGE:  # scripts and tests have the names of their subjects
             names.append((f"{inside}:1 {path.stem}", path.stem))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            variables += [(f"{inside}:{line} {name}", name) for line, name in variables_of(tree)]
+        for node in ast.walk(tree):
             if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
             name = getattr(node, "name", "module")
@@ -56,7 +74,23 @@ def read_folder(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[str, st
             is_error = isinstance(node, ast.ClassDef) and any("Error" in ast.unparse(base) for base in node.bases)
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and path.parent != GENERATORS and not is_error:
                 names.append((place, name))
-    return texts, names
+    return texts, names, variables
+
+
+def variables_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the parameters, variables and attributes that a module binds; ``left`` only where there is no ``right``."""
+    bound = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.append((node.lineno, node.id))
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            bound.append((node.lineno, node.attr))
+        elif isinstance(node, ast.arg):
+            bound.append((node.lineno, node.arg))
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            bound.append((node.lineno, node.name))
+    sides = {name.strip("_") for _, name in bound} & {"left", "right"}
+    yield from ((line, name) for line, name in bound if name.strip("_") not in sides or len(sides) == 1)
 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
@@ -85,6 +119,28 @@ def test_docstrings_are_plain(folder: Path) -> None:
 def test_names_are_no_participles(folder: Path) -> None:
     """No function, class or module is named by a single participle; generators have the names of the format."""
     assert [place for place, name in read_folder(folder)[1] if is_participle(name)] == []
+
+
+@pytest.mark.parametrize("folder", PACKAGE, ids=lambda folder: folder.name)
+def test_variables_are_no_participles(folder: Path) -> None:
+    """No parameter, local variable or attribute of the package is named by a participle alone that is gone from it."""
+    words = GONE - frozenset(STILL_THERE.get(folder.name, "").split())
+    assert [place for place, name in read_folder(folder)[2] if name.strip("_") in words] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["found = 1", "_found = 1", "def run(*, found=1): ...", "lambda found: 0", "self.found = 1", "[0 for found in []]"],
+)
+def test_variables_are_read_wherever_they_are_bound(text: str) -> None:
+    """Parameters, variables and attributes are read from assignments, signatures, loops and comprehensions."""
+    assert [name.strip("_") for _, name in variables_of(ast.parse(text)) if name != "self"] == ["found"]
+
+
+def test_left_is_a_side_beside_right() -> None:
+    """The name ``left`` is that of a side where ``right`` stands beside it, and a participle elsewhere."""
+    assert [*variables_of(ast.parse("left = right = 1"))] == []
+    assert [*variables_of(ast.parse("left = 1"))] == [(1, "left")]
 
 
 def is_participle(name: str) -> bool:
