@@ -70,6 +70,12 @@ def pytest_pyfunc_call() -> None:
     os.environ.pop("PYTEST_CURRENT_TEST", None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Hide it from runs of fixtures, too."""
+    pytest_pyfunc_call()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def keep_fork_servers() -> None:
     """Keep the processes that runs are forked from, which import for seconds, until all tests have ended."""
