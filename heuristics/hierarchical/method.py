@@ -129,10 +129,10 @@ def choose(
     """
     hierarchy = _hierarchy(problem, options)
     hierarchies = [hierarchy] if options.levels else list(hierarchy.coarser())
-    asked, leader = AnswerCache(solver, budget), problem.ranks[0]
+    cache, leader = AnswerCache(solver, budget), problem.ranks[0]
     by_parts = symmetry is not None
     levels = [
-        Levels(problem.topology, each.with_leader(leader), asked, options.algorithms, by_parts) for each in hierarchies
+        Levels(problem.topology, each.with_leader(leader), cache, options.algorithms, by_parts) for each in hierarchies
     ]
     pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
     search = Search(problem, budget, symmetry)

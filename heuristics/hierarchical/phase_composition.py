@@ -71,11 +71,6 @@ class Shares:
     sends: Sends
     step: Ints
 
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return int(self.step.max()) + 1
-
 
 def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Ints | None = None) -> Shares | None:
     """Read what chunks are of the group's parts, by default of all.
@@ -152,11 +147,6 @@ class PhaseAnswers:
     sites: list[Site]
     shares: list[Shares]
 
-    @property
-    def steps(self) -> int:
-        """Steps of the groups with the most."""
-        return max(shares.steps for shares in self.shares)
-
 
 def _rows(shares: Shares, cuts: Sequence[Fraction]) -> tuple[Ints, Ints, Ints]:
     """Cut all sends into slices, sorted by part; return where each part begins, slices and sends."""
@@ -231,7 +221,7 @@ def compose_phases(
     start = 0
     for each in filled:
         columns += _columns(each, cuts, index, start)
-        start += each.steps
+        start += max(int(shares.step.max()) + 1 for shares in each.shares)
     chunk, source, target, reduce, step, ahead, hops, links = map(np.concatenate, zip(*columns, strict=True))
     check_size(len(chunk) * pieces, len(links) * pieces)
     once = Sends(chunk, source, target, reduce.astype(np.bool_), offsets(hops), links)

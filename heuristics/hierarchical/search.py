@@ -13,14 +13,14 @@ from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
 from ...core.answers import is_same
-from ...core.budget import Budget, Incumbent, ignore
+from ...core.budget import Budget, Incumbent, ignore, why_unschedulable
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Method
 from ...core.schedule import Floats, Ints, Schedule, StepSchedule
 from ...core.solver import Solver
-from ...core.step_orbits import StepOrbits
+from ...core.step_orbits import StepOrbits, expand_steps
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.bfb.method import BFB
@@ -51,38 +51,46 @@ class AnswerCache:
 
     solver: Solver
     budget: Budget
-    known: dict[tuple[str, str, bytes], Shares | None] = field(default_factory=dict)
+    known: dict[tuple[str, str, bytes], Shares | str] = field(default_factory=dict)
 
-    def shares(self, name: str, instance: Instance, parts: Ints | None = None) -> Shares | None:
-        """Return the answer of an algorithm, the same object for equal answers; None if it does not fit."""
+    def shares(self, name: str, instance: Instance, parts: Ints | None = None) -> Shares | str:
+        """Return the answer of an algorithm, the same object for equal answers; the reason if it has none."""
         wanted = instance.sha256, b"" if parts is None else parts.tobytes()
         if (key := (name, *wanted)) not in self.known:
-            made = self._ask(name, instance, parts)
+            try:
+                made: Shares | str = self._run(name, instance, parts)
+            except (InputError, Unsupported) as error:
+                made = str(error)
             others = (answer for (_, *known), answer in self.known.items() if tuple(known) == wanted)
             self.known[key] = next((other for other in others if is_same(other, made)), made)
         return self.known[key]
 
-    def _ask(self, name: str, instance: Instance, parts: Ints | None) -> Shares | None:
-        method, told = ALGORITHMS[name]
-        if parts is not None and instance.npus > _HUGE and name not in _BY_PARTS:
-            return None
-        if (instance.npus > _LARGE and name in ("bfb", "forestcoll")) or method.supports(instance) is not None:
-            return None
-        options = method.options(**told)
-        try:
-            quiet = replace(self.budget, tell=ignore)
-            answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
-        except (InputError, Unsupported):
-            return None
+    def _run(self, name: str, instance: Instance, parts: Ints | None) -> Shares:
+        method, values = ALGORITHMS[name]
+        by_parts, searches = parts is None or name in _BY_PARTS, name in ("bfb", "forestcoll")
+        most = _LARGE if searches else instance.npus if by_parts else _HUGE
+        refusal = f"expected at most {most} ranks" if instance.npus > most else method.supports(instance)
+        if refusal is not None:
+            raise Unsupported(str(refusal))
+        options = method.options(**values)
+        quiet = replace(self.budget, tell=ignore)
+        answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
+        shares = None
         if isinstance(answer, StepOrbits) and parts is not None:
-            answer = answer.base
-        shares = shares_of(instance, answer, parts) if isinstance(answer, StepSchedule | TreePacking) else None
-        if shares is None:
-            return None
-        few = int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus)
+            shares = shares_of(instance, answer.base, parts)
+        if isinstance(answer, StepOrbits) and shares is None:
+            if why := why_unschedulable(answer.sends, answer.motions * len(answer.base.sends.path_links)):
+                raise Unsupported(why)
+            answer = expand_steps(answer, instance.topology)
+        if isinstance(answer, StepSchedule | TreePacking):
+            shares = shares_of(instance, answer, parts)
+        if shares is None or int(np.bincount(shares.part).max()) > max(_MOST_SLICES, instance.npus):
+            raise Unsupported("no schedule of all data in few slices was found")
         # In steps, a switch would have to hold data that it copies or adds, without a buffer.
         nodes = [instance.topology.nodes[node] for node in np.unique(shares.sends.source).tolist()]
-        return shares if few and all(node.buffer_bytes is None for node in nodes) else None
+        if any(node.buffer_bytes is not None for node in nodes):
+            raise Unsupported("its switches copy or add data that they cannot hold")
+        return shares
 
 
 @dataclass(eq=False)
@@ -94,7 +102,7 @@ class Levels:
 
     topology: Topology
     hierarchy: Hierarchy
-    asked: AnswerCache
+    cache: AnswerCache
     names: Sequence[str] | None = None
     by_parts: bool = False  #: True if only the parts of some ranks are needed.
     _sites: dict[tuple[Collective, int, bytes], tuple[Ints, list[Site]]] = field(default_factory=dict)
@@ -110,16 +118,18 @@ class Levels:
         bases, sites = self._groups(phase)
         parts = np.unique(phase.part) if self.by_parts else None
         found: list[tuple[str, PhaseAnswers]] = []
+        reasons: list[str] = []
         for name in names:
-            if found and self.asked.budget.is_exhausted:
+            if found and self.cache.budget.is_exhausted:
                 break
-            answers = (self.asked.shares(name, each.instance, parts) for each in sites)
-            shares = [answer for answer in answers if answer is not None]
+            answers = [self.cache.shares(name, each.instance, parts) for each in sites]
+            shares = [answer for answer in answers if isinstance(answer, Shares)]
             if len(shares) == len(sites):
                 found.append((name, PhaseAnswers(phase, bases, sites, shares)))
+            reasons += [f"{name}: {answer}" for answer in answers if isinstance(answer, str)][:1]
         if not found:
             size = self.hierarchy.sizes[phase.level]
-            raise Unsupported(f"{', '.join(names)} has no {phase.kind.name} for groups of {size} ranks here")
+            raise Unsupported(f"no {phase.kind.name} for groups of {size} ranks here ({'; '.join(reasons)})")
         return found
 
     def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
@@ -196,11 +206,6 @@ class Search:
     budget: Budget
     symmetry: Symmetry | None = None
     work: int = 0
-
-    @property
-    def kind(self) -> Collective:
-        """The collective."""
-        return self.problem.collective
 
     @property
     def over(self) -> bool:
@@ -281,7 +286,7 @@ class Search:
 
     def _choices(self, levels: Levels, pieces: int | None, balance: bool | None) -> Iterator[Choice]:
         """Choices with more and more pieces, until that does not help; then with as many in several orders."""
-        several = len(levels.hierarchy.sizes) > 1 and self.kind in (AG, RS, AR)
+        several = len(levels.hierarchy.sizes) > 1 and self.problem.collective in (AG, RS, AR)
         best: Choice | None = None
         for count in _PIECES if pieces is None else (pieces,):
             choice = self.plain(levels, count)
@@ -315,19 +320,18 @@ class Search:
 
     def part(self, levels: Levels, order: Sequence[int], share: Fraction, pieces: int) -> Part:
         """Compose a share of the collective with a given order of the levels."""
-        hierarchy = levels.hierarchy
-        roots = None
+        hierarchy, kind, roots = levels.hierarchy, self.problem.collective, None
         if self.symmetry is not None:
             roots = np.flatnonzero(np.isin(hierarchy.order, positions_of(self.problem, self.symmetry)))
-        block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order, roots)
-        blocks = blocks_of(self.kind, hierarchy, order, roots)
+        block_bytes = self.problem.demand.size_bytes * share / block_share(kind, hierarchy, order, roots)
+        blocks = blocks_of(kind, hierarchy, order, roots)
 
         def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
             answers = [each for _, each in filled]
-            schedule = compose_phases(self.problem, self.kind, hierarchy, blocks, block_bytes, answers, pieces)
+            schedule = compose_phases(self.problem, kind, hierarchy, blocks, block_bytes, answers, pieces)
             return Part(tuple(filled), schedule, self.seconds(schedule))
 
-        parts = phases(self.kind, hierarchy, order, roots)
+        parts = phases(kind, hierarchy, order, roots)
         ranked = [self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in parts]
         best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:

@@ -150,4 +150,4 @@ def test_an_algorithm_that_does_not_fit_is_said():
         Request("hierarchical", options={"levels": [3, 2], "algorithms": ["rhd", "rhd"]}),
     )
     assert record.status == "unsupported"
-    assert "rhd has no all_gather for groups of 3 ranks" in record.message
+    assert record.message == "no all_gather for groups of 3 ranks here (rhd: 3 ranks are not a power of two)"

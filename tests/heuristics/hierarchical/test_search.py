@@ -26,7 +26,7 @@ def test_one_of_groups_that_share_no_links_takes_as_long_as_all(network, counts,
     (problem,) = group_problems(instance)
     hierarchy, search = find_hierarchy(problem), Search(problem, Budget())
     levels = Levels(problem.topology, hierarchy, AnswerCache(None, Budget()))
-    for phase in phases(search.kind, hierarchy, hierarchy.levels):
+    for phase in phases(problem.collective, hierarchy, hierarchy.levels):
         fillings = levels.fillings(phase)
         few = _distinct_groups(fillings[0][1])
         assert len(few) in range(counts[0], 1 + counts[1])

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from cwb.core import step_orbits
 from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Demand, collective_named
 from cwb.core.step_orbits import StepOrbits, expand_steps
@@ -43,6 +44,24 @@ def test_images_are_a_schedule_that_is_about_as_fast(spec, kind, monkeypatch):
     assert verify(moved.instance, written).ok
     assert completion_of(moved.instance, written).seconds == completion_of(moved.instance, moved.answer).seconds
     assert moved.record.metrics["completion_time_s"] <= 1.15 * listed.record.metrics["completion_time_s"]
+
+
+@pytest.mark.parametrize("kind", ["broadcast", "reduce"])
+def test_answers_of_groups_that_are_by_symmetry_are_written_out(kind, monkeypatch):
+    """A rooted collective, which has no symmetry, takes as long if the answers for its groups are by symmetry."""
+    options = {"levels": [4, 2], "algorithms": ["bine", "ring"], "pieces": 2}
+    listed = solve("rail(2,4)", kind, algorithm.MOST_LISTED, monkeypatch, **options).record
+    moved = solve("rail(2,4)", kind, 0, monkeypatch, **options).record
+    assert moved.verified
+    assert moved.objective == listed.objective
+
+
+def test_answers_of_groups_that_are_too_large_to_write_out_are_refused_with_the_reason(monkeypatch):
+    """The line names the algorithm, the number of its sends and the limit."""
+    monkeypatch.setattr(step_orbits, "MOST_WRITTEN", 10)
+    record = solve("rail(2,4)", "broadcast", 0, monkeypatch, levels=[4, 2], algorithms=["bine", "ring"]).record
+    reason = "bine: answer: 12 sends over 24 links are not written out; expected at most 10"
+    assert (record.status, record.message) == ("unsupported", f"no all_gather for groups of 4 ranks here ({reason})")
 
 
 def test_orders_of_levels_have_groups_of_their_own(monkeypatch):
