@@ -107,7 +107,7 @@ def _follow_law(value: Value, law: Law, at: Fraction, base: Number, good: Fracti
     check = (at + (good if until is None else until)) / 2
     if not same(law.expects(check), value(check)):  # no concave function: what is known is the first segment
         until, good, check = near, near, (at + near) / 2
-    found, expected = value(check), law.expects(check)
+    actual, expected = value(check), law.expects(check)
     slope = law.derivative(at, base)
     return Side(
         per_GBps(float(slope)),
@@ -115,7 +115,7 @@ def _follow_law(value: Value, law: Law, at: Fraction, base: Number, good: Fracti
         None if until is None else float(until) / 1e9,
         float(good) / 1e9,
         float(check) / 1e9,
-        None if found is None else float(found),
+        None if actual is None else float(actual),
         None if expected is None else float(expected),
     )
 
@@ -153,13 +153,13 @@ def _end(value: Value, law: Law, at: Fraction, good: Fraction) -> tuple[Fraction
 def _extrapolated_side(value: Value, at: Fraction, base: Number, way: int) -> Side | None:
     """Compute the derivative by Richardson extrapolation of three differences, with a check between."""
     steps = [way * at * _SMALL / 2**halving for halving in range(3)]
-    found = [value(at + step) for step in steps]
-    first, second, third = found
+    times = [value(at + step) for step in steps]
+    first, second, third = times
     if first is None or second is None or third is None:
         return None
-    seen = float(at + steps[0]) / 1e9
+    first_GBps = float(at + steps[0]) / 1e9
     if abs(float(third - base)) > 0.75 * abs(float(first - base)):
-        return Side(None, JUMP, None, seen, float(at + steps[2]) / 1e9, float(third), float(third))
+        return Side(None, JUMP, None, first_GBps, float(at + steps[2]) / 1e9, float(third), float(third))
     rates = [(time - base) / step for time, step in zip((first, second, third), steps, strict=True)]
     slope = (8 * rates[2] - 6 * rates[1] + rates[0]) / 3
     check = 3 * steps[0] / 4
@@ -167,8 +167,8 @@ def _extrapolated_side(value: Value, at: Fraction, base: Number, way: int) -> Si
     weights = [prod((check - other) / (step - other) for other in steps if other != step) for step in steps]
     expected = base + check * sum(weight * rate for weight, rate in zip(weights, rates, strict=True))
     there = value(at + check)
-    known = None if there is None else float(there)
-    return Side(per_GBps(float(slope)), SMOOTH, None, seen, float(at + check) / 1e9, known, float(expected))
+    actual = None if there is None else float(there)
+    return Side(per_GBps(float(slope)), SMOOTH, None, first_GBps, float(at + check) / 1e9, actual, float(expected))
 
 
 def _point(kind: str, at: Fraction, seconds: Number) -> tuple[Number, Number]:

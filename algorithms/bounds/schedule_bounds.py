@@ -59,13 +59,13 @@ def best_bound(instance: Instance, *, flow: bool = False, starts: Ints | None = 
         return max(parts, key=itemgetter(0))
     latency: Bound = latency_bound(instance, starts)  # also rejects networks in which data cannot reach a rank
     alone = rank_bound(instance, late=not flow, starts=starts)
-    found: list[Bound] = [alone] if flow else [latency, alone]
+    bounds: list[Bound] = [alone] if flow else [latency, alone]
     kind = group_of(instance).kind
     if kind is Collective.ALL_REDUCE:
-        found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
+        bounds.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
     elif kind is Collective.ALL_TO_ALL:
-        found.append(length_bound(instance, [1] * len(instance.topology.links), starts))
-    return max(found, key=itemgetter(0))
+        bounds.append(length_bound(instance, [1] * len(instance.topology.links), starts))
+    return max(bounds, key=itemgetter(0))
 
 
 def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCertificate]:
@@ -85,15 +85,15 @@ def rank_bound(
     """
     topology, first = instance.topology, group_of(instance).ranks[0]
     wires, leaving, entering = _wires(topology, late=late)
-    known: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
+    times: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
 
     def seconds(size_bytes: Fraction, links: list[int], whose: str) -> Fraction:
         key = size_bytes, tuple(sorted(links))
-        if key not in known:
+        if key not in times:
             if size_bytes and not links:
                 raise InputError(f"data must leave {whose}, but no link does", place="network.links")
-            known[key] = earliest_arrival(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
-        return known[key]
+            times[key] = earliest_arrival(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
+        return times[key]
 
     out_bytes, in_bytes = defaultdict[int, Fraction](Fraction), defaultdict[int, Fraction](Fraction)
     for demand in instance.demands:
@@ -108,11 +108,11 @@ def rank_bound(
         out = seconds(out_bytes[rank], leaving[node], f"rank {rank}")
         into = seconds(in_bytes[rank], entering[node], f"all ranks but {rank}")
         best = max(best, (out, rank, True), (into, rank, False), key=itemgetter(0))
-    found, rank, egress = best
+    largest, rank, egress = best
     node = topology.rank_nodes[rank]
     others = tuple(n for n in range(len(topology.nodes)) if n != node)
     has_latency = any(wires[link][0] for link in (leaving if egress else entering)[node])
-    return found, CutCertificate((node,) if egress else others, has_latency)
+    return largest, CutCertificate((node,) if egress else others, has_latency)
 
 
 def _wires(topology: Topology, *, late: bool) -> tuple[list[Wire], list[list[int]], list[list[int]]]:
@@ -260,10 +260,10 @@ class _Travels:
         groups = [np.array(group) for group in pieces.groups]
         size = np.array([len(group) for group in groups])
         first = np.array([group[0] for group in groups])
-        held, needed = pieces.held_by, pieces.needed_by
-        single = (size[held] == 1) & (size[needed] == 1)
-        self.pairs = first[held[single]], first[needed[single]]
-        others = dict.fromkeys(zip(held[~single].tolist(), needed[~single].tolist(), strict=True))
+        holders, needed = pieces.held_by, pieces.needed_by
+        single = (size[holders] == 1) & (size[needed] == 1)
+        self.pairs = first[holders[single]], first[needed[single]]
+        others = dict.fromkeys(zip(holders[~single].tolist(), needed[~single].tolist(), strict=True))
         # What several ranks have may come from any of them.
         self.blocks = [(groups[h], groups[n]) for h, n in others if kind.sums or size[h] == 1]
 
@@ -271,25 +271,25 @@ class _Travels:
         """Return the positions where journeys begin (side 0) or end (1)."""
         if self.everywhere:
             return np.arange(self.ranks)
-        found = np.zeros(self.ranks, dtype=bool)
-        found[self.pairs[side]] = True
+        mask = np.zeros(self.ranks, dtype=bool)
+        mask[self.pairs[side]] = True
         for group in {id(block[side]): block[side] for block in self.blocks}.values():
-            found[group] = True
-        return np.flatnonzero(found)
+            mask[group] = True
+        return np.flatnonzero(mask)
 
     def rows(self, starts: Ints, *, backwards: bool) -> Bools:
         """Return a mask of the journeys from each start to each position, or backwards, none to itself."""
-        found = np.zeros((len(starts), self.ranks), dtype=bool)
+        mask = np.zeros((len(starts), self.ranks), dtype=bool)
         row = np.full(self.ranks, -1)
         row[starts] = np.arange(len(starts))
         source, target = self.pairs[::-1] if backwards else self.pairs
-        chosen = row[source] >= 0
-        found[row[source[chosen]], target[chosen]] = True
+        inside = row[source] >= 0
+        mask[row[source[inside]], target[inside]] = True
         for source, target in (block[::-1] if backwards else block for block in self.blocks):
             rows = row[source]
-            found[np.ix_(rows[rows >= 0], target)] = True
-        found[np.arange(len(starts)), starts] = False
-        return found
+            mask[np.ix_(rows[rows >= 0], target)] = True
+        mask[np.arange(len(starts)), starts] = False
+        return mask
 
 
 def link_distances(
@@ -347,18 +347,18 @@ def candidate_sets(topology: Topology, groups: Sequence[DemandGroup], sides: Seq
     nodes = len(topology.nodes)
     number = np.arange(nodes)
     members = sorted({topology.rank_nodes[rank] for group in groups for rank in group.ranks})
-    found: list[Bools] = [number == node for node in members]
+    sets: list[Bools] = [number == node for node in members]
     stride = 1
     for side in sides:
-        found += [number // stride % side < k for k in range(1, side)]
+        sets += [number // stride % side < k for k in range(1, side)]
         stride *= side
-    found += [np.isin(number, [topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
+    sets += [np.isin(number, [topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
     for node in members[:: max(1, len(members) // 16)]:
         far = link_distances(topology, [1] * len(topology.links), np.array([node]))[0]
-        found += [far <= k for k in range(1, int(far[np.isfinite(far)].max()))]
-    found += [number < k for k in range(2, nodes - 1)]
-    most = max(len(found[: len(members)]), _EFFORT // max(1, len(groups)) // 2)
-    return [part for chosen in found[:most] for part in (chosen, ~chosen)]
+        sets += [far <= k for k in range(1, int(far[np.isfinite(far)].max()))]
+    sets += [number < k for k in range(2, nodes - 1)]
+    most = max(len(sets[: len(members)]), _EFFORT // max(1, len(groups)) // 2)
+    return [part for inside in sets[:most] for part in (inside, ~inside)]
 
 
 def joint_cut(
@@ -375,22 +375,22 @@ def joint_cut(
     order = np.argsort(delays, kind="stable")
     nodes = [np.array([topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
     best: tuple[float, Bools] | None = None
-    known: dict[tuple[int, bytes], float] = {}
+    sizes: dict[tuple[int, bytes], float] = {}
 
     def leaving_bytes(number: int, inside: Bools) -> float:
         key = number, inside.tobytes()
-        if key not in known:
-            known[key] = float(bytes_leaving(groups[number], inside))
-        return known[key]
+        if key not in sizes:
+            sizes[key] = float(bytes_leaving(groups[number], inside))
+        return sizes[key]
 
     for inside in sets:
         leaving = sum(leaving_bytes(number, inside[at]) for number, at in enumerate(nodes))
         if not leaving:
             continue
-        chosen = order[inside[ends[order, 0]] & ~inside[ends[order, 1]]]
-        if not chosen.size:
+        cut = order[inside[ends[order, 0]] & ~inside[ends[order, 1]]]
+        if not cut.size:
             raise InputError("data must leave a part of the network, but no link does", place="network.links")
-        seconds = float(((leaving + np.cumsum(rates[chosen] * delays[chosen])) / np.cumsum(rates[chosen])).min())
+        seconds = float(((leaving + np.cumsum(rates[cut] * delays[cut])) / np.cumsum(rates[cut])).min())
         if best is None or seconds > best[0]:
             best = seconds, inside
     if best is None:
@@ -407,13 +407,13 @@ def pairs_of(instance: Instance) -> tuple[Ints, Ints, list[Fraction]]:
     """List source, target and bytes, over all collectives, of data that only one rank has and only one needs."""
     source, target, sizes = list[int](), list[int](), list[Fraction]()
     for demand in instance.demands:
-        asked = conditions(demand, instance.npus)
-        first = np.array([group[0] for group in asked.groups])
-        single = np.array([len(group) == 1 for group in asked.groups])
-        alone = single[asked.held_by] & single[asked.needed_by]
-        source += first[asked.held_by[alone]].tolist()
-        target += first[asked.needed_by[alone]].tolist()
-        sizes += [asked.size] * int(np.count_nonzero(alone))
+        pieces = conditions(demand, instance.npus)
+        first = np.array([group[0] for group in pieces.groups])
+        single = np.array([len(group) == 1 for group in pieces.groups])
+        alone = single[pieces.held_by] & single[pieces.needed_by]
+        source += first[pieces.held_by[alone]].tolist()
+        target += first[pieces.needed_by[alone]].tolist()
+        sizes += [pieces.size] * int(np.count_nonzero(alone))
     return np.array(source, dtype=np.int64), np.array(target, dtype=np.int64), sizes
 
 
@@ -434,14 +434,14 @@ def joint_length(
     for begin in range(0, len(senders), _BLOCK):
         block = senders[begin : begin + _BLOCK]
         until = first[begin + _BLOCK] if begin + _BLOCK < len(senders) else len(order)
-        chosen = order[first[begin] : until]
+        rows = order[first[begin] : until]
         far: NDArray[np.float64] = link_distances(topology, lengths, nodes[block])[
-            np.searchsorted(block, source[chosen]), nodes[target[chosen]]
+            np.searchsorted(block, source[rows]), nodes[target[rows]]
         ]
         if np.isinf(far).any():
             raise InputError("no path leads from a rank to one that needs its data", place="network.links")
         for index in range(len(kinds)):
-            travelled[index] += sum(far[kind[chosen] == index].astype(np.int64).tolist())
+            travelled[index] += sum(far[kind[rows] == index].astype(np.int64).tolist())
     total = sum((size * travelled[index] for size, index in kinds.items()), Fraction(0))
     rates = [length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)]
     delays: Sequence[Fraction | None] = [Fraction(0)] * len(rates)

@@ -73,15 +73,15 @@ class IncomingLinks:
             message = f"{pairs:,} pairs of nodes in a graph without translations; expected at most {MAX_PAIRS:,}"
             raise Unsupported(message)
         zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
-        found: NDArray[Any] = distances(self.source, self.nodes_with_distances, zero)
-        apart = (found == 0).sum(axis=1) > 1
+        table: NDArray[Any] = distances(self.source, self.nodes_with_distances, zero)
+        apart = (table == 0).sum(axis=1) > 1
         if apart.any():
             row = int(np.argmax(apart))
             b = int(self.nodes_with_distances[row])
-            a = next(int(v) for v in np.flatnonzero(found[row] == 0) if v != b)
+            a = next(int(v) for v in np.flatnonzero(table[row] == 0) if v != b)
             message = f"data cannot get from node {self.names[a]!r} to node {self.names[b]!r}"
             raise InputError(message, place="network.links")
-        return found
+        return table
 
     @cached_property
     def steps(self) -> int:
@@ -128,8 +128,8 @@ def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int
     digits: list[tuple[int, int]] = []
     stride = 1
     while stride < nodes:
-        left = nodes // stride
-        for size in (left // k for k in range(1, left) if left % k == 0):
+        rest = nodes // stride
+        for size in (rest // k for k in range(1, rest) if rest % k == 0):
             digit = node // stride % size
             shift = node + ((digit + 1) % size - digit) * stride
             if _carries(shift, source, target, edges):
@@ -145,8 +145,8 @@ def _carries(shift: Ints, source: Ints, target: Ints, edges: Ints) -> bool:
     """Check that a permutation of the nodes maps the sorted ``edges`` to themselves."""
     nodes = len(shift)
     few = shift[source[:1]] * nodes + shift[target[:1]]  # most permutations already fail at one link
-    found = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]
-    return bool((found == few).all()) and np.array_equal(np.sort(shift[source] * nodes + shift[target]), edges)
+    nearest = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]
+    return bool((nearest == few).all()) and np.array_equal(np.sort(shift[source] * nodes + shift[target]), edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,63 +11,63 @@ from ...core.kernel import kernel
 
 
 @kernel
-def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
-    """Fill ``sent`` with pieces of classes on links of limited capacity; mark the links that are too few, if any."""
+def place(over: Any, counts: Any, capacity: int, pieces: int, share: Any) -> Any:
+    """Fill ``share`` with pieces of classes on links of limited capacity; mark the links that are too few, if any."""
     classes, width = over.shape
-    free, left = _fill(over, counts, capacity, pieces, sent)
+    free, rest = _fill(over, counts, capacity, pieces, share)
     owner, origin, queue = np.empty((3, width), np.int64)
     reached = np.zeros(width, np.bool_)
     for c in range(classes):
-        while left[c]:
-            found = _search(c, over, sent, free, reached, owner, origin, queue)
-            if found < 0:
+        while rest[c]:
+            end = _search(c, over, share, free, reached, owner, origin, queue)
+            if end < 0:
                 return reached
-            _move(c, found, left, free, sent, owner, origin)
+            _move(c, end, rest, free, share, owner, origin)
     reached[:] = False
     return reached
 
 
 @kernel
-def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
+def _fill(over: Any, counts: Any, capacity: int, pieces: int, share: Any) -> Any:
     """Send pieces greedily, classes with the fewest links first; return free room and unsent pieces."""
     classes, width = over.shape
-    sent[:] = 0
+    share[:] = 0
     free = np.full(width, capacity)
-    left = counts * pieces
+    rest = counts * pieces
     choice = over.sum(axis=1)
     for size in range(1, choice.max() + 1):  # those that have least choice come first
         for c in range(classes):
             if choice[c] == size:
                 for i in range(width):
                     if over[c, i]:
-                        amount = min(free[i], left[c])
-                        sent[c, i] += amount
+                        amount = min(free[i], rest[c])
+                        share[c, i] += amount
                         free[i] -= amount
-                        left[c] -= amount
-    return free, left
+                        rest[c] -= amount
+    return free, rest
 
 
 @kernel
-def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origin: Any) -> None:
+def _move(c: int, end: int, rest: Any, free: Any, share: Any, owner: Any, origin: Any) -> None:
     """Send more of a class by moving pieces along an augmenting path to a link with room."""
-    amount, i = min(free[found], left[c]), found
+    amount, i = min(free[end], rest[c]), end
     while origin[i] >= 0:
-        amount = min(amount, sent[owner[i], origin[i]])
+        amount = min(amount, share[owner[i], origin[i]])
         i = origin[i]
-    free[found] -= amount
-    left[c] -= amount
-    i = found
+    free[end] -= amount
+    rest[c] -= amount
+    i = end
     while i >= 0:
-        sent[owner[i], i] += amount
+        share[owner[i], i] += amount
         if origin[i] >= 0:
-            sent[owner[i], origin[i]] -= amount
+            share[owner[i], origin[i]] -= amount
         i = origin[i]
 
 
 @kernel
-def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
+def _search(c: int, over: Any, share: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
     """Search an augmenting path to a link with room, or -1; mark ``owner`` and ``origin`` of pieces to be moved."""
-    classes, width = sent.shape
+    classes, width = share.shape
     begin, end = 0, 0
     for i in range(width):
         reached[i] = over[c, i]
@@ -80,7 +80,7 @@ def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, o
         if free[i]:
             return i
         for k in range(classes):
-            if sent[k, i]:
+            if share[k, i]:
                 for j in range(width):
                     if over[k, j] and not reached[j]:
                         reached[j] = True
@@ -93,7 +93,7 @@ def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, o
 def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
     """Raise a load, ``above / below`` shards on a link, until it suffices for all classes (docs/methods/bfb.md)."""
     classes, width = over.shape
-    sent = np.empty((classes, width), np.int64)
+    share = np.empty((classes, width), np.int64)
     links = over.sum(axis=0) > 0
     while True:
         shards, size = _within(links, over, counts)
@@ -101,7 +101,7 @@ def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
             return above, below
         if shards * below > above * size:
             above, below = shards, size
-        links = place(over, counts, above, below, sent)
+        links = place(over, counts, above, below, share)
 
 
 @kernel
@@ -244,16 +244,16 @@ def _split(target: int, problems: Any, pieces: int, rows: Any) -> None:
         if a == b:
             continue
         above, below = least_load(over[a:b], counts[a:b], 0, 1)
-        sent = np.empty((b - a, width), np.int64)
-        place(over[a:b], counts[a:b], -(-pieces * above // below), pieces, sent)
+        share = np.empty((b - a, width), np.int64)
+        place(over[a:b], counts[a:b], -(-pieces * above // below), pieces, share)
         for c in range(a, b):
             shard, start = ends[c] - counts[c], 0
             for i in range(width):
-                amount = sent[c - a, i]
+                amount = share[c - a, i]
                 while amount:
-                    taken = min(amount, pieces - start)
-                    rows.append((target, shards[shard], i, t - 1, start, start + taken))
-                    amount -= taken
-                    start += taken
+                    part = min(amount, pieces - start)
+                    rows.append((target, shards[shard], i, t - 1, start, start + part))
+                    amount -= part
+                    start += part
                     if start == pieces:
                         shard, start = shard + 1, 0

@@ -137,8 +137,8 @@ def raise_epoch_by_epoch(
 ) -> tuple[int, WindowPrices | None]:
     """Raise a bound below ``below`` as long as makespans are refuted; return it with the last proof."""
     best, proof = at_least, None
-    while best < below and (found := refute(best)) is not None:
-        best, proof = found.epochs, found
+    while best < below and (prices := refute(best)) is not None:
+        best, proof = prices.epochs, prices
     return best, proof
 
 

@@ -121,13 +121,13 @@ def push_arcs(
 @kernel
 def lacking_nodes(state: SearchState, lacking: Any, chunk: int, target: int) -> tuple[int, int]:
     """Count the nodes that still lack a chunk, and sum the epochs beyond the target at the others."""
-    left, late = 0, 0
+    count, late = 0, 0
     for node in range(lacking.shape[1]):
         if lacking[chunk, node] and state.arrival[chunk, node] < ABSENT:
             late += max(0, state.arrival[chunk, node] - target)
         elif lacking[chunk, node]:
-            left += 1
-    return left, late
+            count += 1
+    return count, late
 
 
 @kernel
@@ -138,26 +138,26 @@ def insert(search: Search, price: Any, members: Any, keys: KeyWeights, target: i
     """
     arcs, state, lacking, _, heap = search
     count, nodes = len(arcs.arc_head), state.arrival.shape[1]
-    left = np.zeros(len(members), np.int64)
+    lacks = np.zeros(len(members), np.int64)
     place = np.zeros(state.arrival.shape[0], np.int64)
     size, work, late = 0, 0, 0
     for i in range(len(members)):
         chunk = members[i]
         place[chunk] = i
-        left[i], beyond = lacking_nodes(state, lacking, chunk, target)
+        lacks[i], beyond = lacking_nodes(state, lacking, chunk, target)
         late += beyond
-    waiting = left.sum()
+    waiting = lacks.sum()
     for i in range(len(members)):
         for node in range(nodes):
-            if left[i] > 0 and state.arrival[members[i], node] < ABSENT:
-                size, seen = push_arcs(arcs, state, price, keys, heap, size, members[i], node)
-                work += seen
+            if lacks[i] > 0 and state.arrival[members[i], node] < ABSENT:
+                size, looks = push_arcs(arcs, state, price, keys, heap, size, members[i], node)
+                work += looks
     while waiting > 0 and size > 0:
         key, item, epoch = heap.key[0], heap.item[0], heap.epoch[0]
         size = drop_first(heap, size)
         chunk, arc = item // count, item % count
         to = arcs.arc_head[arc]
-        if state.arrival[chunk, to] < ABSENT or left[place[chunk]] == 0:
+        if state.arrival[chunk, to] < ABSENT or lacks[place[chunk]] == 0:
             continue
         work += 1
         ready = state.arrival[chunk, arcs.arc_tail[arc]]
@@ -171,14 +171,14 @@ def insert(search: Search, price: Any, members: Any, keys: KeyWeights, target: i
             continue
         take(arcs, state, chunk, arc, start)
         if lacking[chunk, to]:
-            left[place[chunk]] -= 1
+            lacks[place[chunk]] -= 1
             waiting -= 1
             late += max(0, state.arrival[chunk, to] - target)
             if late > allowed:
                 return -1, work
-        if left[place[chunk]] > 0:
-            size, seen = push_arcs(arcs, state, price, keys, heap, size, chunk, to)
-            work += seen
+        if lacks[place[chunk]] > 0:
+            size, looks = push_arcs(arcs, state, price, keys, heap, size, chunk, to)
+            work += looks
     return (late if waiting == 0 else -1), work
 
 
@@ -186,44 +186,44 @@ def insert(search: Search, price: Any, members: Any, keys: KeyWeights, target: i
 def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
     """Withdraw sends of a chunk to nodes that neither need it nor forward it to one that does."""
     nodes = state.arrival.shape[1]
-    wanted = np.zeros(nodes, np.bool_)
+    useful = np.zeros(nodes, np.bool_)
     useless = False
     for node in range(nodes):
         at = node
-        while lacking[chunk, node] and not wanted[at]:
-            wanted[at] = True
+        while lacking[chunk, node] and not useful[at]:
+            useful[at] = True
             if state.arc[chunk, at] < 0:
                 break
             at = arcs.arc_tail[state.arc[chunk, at]]
     for node in range(nodes):
-        useless = useless or (state.arc[chunk, node] >= 0 and not wanted[node])
+        useless = useless or (state.arc[chunk, node] >= 0 and not useful[node])
     if useless:
         arc, start = state.arc[chunk].copy(), state.start[chunk].copy()
-        arc[~wanted] = -1
+        arc[~useful] = -1
         withdraw(arcs, state, chunk)
         retrace(arcs, state, chunk, arc, start)
 
 
 @kernel
-def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, load: Any, reached: Any) -> None:
+def cheapest_tree(arcs: ArcTable, price: Any, holders: Any, need: Any, heap: Heap, load: Any, reached: Any) -> None:
     """Grow a tree of cheap arcs from a chunk's holders to its receivers; add its starts to ``load``."""
-    nodes = len(held)
-    left, size = 0, 0
+    nodes = len(holders)
+    missing, size = 0, 0
     for node in range(nodes):
-        reached[node] = held[node]
-        left += need[node] and not held[node]
+        reached[node] = holders[node]
+        missing += need[node] and not holders[node]
     for node in range(nodes):
-        if held[node]:
+        if holders[node]:
             for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
                 size = push_entry(heap, size, arc_price(arcs, price, arc), arc, 0)
-    while left > 0 and size > 0:
+    while missing > 0 and size > 0:
         arc = heap.item[0]
         size = drop_first(heap, size)
         to = arcs.arc_head[arc]
         if reached[to]:
             continue
         reached[to] = True
-        left -= need[to]
+        missing -= need[to]
         for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
             load[arcs.hop_link[h]] += 1
         for further in range(arcs.arc_first[to], arcs.arc_first[to + 1]):
@@ -232,15 +232,15 @@ def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, 
 
 
 @kernel
-def spread_prices(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, rounds: int) -> Any:
+def spread_prices(arcs: ArcTable, price: Any, holders: Any, need: Any, heap: Heap, rounds: int) -> Any:
     """Compute prices, from initial ones, under which cheapest trees spread over all links; shape (links,)."""
-    chunks, nodes = held.shape
+    chunks, nodes = holders.shape
     reached = np.zeros(nodes, np.bool_)
     now = price.copy()
     for _ in range(rounds):
         load = np.zeros(len(price))
         for chunk in range(chunks):
-            cheapest_tree(arcs, now, held[chunk], need[chunk], heap, load, reached)
+            cheapest_tree(arcs, now, holders[chunk], need[chunk], heap, load, reached)
         load *= price
         top = load.max()
         if top <= 0:

@@ -65,8 +65,8 @@ def prices_for(
     from scipy.sparse import coo_array
 
     folded, folded_sinks, kind = _build_quotient(network, sinks)
-    wanted = int(network.lacking[:, list(sinks)].sum())
-    program = _program(folded, folded_sinks, epochs) if wanted else None
+    total = int(network.lacking[:, list(sinks)].sum())
+    program = _program(folded, folded_sinks, epochs) if total else None
     if program is None:
         return None
     window_row, window_column, link, start = _windows(folded, program)
@@ -81,7 +81,7 @@ def prices_for(
     answer = solve(
         -program.gain.astype(np.float64), A_ub=matrix, b_ub=limit, bounds=(0, None), method="highs-ipm", options=options
     )
-    if answer.status != 0 or -answer.fun > wanted - 1e-6:
+    if answer.status != 0 or -answer.fun > total - 1e-6:
         return None
     price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
     priced, count = np.flatnonzero(price > 0), np.bincount(kind)
@@ -140,12 +140,12 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
     if not len(link):
         return None
     ends = np.array([(nodes << i) + sink for i, sink in enumerate(sinks)])
-    left = (group * nodes + network.tail[link]) * width + at
+    departure = (group * nodes + network.tail[link]) * width + at
     came = (group * nodes + network.head[link]) * width + at + network.delay[link]
     lacked = _lacking_sinks(network, sinks)
     begins, amounts = np.unique((lacked * nodes + network.source)[lacked > 0] * width, return_counts=True)
     whole, one, other = _subset_splits(np.unique(np.concatenate([came, begins])), nodes * width, len(sinks))
-    keys = np.unique(np.concatenate([left, came, begins, one, other]))
+    keys = np.unique(np.concatenate([departure, came, begins, one, other]))
     keys = keys[~np.isin(keys // width, ends)]
     stays = np.flatnonzero((np.diff(keys // width) == 0) & network.stores[keys[:-1] // width % nodes])
     column = np.arange(len(link) + len(stays) + len(whole))
@@ -158,7 +158,7 @@ def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Pro
     return _Program(
         link,
         at,
-        np.searchsorted(keys, np.concatenate([left, keys[stays], whole, entered[~reached]])),
+        np.searchsorted(keys, np.concatenate([departure, keys[stays], whole, entered[~reached]])),
         np.concatenate([column, of[~reached]]),
         np.concatenate([np.ones(len(column), np.int64), np.full(int((~reached).sum()), -1)]),
         supply,

@@ -117,9 +117,9 @@ def strike_arcs(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None
         above = node
         while mark[above] == UNKNOWN:
             above = arcs.arc_tail[arc[above]]
-        found, above = mark[above], node
+        fate, above = mark[above], node
         while mark[above] == UNKNOWN:
-            mark[above] = found
+            mark[above] = fate
             above = arcs.arc_tail[arc[above]]
     for node in range(nodes):
         if mark[node] == STRUCK:
@@ -145,8 +145,8 @@ def reinsert(
     step = len(members) if together else 1
     total, work = 0, 0
     for first in range(0, len(members), step):
-        late, seen = insert(search, price, members[first : first + step], keys, target, allowed - total)
-        work += seen
+        late, looks = insert(search, price, members[first : first + step], keys, target, allowed - total)
+        work += looks
         if late < 0:
             return -1, work
         total += late
@@ -174,7 +174,7 @@ def walk(search: Search, prices: Any, target: int, counter: int, seed: int, effo
     members = np.empty(MOST + 1, np.int64)
     old_arc, old_start = np.empty((MOST + 1, nodes), np.int32), np.empty((MOST + 1, nodes), np.int32)
     longest = arcs.window.max()
-    kept, mark = np.empty(nodes, np.int32), np.empty(nodes, np.int8)
+    rest, mark = np.empty(nodes, np.int32), np.empty(nodes, np.int8)
     work = 0
     while total > 0 and work < effort:
         counter += 1
@@ -192,16 +192,16 @@ def walk(search: Search, prices: Any, target: int, counter: int, seed: int, effo
             before += int(late[chunk])
             withdraw(arcs, state, chunk)
             if draw[21] < IN_PART:
-                kept[:] = old_arc[i]
+                rest[:] = old_arc[i]
                 other = int(draw[24 + i] * nodes) if link < 0 else -1
-                strike_arcs(arcs, kept, mark, node if i == 0 else other, -1 if i == 0 else link)
-                retrace(arcs, state, chunk, kept, old_start[i])
+                strike_arcs(arcs, rest, mark, node if i == 0 else other, -1 if i == 0 else link)
+                retrace(arcs, state, chunk, rest, old_start[i])
         keys = drawn_weights(draw, longest, counter)
         slack = int(-HEAT * math.log(1.0 - draw[22]))
         price = prices[int(draw[14] * len(prices))]
         together = draw[15] < 0.5
-        now, seen = reinsert(search, price, members[:count], keys, target, before + slack, together)
-        work += seen + count
+        now, looks = reinsert(search, price, members[:count], keys, target, before + slack, together)
+        work += looks + count
         if now < 0:
             for i in range(count):
                 withdraw(arcs, state, members[i])

@@ -68,10 +68,10 @@ class EpochSearch:
         self._reach = 3 * self.bound + 4 * int(network.window.max()) + 8
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._state: SearchState | None = None
-        self._made: list[tuple[int, Ints, Ints]] = []
+        self._schedules: list[tuple[int, Ints, Ints]] = []
         modes = [True] if not self._partial.any() else [False, True]
         every = product((0, 1), TAILS, SLOWNESS, WEIGHTS, modes)
-        self._left = (
+        self._settings = (
             (KeyWeights(weight, slow, tail, 0.0, 0.0, 0), prices, mode) for prices, tail, slow, weight, mode in every
         )
 
@@ -93,7 +93,7 @@ class EpochSearch:
         if self.is_optimal or (self.best is not None and self.work + LOOKS * items > CONSTRUCTIONS * self.effort):
             return
         heap = empty_heap(items)
-        for keys, prices, together in islice(self._left, most):
+        for keys, prices, together in islice(self._settings, most):
             if self.is_optimal or (self.best is not None and self._is_exhausted(CONSTRUCTIONS)):
                 return
             self._construct_once(heap, keys, self._prices(prices), together)
@@ -139,8 +139,8 @@ class EpochSearch:
 
     def _remember(self, epochs: int, arc: Ints, start: Ints) -> None:
         """Keep a schedule to start from if it is new and among the best."""
-        if not any(np.array_equal(arc, old[1]) and np.array_equal(start, old[2]) for old in self._made):
-            self._made = sorted([*self._made, (epochs, arc, start)], key=lambda one: one[0])[: self.starts]
+        if not any(np.array_equal(arc, old[1]) and np.array_equal(start, old[2]) for old in self._schedules):
+            self._schedules = sorted([*self._schedules, (epochs, arc, start)], key=lambda one: one[0])[: self.starts]
 
     def _keep(self, arrival: np.ndarray, arc: np.ndarray, start: np.ndarray) -> bool:
         epochs = self._makespan(arrival)
@@ -160,8 +160,8 @@ class EpochSearch:
         """Continue from a schedule if it is better; see :meth:`rows`."""
         longest = int(self.arcs.arc_delay.max()) + int(self.network.window.max())
         self._reach = max(self._reach, int(start.max()) + longest + 1)
-        held = np.where(self.network.initial_holders, np.int32(0), ABSENT)
-        arrival = np.where(arc >= 0, start + self.arcs.arc_delay[arc], held).astype(np.int32)
+        initial = np.where(self.network.initial_holders, np.int32(0), ABSENT)
+        arrival = np.where(arc >= 0, start + self.arcs.arc_delay[arc], initial).astype(np.int32)
         if self._keep(arrival, arc.astype(np.int32), start.astype(np.int32)):
             self._state = None
 
@@ -180,9 +180,9 @@ class EpochSearch:
 
     def improve_several(self) -> None:
         """Improve the best constructions by successive halving: short random walks are worth more than a long one."""
-        if (known := self.rows()) is not None and self.best is not None and self.starts:
-            self._remember(self.best, *known)
-        walks = [self._start_from(arc, start) for _, arc, start in self._made]
+        if (rows := self.rows()) is not None and self.best is not None and self.starts:
+            self._remember(self.best, *rows)
+        walks = [self._start_from(arc, start) for _, arc, start in self._schedules]
         for rounds in range(len(walks).bit_length(), 0, -1):
             part = (self.effort - self.work) // (rounds * len(walks))
             for each in walks:
@@ -191,8 +191,8 @@ class EpochSearch:
                 each.improve()
                 self.work += each.work - before[0]
                 self.moves += each.moves - before[1]
-                if (found := each.rows()) is not None:
-                    self.adopt(*found)
+                if (rows := each.rows()) is not None:
+                    self.adopt(*rows)
                 if self.is_optimal or self._is_exhausted():
                     return
             walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
@@ -221,14 +221,14 @@ class EpochSearch:
         """Return the best schedule without unneeded sends, None if there is none."""
         if self._best is None or self.best is None:
             return None
-        arrival, taken, start = self._best
+        arrival, arcs, start = self._best
         if self._partial.any():
             state = self._restore_best()
             for one in np.flatnonzero(self._partial).tolist():
                 prune(self.arcs, state, self._lacking, one)
-            arrival, taken, start = state.arrival, state.arc, state.start
-        chunk, node = np.nonzero((taken >= 0) & (arrival < ABSENT))
-        arc = taken[chunk, node].astype(np.int64)
+            arrival, arcs, start = state.arrival, state.arc, state.start
+        chunk, node = np.nonzero((arcs >= 0) & (arrival < ABSENT))
+        arc = arcs[chunk, node].astype(np.int64)
         first, hops = self.arcs.hop_first[arc], np.diff(self.arcs.hop_first)[arc]
         links = self.arcs.hop_link[ranges(first, hops)].astype(np.int64)
         return EpochPlan(self.best, chunk, start[chunk, node].astype(np.int64), offsets(hops), links)

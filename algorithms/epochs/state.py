@@ -67,15 +67,15 @@ class SearchState(NamedTuple):
     sends: Any  #: (chunks,) how many
 
 
-def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> SearchState:
+def empty_state(holders: Any, links: int, rows: int, epochs: int, longest: int) -> SearchState:
     """Return the state in which only holders have chunks; raise Unsupported for too large a reservation table."""
     if rows * epochs > MAX_CELLS:
         raise Unsupported(f"{rows:,} links for {epochs:,} epochs exceed the reservation table; expected longer epochs")
-    chunks, nodes = held.shape
+    chunks, nodes = holders.shape
     room = nodes * longest
     return SearchState(
         np.zeros((rows, epochs), np.int16),
-        np.where(held, np.int32(0), ABSENT).astype(np.int32),
+        np.where(holders, np.int32(0), ABSENT).astype(np.int32),
         np.full((chunks, nodes), -1, np.int32),
         np.zeros((chunks, nodes), np.int32),
         np.full((chunks, links), -1, np.int32),

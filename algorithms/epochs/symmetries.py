@@ -29,8 +29,8 @@ def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     place = np.where(np.isin(nodes, apart), nodes, -1)
     columns = [network.stores, network.lacking.sum(axis=0), place, *owned]
     first = number_values(list(zip(*(column.tolist() for column in columns), strict=True)))
-    found = refine_nodes(np.array(first, dtype=np.int64), *_labelled_links(network))
-    return np.array(number_values(found.tolist()), dtype=np.int64)
+    colours = refine_nodes(np.array(first, dtype=np.int64), *_labelled_links(network))
+    return np.array(number_values(colours.tolist()), dtype=np.int64)
 
 
 def _labelled_links(network: EpochNetwork) -> tuple[Ints, Ints, Ints]:
@@ -61,9 +61,9 @@ class SymmetryGroup:
         """Add a generator; None if elements do not commute, fix links or sources, or are too many."""
         if any((nodes[own] != own[nodes]).any() for own in self.nodes):
             return None
-        known = {own.tobytes() for own in self.nodes}
+        elements = {own.tobytes() for own in self.nodes}
         all_nodes, all_links, power, moved = [self.nodes], [self.links], nodes, links
-        while power.tobytes() not in known:
+        while power.tobytes() not in elements:
             all_nodes.append(power[self.nodes])
             all_links.append(moved[self.links])
             if len(all_nodes) * len(self.nodes) > LARGEST:
@@ -122,22 +122,22 @@ class SymmetricSearch:
 
     def construct(self) -> None:
         """Run the constructions under every group; once time is up, until the first schedule: others take longer."""
-        whole, known = self._whole, None
+        whole, schedule = self._whole, None
         for group in reversed(groups(whole.network)):
             if whole.is_optimal or (whole.best is not None and whole.budget.is_exhausted):
                 return
             if (folded := self._fold_search(group)) is not None:
-                known = self._continue_search(*folded, known, EpochSearch.construct) or known
+                schedule = self._continue_search(*folded, schedule, EpochSearch.construct) or schedule
                 self.folded.append(folded)
 
     def improve(self) -> None:
         """Rip up and re-route under every group."""
-        known = None
+        schedule = None
         for group, bases, search in self.folded:
             if self._whole.is_optimal or self._whole.budget.is_exhausted:
                 return
             search.bound = self._whole.bound
-            known = self._continue_search(group, bases, search, known, EpochSearch.improve_several) or known
+            schedule = self._continue_search(group, bases, search, schedule, EpochSearch.improve_several) or schedule
 
     def _fold_search(self, group: SymmetryGroup) -> tuple[SymmetryGroup, Ints, EpochSearch] | None:
         """Return group, chunks and search under it; None if an arc uses an orbit of links twice."""
@@ -157,13 +157,13 @@ class SymmetricSearch:
         group: SymmetryGroup,
         bases: Ints,
         search: EpochSearch,
-        known: tuple[Ints, Ints] | None,
+        schedule: tuple[Ints, Ints] | None,
         step: Callable[[EpochSearch], None],
     ) -> tuple[Ints, Ints] | None:
         """Run a step of a search under a group from a symmetric schedule; return arcs and starts if it gains."""
         whole, before = self._whole, (search.work, search.moves, search.constructions, search.best)
-        if known is not None:
-            search.adopt(known[0][bases], known[1][bases])
+        if schedule is not None:
+            search.adopt(schedule[0][bases], schedule[1][bases])
         step(search)
         whole.work += search.work - before[0]
         whole.moves += search.moves - before[1]
@@ -204,14 +204,14 @@ def _images(arcs: ArcTable, used: Ints, links: Ints) -> Ints | None:
     images = np.empty((len(links), len(used)), dtype=np.int64)
     for length in np.unique(hops[used]).tolist():
         among, some = np.flatnonzero(hops == length), np.flatnonzero(hops[used] == length)
-        known, sought = np.zeros(len(among), np.int64), np.zeros((len(links), len(some)), np.int64)
+        keys, sought = np.zeros(len(among), np.int64), np.zeros((len(links), len(some)), np.int64)
         for hop in range(length):
-            known = known * links.shape[1] + arcs.hop_link[arcs.hop_first[among] + hop]
+            keys = keys * links.shape[1] + arcs.hop_link[arcs.hop_first[among] + hop]
             sought = sought * links.shape[1] + links[:, arcs.hop_link[arcs.hop_first[used[some]] + hop]]
-            numbers, known = np.unique(known, return_inverse=True)
+            numbers, keys = np.unique(keys, return_inverse=True)
             place = np.minimum(np.searchsorted(numbers, sought), len(numbers) - 1)
             if (numbers[place] != sought).any():
                 return None
             sought = place
-        images[:, some] = among[np.argsort(known)][sought]
+        images[:, some] = among[np.argsort(keys)][sought]
     return images

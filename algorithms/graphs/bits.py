@@ -81,8 +81,8 @@ def choose(words: Any, copies: Any, how: int, state: Any) -> int:
     """Choose a chunk of a set, by ``how`` and the number of ``copies`` of each; -1 of an empty one."""
     size = len(words)
     first, turn = draw(state, size), draw(state, 64)
-    right, left = np.uint64(turn), np.uint64(64 - turn)
-    best, fewest, seen = -1, 2**62, 0
+    down, up = np.uint64(turn), np.uint64(64 - turn)
+    best, fewest, count = -1, 2**62, 0
     for step in range(size):
         index = first + step
         if index >= size:
@@ -92,7 +92,7 @@ def choose(words: Any, copies: Any, how: int, state: Any) -> int:
             continue
         # The word is turned, so that its lowest bit is a random one.
         if turn != 0:
-            word = (word >> right) | (word << left)
+            word = (word >> down) | (word << up)
         while word != np.uint64(0):
             bit = low_bit(word)
             chunk = (index << 6) + ((bit + turn) & 63)
@@ -100,8 +100,8 @@ def choose(words: Any, copies: Any, how: int, state: Any) -> int:
                 return chunk
             if copies[chunk] < fewest:
                 best, fewest = chunk, copies[chunk]
-            seen += 1
-            if how == RARE_OF_64 and seen >= _FEW:
+            count += 1
+            if how == RARE_OF_64 and count >= _FEW:
                 return best
             word &= word - np.uint64(1)
     return best

@@ -72,15 +72,15 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         ends = balance[:, network.tails], balance[:, network.heads]
         parts = np.stack((flow, *ends, np.broadcast_to(link[network.link_of], flow.shape)), axis=-1)
         flow = _rows(parts.reshape(-1, 4)).reshape(flow.shape)
-        seen = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
-        balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
+        around = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
+        balance = _rows(around.reshape(-1, around.shape[2])).reshape(balance.shape)
         joined = np.moveaxis(_multisets(flow, on_link), 0, 1).reshape(network.links, -1)
         ordered = np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1)
         link = np.array(number_values([row.tobytes() for row in ordered]), dtype=np.int64)
-        found = (int(flow.max()), int(balance.max()), int(link.max()))
-        if found == count:
+        now = (int(flow.max()), int(balance.max()), int(link.max()))
+        if now == count:
             return Classes(_by_first(flow), _by_first(balance), _by_first(link), rounds)
-        count, rounds = found, rounds + 1
+        count, rounds = now, rounds + 1
 
 
 def _split_by_hashes(
@@ -91,19 +91,19 @@ def _split_by_hashes(
     count, rounds = 0, 0
     while True:
         flow_hash, balance_hash, link_hash = colours
-        seen = flow_hash + _mix_bits(balance_hash)[:, network.tails] * _WEIGHTS[0]
-        seen += _mix_bits(balance_hash)[:, network.heads] * _WEIGHTS[1] + link_hash[network.link_of] * _WEIGHTS[2]
-        flow_hash = _mix_bits(seen)
+        mix = flow_hash + _mix_bits(balance_hash)[:, network.tails] * _WEIGHTS[0]
+        mix += _mix_bits(balance_hash)[:, network.heads] * _WEIGHTS[1] + link_hash[network.link_of] * _WEIGHTS[2]
+        flow_hash = _mix_bits(mix)
         came, went = (sum(np.where(members >= 0, flow_hash[:, members], 0) for members in lists.T) for lists in around)
         balance_hash = _mix_bits(balance_hash + came * _WEIGHTS[0] + went * _WEIGHTS[1])
         on_arc = flow_hash.sum(axis=0, dtype=np.uint64)
         on_link = np.zeros(network.links, dtype=np.uint64)
         np.add.at(on_link, network.link_of, on_arc)
         link_hash = _mix_bits(link_hash + on_link)
-        found = len(np.unique(balance_hash)) + len(np.unique(link_hash))
-        if found == count:
+        now = len(np.unique(balance_hash)) + len(np.unique(link_hash))
+        if now == count:
             break
-        count, rounds, colours = found, rounds + 1, [flow_hash, balance_hash, link_hash]
+        count, rounds, colours = now, rounds + 1, [flow_hash, balance_hash, link_hash]
     numbered = [np.unique(part.ravel(), return_inverse=True)[1].reshape(part.shape) for part in colours]
     return numbered[0], numbered[1], numbered[2], rounds
 

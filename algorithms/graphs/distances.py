@@ -44,20 +44,20 @@ def distances(
     from scipy.sparse.csgraph import dijkstra
 
     graph = least_lengths(nodes, *ends, values)
-    found: NDArray[np.float64] = dijkstra(graph, indices=None if sources is None else np.asarray(sources))
-    return found
+    table: NDArray[np.float64] = dijkstra(graph, indices=None if sources is None else np.asarray(sources))
+    return table
 
 
 def _relax(nodes: int, tail: Ints, head: Ints, length: NDArray[np.float64], starts: Ints) -> NDArray[np.float64]:
     """Compute the distances of a small network without scipy, whose import takes longer."""
-    found = np.full((nodes, len(starts)), np.inf)
-    found[starts, np.arange(len(starts))] = 0
+    far = np.full((nodes, len(starts)), np.inf)
+    far[starts, np.arange(len(starts))] = 0
     while True:
-        shorter = found.copy()
-        np.minimum.at(shorter, head, found[tail] + length[:, None])
-        if np.array_equal(shorter, found):
-            return found.T.copy()
-        found = shorter
+        shorter = far.copy()
+        np.minimum.at(shorter, head, far[tail] + length[:, None])
+        if np.array_equal(shorter, far):
+            return far.T.copy()
+        far = shorter
 
 
 def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[Ints, Ints]:
@@ -85,9 +85,9 @@ def least_lengths(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> A
 
     order = np.lexsort((length, head, tail))
     a, b, values = tail[order].astype(np.int32), head[order].astype(np.int32), length[order].astype(np.float64)
-    kept = np.ones(len(order), dtype=np.bool_)
-    kept[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
-    return csr_array((values[kept], (a[kept], b[kept])), shape=(nodes, nodes))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    return csr_array((values[first], (a[first], b[first])), shape=(nodes, nodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,13 @@ def route(topology: Topology, source: Ints, target: Ints) -> Paths:
 def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
     """Return the sorted distinct keys, and the index of each key among them."""
     if limit > max(16 * len(keys), 2**16):
-        found, inverse = np.unique(keys, return_inverse=True)
-        return found, inverse.astype(np.int64)
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        return distinct, inverse.astype(np.int64)
     place = np.zeros(limit, dtype=np.int64)
     place[keys] = 1
-    found = np.flatnonzero(place)
-    place[found] = np.arange(len(found))
-    return found, place[keys]
+    distinct = np.flatnonzero(place)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[keys]
 
 
 def _leaving_links(topology: Topology) -> _LeavingLinks:
@@ -169,13 +169,13 @@ def _search(topology: Topology, graph: _LeavingLinks, source: Ints, target: Ints
     nodes = len(graph.first) - 1
     before = np.full(len(starts) * nodes, -1, dtype=np.int64)  # last link from each start; -2 at the start
     distance = np.zeros(len(starts) * nodes, dtype=graph.latency.dtype)
-    wanted = start * nodes + target
+    goal = start * nodes + target
     frontier = np.arange(len(starts)) * nodes + starts
     before[frontier] = -2
-    while len(frontier) and (before[wanted] == -1).any():
-        seeking = mask_of(len(starts), start[before[wanted] == -1])
+    while len(frontier) and (before[goal] == -1).any():
+        seeking = mask_of(len(starts), start[before[goal] == -1])
         frontier = _layer(graph, frontier[seeking[frontier // nodes]], before, distance)
-    if (missing := np.flatnonzero(before[wanted] == -1)).size:
+    if (missing := np.flatnonzero(before[goal] == -1)).size:
         ends = (topology.nodes[int(where[missing[0]])].name for where in (source, target))
         raise Unsupported("no path leads from {!r} to {!r}".format(*ends))
     return _walk(graph, source, target, start * nodes, before)
@@ -199,8 +199,8 @@ def _layer(graph: _LeavingLinks, frontier: Ints, before: Ints, distance: NDArray
         latency = np.unique(latency, return_inverse=True)[1]
     order = np.lexsort((latency, entry))
     best = np.concatenate([[True], np.diff(entry[order]) != 0])[: len(entry)]
-    chosen = np.flatnonzero(mask_of(len(order), order[best]))
-    link, reached = link[chosen], np.asarray(entry[chosen], dtype=np.int64)
+    fresh = np.flatnonzero(mask_of(len(order), order[best]))
+    link, reached = link[fresh], np.asarray(entry[fresh], dtype=np.int64)
     before[reached] = link
     distance[reached] = distance[reached - graph.target[link] + graph.source[link]] + graph.latency[link]
     return reached
@@ -214,6 +214,6 @@ def _walk(graph: _LeavingLinks, source: Ints, target: Ints, row: Ints, before: I
         walked.append((active, link))
         here[active] = graph.source[link]
         active = active[here[active] != source[active]]
-    pair, found = (np.concatenate(column) for column in zip(*walked[::-1], strict=True))
+    pair, path = (np.concatenate(column) for column in zip(*walked[::-1], strict=True))
     offset, order = edges_by(pair, len(source))
-    return Paths(offset, found[order])
+    return Paths(offset, path[order])

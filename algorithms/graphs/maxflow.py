@@ -35,8 +35,8 @@ class RootedFlow:
 
     def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
         self.graph, self.sinks = graph, sinks
-        self.wanted = int(sum(demand.tolist()))
-        exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
+        self.total = int(sum(demand.tolist()))
+        exact = np.int64 if graph.total + self.total < INT64_SAFE else object
         self._kernel = kernel_for(rooted_pass, np.dtype(exact))
         self.arcs, arc_of = arcs_of(graph)
         self.capacity: Exact = np.zeros(len(self.arcs.head), dtype=exact)
@@ -50,13 +50,13 @@ class RootedFlow:
     def restart(self, position: int = 0) -> None:
         """Restart the tests at a sink; those before it have passed."""
         self.position = position
-        self._grown = mask_of(self.graph.nodes, self.sinks[:position])
+        self._sources = mask_of(self.graph.nodes, self.sinks[:position])
 
     def ask(self, capacity: Exact, demand: Exact) -> None:
         """Restart with smaller or equal capacities of the edges and demand."""
         self.capacity[self.arc_of_edge] = capacity
         self.demand[:] = demand
-        self.wanted = int(sum(demand.tolist()))
+        self.total = int(sum(demand.tolist()))
         self.restart()
 
     def change(self, edges: Ints | int, amount: Any) -> None:
@@ -69,10 +69,10 @@ class RootedFlow:
         The next call tests the same sink first. Sinks that have passed stay passed as long as no change in between
         makes a set worse than it has been; that holds for Newton steps and for taking back a part of a split.
         """
-        state = FlowState(self.capacity.copy(), self.demand.copy(), self._grown)
-        wanted = self.wanted if self.capacity.dtype == object else np.int64(self.wanted)
+        state = FlowState(self.capacity.copy(), self.demand.copy(), self._sources)
+        total = self.total if self.capacity.dtype == object else np.int64(self.total)
         self.position, lacking = self._kernel(
-            self.position, self.sinks, wanted, self.arcs, state, self.capacity, self.demand, self._work, self._side
+            self.position, self.sinks, total, self.arcs, state, self.capacity, self.demand, self._work, self._side
         )
         if self.position == len(self.sinks):
             return None
@@ -109,11 +109,11 @@ def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
     capacity: Exact = np.zeros(len(arcs.head), dtype=exact)
     capacity[arc_of] = graph.capacity
     rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
-    grown = mask_of(graph.nodes, source)
+    sources = mask_of(graph.nodes, source)
     work = scratch(graph.nodes, len(arcs.head))
-    wanted = graph.total + 1
+    limit = graph.total + 1
     value, _, _ = kernel_for(flow_into, exact)(
-        sink, wanted if exact.kind == "O" else np.int64(wanted), arcs, FlowState(rest, supply, grown), work
+        sink, limit if exact.kind == "O" else np.int64(limit), arcs, FlowState(rest, supply, sources), work
     )
     work.level[sink] = 0
     return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), work.level < 0)
@@ -209,7 +209,7 @@ class FlowState(NamedTuple):
 
     cap: Any
     supply: Any
-    grown: Any
+    sources: Any
 
 
 class Scratch(NamedTuple):
@@ -240,14 +240,14 @@ def search(sink: int, beyond: int, arcs: Arcs, state: FlowState, level: Any, que
     Return this first level, -1 if there is none, and the number of labelled nodes.
     """
     first, head, mate = arcs
-    cap, supply, grown = state
+    cap, supply, sources = state
     level[sink] = 0
     queue[0] = sink
-    size, at, found = 1, 0, -1
+    size, at, nearest = 1, 0, -1
     while at < size:
         y = queue[at]
         at += 1
-        if found >= 0 and level[y] >= found + beyond:
+        if nearest >= 0 and level[y] >= nearest + beyond:
             break
         for arc in range(first[y], first[y + 1]):
             x = head[arc]
@@ -255,26 +255,26 @@ def search(sink: int, beyond: int, arcs: Arcs, state: FlowState, level: Any, que
                 level[x] = level[y] + 1
                 queue[size] = x
                 size += 1
-                if found < 0 and (grown[x] or supply[x] > 0):
-                    found = level[x]
-    return found, size
+                if nearest < 0 and (sources[x] or supply[x] > 0):
+                    nearest = level[x]
+    return nearest, size
 
 
 @kernel
 def push(
-    end: int, wanted: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
+    end: int, limit: Any, depth: int, mate: Any, state: FlowState, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
     """Send the most along a path to the sink; return it, the nearest saturated arc, and the ``touched`` arcs.
 
     If no arc is saturated, ``depth`` is returned for it.
     """
-    cap, supply, grown = state
-    amount = wanted
-    if not grown[end]:
+    cap, supply, sources = state
+    amount = limit
+    if not sources[end]:
         amount = min(amount, supply[end])
     for i in range(depth):
         amount = min(amount, cap[mate[path[i]]])
-    if not grown[end]:
+    if not sources[end]:
         supply[end] -= amount
     if count + depth > len(touched):
         count = -1
@@ -292,18 +292,18 @@ def push(
 
 
 @kernel
-def augment(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch, count: int) -> tuple[Any, int]:
-    """Send a blocking flow along the labels, up to ``wanted``; return it, and the ``touched`` arcs, -1 if too many."""
+def augment(sink: int, limit: Any, arcs: Arcs, state: FlowState, work: Scratch, count: int) -> tuple[Any, int]:
+    """Send a blocking flow along the labels, up to ``limit``; return it, and the ``touched`` arcs, -1 if too many."""
     first, head, mate = arcs
-    cap, supply, grown = state
+    cap, supply, sources = state
     level, _, cursor, path, touched = work
-    sent = wanted - wanted
+    flow = limit - limit
     at, y = 0, sink
-    while sent < wanted:
-        if at > 0 and (grown[y] or supply[y] > 0):
+    while flow < limit:
+        if at > 0 and (sources[y] or supply[y] > 0):
             depth = at
-            amount, at, count = push(y, wanted - sent, depth, mate, state, path, touched, count)
-            sent += amount
+            amount, at, count = push(y, limit - flow, depth, mate, state, path, touched, count)
+            flow += amount
             if at == depth:
                 continue
         else:
@@ -322,33 +322,33 @@ def augment(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch,
             at -= 1
         y = sink if at == 0 else head[path[at - 1]]
         cursor[y] += 1
-    return sent, count
+    return flow, count
 
 
 @kernel
-def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratch) -> tuple[Any, int, int]:
-    """Compute a maximum flow into a sink, at most ``wanted``.
+def flow_into(sink: int, limit: Any, arcs: Arcs, state: FlowState, work: Scratch) -> tuple[Any, int, int]:
+    """Compute a maximum flow into a sink, at most ``limit``.
 
     ``cap`` and ``supply`` are left in their state after the flow; ``level`` is at least 0 exactly on the nodes of
-    the last search: if less than ``wanted`` is returned, they are the sink's side of a minimum cut. Return the
+    the last search: if less than ``limit`` is returned, they are the sink's side of a minimum cut. Return the
     flow; the number of nodes in ``queue`` that the last search labelled; and the number of ``touched`` arcs, -1 if
     there were too many to remember.
     """
     level, queue, cursor, _, _ = work
-    flow = wanted - wanted
-    if not state.grown[sink]:
-        amount = min(state.supply[sink], wanted)
+    flow = limit - limit
+    if not state.sources[sink]:
+        amount = min(state.supply[sink], limit)
         state.supply[sink] -= amount
         flow += amount
     count, size, beyond = 0, 0, 0
-    while flow < wanted:
+    while flow < limit:
         depth, size = search(sink, beyond, arcs, state, level, queue)
         if depth < 0:
             break
         for i in range(size):
             cursor[queue[i]] = arcs.first[queue[i]]
-        sent, count = augment(sink, wanted - flow, arcs, state, work, count)
-        flow += sent
+        more, count = augment(sink, limit - flow, arcs, state, work, count)
+        flow += more
         beyond = 2 * beyond + 1  # few searches, also where flow comes from many distances
         for i in range(size):
             level[queue[i]] = -1
@@ -358,22 +358,22 @@ def flow_into(sink: int, wanted: Any, arcs: Arcs, state: FlowState, work: Scratc
 
 @kernel
 def rooted_pass(
-    at: int, sinks: Any, wanted: Any, arcs: Arcs, state: FlowState, capacity: Any, demand: Any, work: Scratch, side: Any
+    at: int, sinks: Any, limit: Any, arcs: Arcs, state: FlowState, capacity: Any, demand: Any, work: Scratch, side: Any
 ) -> tuple[int, Any]:
-    """Test, from ``sinks[at]`` on, that every sink can receive ``wanted``.
+    """Test, from ``sinks[at]`` on, that every sink can receive ``limit``.
 
     A sink that can becomes a source for those after it (docs/methods/forestcoll.md). ``capacity`` and ``demand`` are
     the values of ``cap`` and ``supply`` before any flow. Return the at of the first sink that cannot, or the number of
     sinks; and its shortfall. ``side`` is then its side of a minimum cut.
     """
     head, mate = arcs.head, arcs.mate
-    cap, supply, grown = state
+    cap, supply, sources = state
     level, queue, _, _, touched = work
-    lacking = wanted - wanted
+    lacking = limit - limit
     while at < len(sinks):
         sink = sinks[at]
-        flow, size, count = flow_into(sink, wanted, arcs, state, work)
-        if flow < wanted:
+        flow, size, count = flow_into(sink, limit, arcs, state, work)
+        if flow < limit:
             side[:] = False
             for i in range(size):
                 side[queue[i]] = True
@@ -391,10 +391,10 @@ def rooted_pass(
                 cap[mate[arc]] = capacity[mate[arc]]
                 supply[head[arc]] = demand[head[arc]]
             supply[sink] = demand[sink]
-        if flow < wanted:
-            lacking = wanted - flow
+        if flow < limit:
+            lacking = limit - flow
             break
-        grown[sink] = True
+        sources[sink] = True
         at += 1
     return at, lacking
 

@@ -36,17 +36,17 @@ def distinct(values: Ints) -> Ints:
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
-def mask_of(size: int, chosen: Any) -> Bools:
+def mask_of(size: int, numbers: Any) -> Bools:
     """Mark some of the numbers below ``size``."""
     mask = np.zeros(size, dtype=np.bool_)
-    mask[chosen] = True
+    mask[numbers] = True
     return mask
 
 
 def number_values(values: Iterable[Hashable]) -> list[int]:
     """Give different values numbers, in the order of their first occurrence."""
-    known: dict[Hashable, int] = {}
-    return [known.setdefault(value, len(known)) for value in values]
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(value, len(numbers)) for value in values]
 
 
 def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:

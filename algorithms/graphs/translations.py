@@ -49,14 +49,14 @@ class _Network:
         colour = refine_nodes(colour, *self.links)
         return tuple(sorted(zip(colour[tail].tolist(), colour[head].tolist(), label.tolist(), strict=True)))
 
-    def symmetry(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
-        """Find a symmetry that maps some nodes to others, and moves no other node unless it must if ``kept``."""
+    def symmetry(self, one: tuple[int, ...], other: tuple[int, ...], *, fix: bool) -> list[int] | None:
+        """Find a symmetry that maps some nodes to others, and moves no other node unless it must if ``fix``."""
 
         def choose(node: int, alike: Ints) -> int:
-            return node if kept and node in alike else int(alike[1 % len(alike)])
+            return node if fix and node in alike else int(alike[1 % len(alike)])
 
-        found = find_mapping(self.nodes, self.links, list(zip(one, other, strict=True)), choose)
-        image: list[int] = [] if found is None else found.tolist()
+        mapping = find_mapping(self.nodes, self.links, list(zip(one, other, strict=True)), choose)
+        image: list[int] = [] if mapping is None else mapping.tolist()
         same = (self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items()) if image else ()
         return image if image and (self.nodes[image] == self.nodes).all() and all(same) else None
 
@@ -79,8 +79,8 @@ def link_orbits(
             continue
         kinds[pair] = () if exhausted() else network.kind(pair)
         for first in (first for first in firsts if kinds[first] == kinds[pair] and not exhausted()):
-            tried = product((pair, (pair[1], pair[0])), (False, True))
-            image = next(filter(None, (network.symmetry(first, other, kept=kept) for other, kept in tried)), None)
+            trials = product((pair, (pair[1], pair[0])), (False, True))
+            image = next(filter(None, (network.symmetry(first, other, fix=fix) for other, fix in trials)), None)
             if image is None:
                 continue
             for a, b in network.pairs:
@@ -136,34 +136,32 @@ class ColouredNetwork:
     @cached_property
     def levels(self) -> tuple[Ints, ...]:
         """Nodes by their distance in links from the ranks, from 1 on; unreachable ones are left out."""
-        known = mask_of(self.nodes, self.ranks)
-        found: list[Ints] = []
+        mask = mask_of(self.nodes, self.ranks)
+        levels: list[Ints] = []
         while True:
-            near = (
-                mask_of(self.nodes, np.concatenate([self.head[known[self.tail]], self.tail[known[self.head]]])) & ~known
-            )
+            near = mask_of(self.nodes, np.concatenate([self.head[mask[self.tail]], self.tail[mask[self.head]]])) & ~mask
             if not near.any():
-                return tuple(found)
-            found.append(np.flatnonzero(near))
-            known |= near
+                return tuple(levels)
+            levels.append(np.flatnonzero(near))
+            mask |= near
 
     @cached_property
     def own_surroundings(self) -> Hashes:
         """Hashes of the links between each node and those of lower levels; for ranks, between them; shape (nodes,)."""
-        known, found = mask_of(self.nodes, self.ranks), np.zeros(self.nodes, dtype=np.uint64)
+        mask, hashes = mask_of(self.nodes, self.ranks), np.zeros(self.nodes, dtype=np.uint64)
         for level in (self.ranks, *self.levels):
-            found[level] = self.surroundings(np.arange(self.nodes), known)[level]
-            known[level] = True
-        return found
+            hashes[level] = self.surroundings(np.arange(self.nodes), mask)[level]
+            mask[level] = True
+        return hashes
 
-    def surroundings(self, image: Ints, known: Bools) -> Hashes:
+    def surroundings(self, image: Ints, mask: Bools) -> Hashes:
         """Hash the links between each node and the known ones, each identified by its image."""
         own = mix_bits(self.colour.astype(np.uint64) * MIX + np.uint64(1))
         name = mix_bits(image.astype(np.uint64) * MIX_IN + np.uint64(7))
         label = self.label.astype(np.uint64)
         total = np.zeros(self.nodes, dtype=np.uint64)
         for here, there, factor in ((self.head, self.tail, MIX_IN), (self.tail, self.head, MIX_OUT)):
-            use = known[there]
+            use = mask[there]
             np.add.at(total, here[use], mix_bits(name[there[use]] * factor + label[use]))
         return mix_bits(own + total)
 
@@ -179,7 +177,7 @@ _SMALL = 32  #: stretches of more ranks are not searched for symmetries of their
 
 def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     """Find commuting translations, suggested by the order of the ranks, of which no product fixes a rank."""
-    found: list[Translation] = []
+    translations: list[Translation] = []
     stretch, place = len(network.ranks), np.arange(len(network.ranks))
     while stretch > 1:
         steps = [step for step in range(1, stretch // 2 + 1) if stretch % step == 0]
@@ -190,15 +188,15 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
             within = place % whole
             image = _extend_permutation(network, network.ranks[place - within + (within + step) % whole])
             if image is not None:
-                found.append(Translation(image, whole // step))
+                translations.append(Translation(image, whole // step))
                 stretch = step
                 break
         else:
             if stretch <= _SMALL:
-                found += _translate_stretches(network, stretch)
+                translations += _translate_stretches(network, stretch)
             break
-    _turn_switches(network, found)
-    return tuple(found)
+    _turn_switches(network, translations)
+    return tuple(translations)
 
 
 def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[int] | None = None) -> Ints | None:
@@ -209,19 +207,19 @@ def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[i
     """
     image = np.arange(network.nodes)
     image[network.ranks] = moved
-    known, own = mask_of(network.nodes, network.ranks), network.own_surroundings
-    if not np.array_equal(network.surroundings(image, known)[network.ranks], own[moved]):
+    mask, own = mask_of(network.nodes, network.ranks), network.own_surroundings
+    if not np.array_equal(network.surroundings(image, mask)[network.ranks], own[moved]):
         return None
     for level, part in zip(network.levels, parts or [1] * len(network.levels), strict=True):
-        found = network.surroundings(image, known)[level]
-        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (found, own[level]))
-        if not np.array_equal(np.sort(found), own[there]):
+        below = network.surroundings(image, mask)[level]
+        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (below, own[level]))
+        if not np.array_equal(np.sort(below), own[there]):
             return None
         if part > 1:
             first, size = _equal_runs(own[there])
             there = there[first + (np.arange(len(there)) - first + size // np.gcd(size, part)) % size]
         image[here] = there
-        known[level] = True
+        mask[level] = True
     return image if network.link_image(image) is not None else None
 
 
@@ -231,33 +229,33 @@ def _equal_runs(values: Hashes) -> tuple[Ints, Ints]:
     return first, np.searchsorted(values, values, side="right") - first
 
 
-def _turn_switches(network: ColouredNetwork, found: list[Translation]) -> None:
+def _turn_switches(network: ColouredNetwork, translations: list[Translation]) -> None:
     """Let translations also rotate switches with the same surroundings below, where that joins orbits of links.
 
     The order of a translation remains, since those of the rotations divide it.
     """
-    orders = [each.order for each in found]
-    links = [link for each in found if (link := network.link_image(each.image)) is not None]
+    orders = [each.order for each in translations]
+    links = [link for each in translations if (link := network.link_image(each.image)) is not None]
     ambiguous = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
-    for index in reversed(range(len(found))):
+    for index in reversed(range(len(translations))):
         parts = [1] * len(ambiguous)
         for level in np.flatnonzero(ambiguous).tolist():
-            tried = [*parts[:level], orders[index], *parts[level + 1 :]]
-            image = _extend_permutation(network, found[index].image[network.ranks], tried)
+            trial = [*parts[:level], orders[index], *parts[level + 1 :]]
+            image = _extend_permutation(network, translations[index].image[network.ranks], trial)
             link = None if image is None else network.link_image(image)
             if image is None or link is None:
                 continue
             turned = [*links[:index], link, *links[index + 1 :]]
             before, after = (least_images(orders, each, len(network.tail)) for each in (links, turned))
             if len(np.unique(after)) < len(np.unique(before)):
-                parts, links, found[index] = tried, turned, Translation(image, orders[index])
+                parts, links, translations[index] = trial, turned, Translation(image, orders[index])
 
 
 def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
     """Find translations within all stretches of a length, from the symmetries of the first one."""
     usable = [(period, order) for order in _symmetries(network, stretch) if (period := _period(order)) > 1]
     usable.sort(key=lambda one: -one[0])
-    found: list[Translation] = []
+    translations: list[Translation] = []
     group = np.arange(stretch)[None, :]
     for period, order in usable:
         powers = [np.arange(stretch)]
@@ -270,9 +268,9 @@ def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Transla
         within = np.arange(len(network.ranks))
         image = _extend_permutation(network, network.ranks[within - within % stretch + order[within % stretch]])
         if image is not None:
-            found.append(Translation(image, period))
+            translations.append(Translation(image, period))
             group = larger
-    return found
+    return translations
 
 
 def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
@@ -290,13 +288,13 @@ def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
             outward[int(near[link])].append((way, int(network.label[link])))
     nodes = [*members.tolist(), *(node for node in outward if not own[node])]
     place = {node: index for index, node in enumerate(nodes)}
-    kept = inner[network.tail] & inner[network.head]
-    ends = zip(*(column[kept].tolist() for column in both), strict=True)
+    within = inner[network.tail] & inner[network.head]
+    ends = zip(*(column[within].tolist() for column in both), strict=True)
     colours = [(int(network.colour[node]), bool(own[node]), tuple(sorted(outward[node]))) for node in nodes]
     pairs = [(place[a], place[b]) for a, b in ends]
-    part = _Network(colours, pairs, network.label[kept].tolist())
-    for other, still in product(range(1, stretch), (False, True)):
-        if (image := part.symmetry((0,), (other,), kept=still)) is not None:
+    part = _Network(colours, pairs, network.label[within].tolist())
+    for other, fix in product(range(1, stretch), (False, True)):
+        if (image := part.symmetry((0,), (other,), fix=fix)) is not None:
             yield np.array(image[:stretch], dtype=np.int64)
 
 
@@ -360,8 +358,8 @@ def find_symmetry_of_schedule(network: ColouredNetwork, is_invariant_under: Call
         if best is not None and best.motions == len(network.ranks):
             break
         if is_invariant_under(number[motion.image[network.ranks]]):
-            found = _symmetry_by(network, (*(best.translations if best else ()), motion))
-            best = found if (found.size == found.motions).all() else best
+            larger = _symmetry_by(network, (*(best.translations if best else ()), motion))
+            best = larger if (larger.size == larger.motions).all() else best
     return best
 
 

@@ -21,8 +21,8 @@ def assign_rows(cost: Any, room: Any) -> Any:
     is the capacity of each class in rows; the sum is at least the number of rows.
     """
     rows, classes = cost.shape
-    chosen = np.full(rows, -1, dtype=np.int64)
-    left = room.copy()
+    class_of = np.full(rows, -1, dtype=np.int64)
+    rest = room.copy()
     step = np.full((classes, classes), FAR, dtype=np.int64)  # what the cheapest row of one class costs more in another
     mover = np.full((classes, classes), -1, dtype=np.int64)
     before = np.empty(classes, dtype=np.int64)
@@ -38,20 +38,20 @@ def assign_rows(cost: Any, room: Any) -> Any:
                         far[b], before[b], shorter = far[a] + step[a, b], a, True
         end = -1
         for a in range(classes):
-            if left[a] > 0 and (end < 0 or far[a] < far[end]):
+            if rest[a] > 0 and (end < 0 or far[a] < far[end]):
                 end = a
-        left[end] -= 1
+        rest[end] -= 1
         to = end
         while before[to] >= 0:
             a = before[to]
             moved = mover[a, to]
-            chosen[moved] = to
-            _leave(cost, chosen, step, mover, moved, a)
+            class_of[moved] = to
+            _leave(cost, class_of, step, mover, moved, a)
             _join(cost, step, mover, moved, to)
             to = a
-        chosen[row] = to
+        class_of[row] = to
         _join(cost, step, mover, row, to)
-    return chosen
+    return class_of
 
 
 @kernel
@@ -63,13 +63,13 @@ def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
 
 
 @kernel
-def _leave(cost: Any, chosen: Any, step: Any, mover: Any, row: int, a: int) -> None:
+def _leave(cost: Any, class_of: Any, step: Any, mover: Any, row: int, a: int) -> None:
     for b in range(cost.shape[1]):
         if mover[a, b] != row:
             continue
         mover[a, b] = -1
-        for other in range(len(chosen)):
-            if chosen[other] == a:
+        for other in range(len(class_of)):
+            if class_of[other] == a:
                 more = cost[other, b] - cost[other, a]
                 if mover[a, b] < 0 or more < step[a, b]:
                     step[a, b], mover[a, b] = more, other

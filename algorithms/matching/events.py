@@ -45,7 +45,7 @@ class EngineState(NamedTuple):
     offer: Any  #: uint64 (words,) scratch space
     state: ChunkState  #: chunks that each rank has received
     miss: Any  #: set and number of the chunks that each rank lacks and that are not in transit to it
-    wanted: Any
+    lacking: Any
     at_island: Any  #: uint64 (islands, words) chunks that some rank of the island has or is about to receive
     #: (ports,) tick at which each port becomes free, its last chunk, and the tick at which that chunk started
     free: Any
@@ -68,13 +68,13 @@ def gather_by_events(
     random = seed_state(rule.seed)
     engine = _engine_state(arcs, rule, bound, random, rows, start_state(n, owner), owner)
     state = engine.state
-    left = 0
+    missing = 0
     for rank in range(n):
         if member[rank]:
-            left += state.lacking[rank]
+            missing += state.lacking[rank]
     heap = [(0, 0) for _ in range(0)]
     now, count, last, dirty, strict = ZERO, ZERO, ZERO, n, True
-    while left > 0:
+    while missing > 0:
         begin = count
         shuffle(engine.dirty, dirty, random)
         for index in range(dirty):
@@ -101,7 +101,7 @@ def gather_by_events(
             put(state.have[head], rows.chunk[row])
             state.lacking[head] -= 1
             if member[head]:
-                left -= 1
+                missing -= 1
                 last = now
             dirty = _wake(engine, head, arc, dirty)
     return last, count
@@ -122,9 +122,9 @@ def _engine_state(
         for index in range(arcs.of_first[owner[chunk]], arcs.of_first[owner[chunk] + 1]):
             put(at_island[arcs.of[index]], chunk)
     free, carried, since = np.zeros(ports, np.int64), np.full(ports, -1, np.int64), np.full(ports, -1, np.int64)
-    offer, wanted, dirty, waiting = np.empty(size, np.uint64), state.lacking.copy(), np.arange(n), np.ones(n, np.bool_)
+    offer, lacking, dirty, waiting = np.empty(size, np.uint64), state.lacking.copy(), np.arange(n), np.ones(n, np.bool_)
     return EngineState(
-        arcs, rule, bound, random, rows, offer, state, miss, wanted, at_island, free, carried, since, dirty, waiting
+        arcs, rule, bound, random, rows, offer, state, miss, lacking, at_island, free, carried, since, dirty, waiting
     )
 
 
@@ -139,7 +139,7 @@ def _wake(engine: EngineState, head: int, arc: int, dirty: int) -> int:
         port = arcs.port[place] if place < end else sending
         for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
             rank = arcs.woken[index]
-            if not engine.waiting[rank] and engine.wanted[rank] > 0:
+            if not engine.waiting[rank] and engine.lacking[rank] > 0:
                 engine.waiting[rank] = True
                 engine.dirty[dirty] = rank
                 dirty += 1
@@ -153,7 +153,7 @@ def _serve(engine: EngineState, rank: int, now: int, strict: bool, count: int) -
     engine.waiting[rank] = False
     first = arcs.into.first[rank]
     degree = arcs.into.first[rank + 1] - first
-    if engine.wanted[rank] == 0 or degree == 0:
+    if engine.lacking[rank] == 0 or degree == 0:
         return count
     count = _copies(engine, rank, now, count)
     order = arcs.into.arc[first : first + degree].copy()
@@ -163,7 +163,7 @@ def _serve(engine: EngineState, rank: int, now: int, strict: bool, count: int) -
     if engine.rule.deadline and strict:
         latest = max(engine.bound, _deadline(engine, order, rank, now))
     for arc in order:
-        if engine.wanted[rank] == 0:
+        if engine.lacking[rank] == 0:
             break
         if not _idle(arcs, engine.free, arc, now, 0) or now + arcs.ticks[arc] > latest:
             continue
@@ -190,7 +190,7 @@ def _start(engine: EngineState, arc: int, rank: int, chunk: int, now: int, count
         port = arcs.port[place]
         engine.free[port], engine.carried[port], engine.since[port] = now + arcs.ticks[arc], chunk, now
     drop(engine.miss[rank], chunk)
-    engine.wanted[rank] -= 1
+    engine.lacking[rank] -= 1
     engine.state.copies[chunk] += 1
     for index in range(arcs.of_first[rank], arcs.of_first[rank + 1]):
         put(engine.at_island[arcs.of[index]], chunk)
@@ -244,7 +244,7 @@ def _pick(engine: EngineState, order: Any, arc: int, rank: int, strict: bool) ->
 def _deadline(engine: EngineState, order: Any, rank: int, now: int) -> int:
     """Compute the tick by which the arcs into a rank could bring all that it wants."""
     arcs = engine.arcs
-    need = engine.wanted[rank]
+    need = engine.lacking[rank]
     low, high = now, now + arcs.ticks[order[0]]
     for place in range(arcs.port_first[order[0]], arcs.port_first[order[0] + 1]):
         high = max(high, engine.free[arcs.port[place]])
@@ -299,18 +299,18 @@ def match_in_turns(
         now = _NEVER
         for place in range(moving):
             now = min(now, rows.start[way[place]] + ticks[rows.arc[way[place]]])
-        kept = 0
+        size = 0
         for place in range(moving):
             row = way[place]
             if rows.start[row] + ticks[rows.arc[row]] > now:
-                way[kept] = row
-                kept += 1
+                way[size] = row
+                size += 1
                 continue
             put(state.have[rows.head[row]], rows.chunk[row])
             state.lacking[rows.head[row]] -= 1
             if member[rows.head[row]]:
                 last = now
-        moving = kept
+        moving = size
     return (0 if is_unserved(state.lacking, member) else last), count
 
 
@@ -322,7 +322,7 @@ def _match(
     into, ticks = arcs.into, arcs.ticks
     m = len(pairs) // have.shape[0]
     shuffle(pairs, size, random)
-    kept = 0
+    rest = 0
     for place in range(size):
         rank, chunk = pairs[place] // m, pairs[place] % m
         best, ties, cost = -1, 0, _NEVER
@@ -335,11 +335,11 @@ def _match(
             if ties == 1 or draw(random, ties) == 0:
                 best = arc
         if best < 0:
-            pairs[kept] = pairs[place]
-            kept += 1
+            pairs[rest] = pairs[place]
+            rest += 1
             continue
         for index in range(arcs.port_first[best], arcs.port_first[best + 1]):
             free[arcs.port[index]] = now + ticks[best]
         rows.arc[count], rows.chunk[count], rows.head[count], rows.start[count] = best, chunk, rank, now
         count += 1
-    return kept, count
+    return rest, count

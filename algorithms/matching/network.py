@@ -139,41 +139,41 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     there are too many arcs, or a switch to be unwound has a link to another one.
     """
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
-    found: list[tuple[int, int, tuple[int, ...], int]] = [
+    routes: list[tuple[int, int, tuple[int, ...], int]] = [
         (rank_of[a], rank_of[b], (link,), 1)
         for link, (a, b) in enumerate(topology.link_ends)
         if a in rank_of and b in rank_of
     ]
     if topology.switches:
-        found += _unwound(topology, rank_of, degree) if degree else _through(topology, rank_of)
-    if len(found) > MAX_ARCS:
-        raise InputError(f"{len(found):,} paths between ranks; expected at most {MAX_ARCS:,}", place="network.links")
+        routes += _unwound(topology, rank_of, degree) if degree else _through(topology, rank_of)
+    if len(routes) > MAX_ARCS:
+        raise InputError(f"{len(routes):,} paths between ranks; expected at most {MAX_ARCS:,}", place="network.links")
     links, ends = topology.links, topology.link_ends
     # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
     same = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in links]
-    known: dict[tuple[Any, ...], int] = {}
+    kind_of: dict[tuple[Any, ...], int] = {}
     facts: list[tuple[Fraction, int, int]] = []  # rate, and ticks rounded up and down; of what is too slow, -1
     kinds: list[int] = []
-    kept: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
-    for index, (a, b, path, slow) in enumerate(found):
+    arcs: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
+    for index, (a, b, path, slow) in enumerate(routes):
         key = (slow, *[same[link] for link in path])
-        if key not in known:
-            known[key] = len(facts)
+        if key not in kind_of:
+            kind_of[key] = len(facts)
             rate = min(links[link].bandwidth_Bps for link in path)
             alone = [links[link].latency_s + chunk_bytes / links[link].bandwidth_Bps for link in path]
             time = (sum((links[link].latency_s for link in path), slow * chunk_bytes / rate)) / tick_s
             fits = max(alone) <= most * tick_s  # otherwise the number need not fit
             facts.append((rate / slow, ceil(time) if fits else -1, floor(time) if fits else -1))
-        if facts[known[key]][1] >= 0:
-            kinds.append(known[key])
+        if facts[kind_of[key]][1] >= 0:
+            kinds.append(kind_of[key])
             copied = slow == 1 and len(path) == 2 and topology.nodes[ends[path[0]][1]].multicast
-            kept.append((a, b, path, path if slow == 1 else (len(links) + index,), path[0] if copied else -1))
+            arcs.append((a, b, path, path if slow == 1 else (len(links) + index,), path[0] if copied else -1))
     place = {rate: index for index, rate in enumerate(sorted({rate for rate, _, _ in facts}))}
     kind = np.array(kinds, dtype=np.int64)
-    tail, head, copied_port = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1, 4))
+    tail, head, copied_port = (np.array([row[column] for row in arcs], dtype=np.int64) for column in (0, 1, 4))
     ticks, least = (np.array([fact[column] for fact in facts], dtype=np.int64)[kind] for column in (1, 2))
     level = np.array([place[rate] for rate, _, _ in facts], dtype=np.int64)[kind]
-    paths, ports = tuple(row[2] for row in kept), tuple(row[3] for row in kept)
+    paths, ports = tuple(row[2] for row in arcs), tuple(row[3] for row in arcs)
     return RankNetwork(len(rank_of), tail, head, ticks, least, paths, ports, copied_port, level)
 
 
@@ -200,20 +200,20 @@ def _unwound(topology: Topology, rank_of: dict[int, int], degree: int) -> list[t
             up[b].setdefault(rank_of[a], link)
         elif a not in rank_of:
             down[a].setdefault(rank_of[b], link)
-    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    arcs: list[tuple[int, int, tuple[int, ...], int]] = []
     for switch, upwards in up.items():
         downwards = down[switch]
         members = sorted(set(upwards) & set(downwards))
         d = min(degree, len(members) - 1)
         for index, rank in enumerate(members):
             others = [members[(index + step) % len(members)] for step in range(1, d + 1)]
-            found += [(rank, other, (upwards[rank], downwards[other]), d) for other in others]
-    return found
+            arcs += [(rank, other, (upwards[rank], downwards[other]), d) for other in others]
+    return arcs
 
 
 def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int, tuple[int, ...], int]]:
     """List fewest-link paths over switches from every rank to all others, one per first switch."""
-    out, found = links_out(topology), list[tuple[int, int, tuple[int, ...], int]]()
+    out, arcs = links_out(topology), list[tuple[int, int, tuple[int, ...], int]]()
     for node, rank in rank_of.items():
         for first, switch in out[node]:
             if switch in rank_of:
@@ -231,10 +231,10 @@ def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int
                     if there not in rank_of:
                         queue.append(there)
                     else:
-                        found.append((rank, rank_of[there], paths[there], 1))
-            if len(found) > MAX_ARCS:
-                return found
-    return found
+                        arcs.append((rank, rank_of[there], paths[there], 1))
+            if len(arcs) > MAX_ARCS:
+                return arcs
+    return arcs
 
 
 def reversed_arcs(arcs: RankNetwork) -> RankNetwork:

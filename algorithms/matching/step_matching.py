@@ -53,7 +53,7 @@ class _Matching(NamedTuple):
     miss: Any
     single: Any
     offer: Any
-    given: Any  #: (arcs,) the chunk that each of its arcs takes, and the order in which they choose
+    choice: Any  #: (arcs,) the chunk that each of its arcs takes, and the order in which they choose
     order: Any
     before: Any  #: (arcs,) for augmenting paths: the predecessor of each arc, and the queue of the search
     queue: Any
@@ -114,10 +114,10 @@ def gather_in_steps(
 @kernel
 def is_unserved(lacking: Any, member: Any) -> bool:
     """Check if a member lacks a chunk."""
-    found = False
+    lacks = False
     for rank in range(len(member)):
-        found = found or (member[rank] and lacking[rank] > 0)
-    return found
+        lacks = lacks or (member[rank] and lacking[rank] > 0)
+    return lacks
 
 
 @kernel
@@ -129,7 +129,7 @@ def _serve(matching: Any, rank: int, step: int, count: int) -> int:
     degree = into.first[rank + 1] - first
     _prepare(matching, rank, first, degree)
     for place in range(degree):
-        matching.given[place] = -1
+        matching.choice[place] = -1
         matching.order[place] = place
     shuffle(matching.order, degree, random)
     for turn in range(degree):
@@ -145,13 +145,13 @@ def _serve(matching: Any, rank: int, step: int, count: int) -> int:
         if chunk < 0:
             chunk = _augment(matching, first, degree, place)
         else:
-            matching.given[place] = chunk
+            matching.choice[place] = chunk
         if chunk >= 0:
             drop(matching.miss, chunk)
             state.copies[chunk] += 1
     for place in range(degree):
-        if matching.given[place] >= 0:
-            rows.arc[count], rows.chunk[count] = into.arc[first + place], matching.given[place]
+        if matching.choice[place] >= 0:
+            rows.arc[count], rows.chunk[count] = into.arc[first + place], matching.choice[place]
             rows.head[count], rows.start[count] = rank, step
             count += 1
     return count
@@ -192,11 +192,11 @@ def _augment(matching: Any, first: int, degree: int, start: int) -> int:
             if fresh >= 0:
                 chunk = fresh
                 while place != -1:
-                    chunk, matching.given[place] = matching.given[place], chunk
+                    chunk, matching.choice[place] = matching.choice[place], chunk
                     place = matching.before[place]
                 return fresh
         for other in range(degree):
-            if matching.before[other] == -2 and matching.given[other] >= 0 and has(have, matching.given[other]):
+            if matching.before[other] == -2 and matching.choice[other] >= 0 and has(have, matching.choice[other]):
                 matching.before[other] = place
                 matching.queue[tail] = other
                 tail += 1
@@ -214,7 +214,7 @@ class StreamState(NamedTuple):
     lacking: Any
     word: Any  #: (arcs,) word in which each arc last found a chunk; arcs are ordered by the ranks that they enter
     dry: Any  #: bool (arcs,) True for arcs that found nothing
-    given: Any  #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
+    choice: Any  #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
     last: Any
     random: Any
 
@@ -233,12 +233,12 @@ class GatherStream:
         """Yield blocks of shape (steps, arcs) with the chunk of each arc, until nothing more is sent."""
         state = _start(self.into, self.arcs, self.owner, self.seed)
         room = max(1, _BLOCK // max(self.arcs, 1))
-        done = room
-        while done == room:
+        steps = room
+        while steps == room:
             block = np.full((room, self.arcs), -1, dtype=np.int32)
-            done = gather_block(self.into, state, self.exclusive, block)
-            if done:
-                yield block[:done]
+            steps = gather_block(self.into, state, self.exclusive, block)
+            if steps:
+                yield block[:steps]
 
 
 def bytes_of(ranks: int, chunks: int) -> int:
@@ -277,17 +277,17 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
     This is one function, since calls in the inner loop take as long as the loop. A dry arc is tried again if its
     tail has since received something that its head lacks.
     """
-    have, word, dry, given, last = state.have, state.word, state.dry, state.given, state.last
+    have, word, dry, choice, last = state.have, state.word, state.dry, state.choice, state.last
     one, none = np.uint64(1), np.uint64(0)
     words = len(have)
     for rank in range(len(state.lacking)):
         begin, end = first[rank], first[rank + 1]
         for place in range(begin, end):
-            given[place] = -1
+            choice[place] = -1
         if state.lacking[rank] == 0:
             continue
         turn, bit = draw(state.random, end - begin), draw(state.random, 64)
-        right, left = np.uint64(bit), np.uint64((64 - bit) & 63)
+        down, up = np.uint64(bit), np.uint64((64 - bit) & 63)
         for index in range(end - begin):
             place = begin + (index + turn) % (end - begin)
             source = tail[place]
@@ -304,8 +304,8 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
                 if offer != none:
                     offered = True
                     for other in range(begin, end):
-                        if given[other] >= 0 and given[other] >> 6 == at:
-                            offer &= ~(one << np.uint64(given[other] & 63))
+                        if choice[other] >= 0 and choice[other] >> 6 == at:
+                            offer &= ~(one << np.uint64(choice[other] & 63))
                 if offer != none:
                     alone = offer
                     for other in range(begin, end):
@@ -313,7 +313,7 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
                             alone &= ~have[at, tail[other]]
                     if best < 0 or alone != none:
                         some = alone if alone != none else offer
-                        best = (at << 6) + ((low_bit((some >> right) | (some << left)) + bit) & 63)
+                        best = (at << 6) + ((low_bit((some >> down) | (some << up)) + bit) & 63)
                     looked += 1
                     if alone != none or looked >= exclusive:
                         break
@@ -321,7 +321,7 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
                 if at == words:
                     at = 0
             if best >= 0:
-                given[place], word[place] = best, best >> 6
+                choice[place], word[place] = best, best >> 6
             elif not offered:
                 dry[place] = True
 
@@ -329,15 +329,15 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
 @kernel
 def _pass_on(first: Any, arc: Any, state: StreamState, row: Any) -> int:
     """Deliver the chunks and record them; return their number."""
-    have, lacking, given, last = state.have, state.lacking, state.given, state.last
-    sent = 0
+    have, lacking, choice, last = state.have, state.lacking, state.choice, state.last
+    count = 0
     for rank in range(len(lacking)):
         for place in range(first[rank], first[rank + 1]):
-            chunk = given[place]
+            chunk = choice[place]
             last[place] = chunk
             if chunk >= 0:
                 have[chunk >> 6, rank] |= np.uint64(1) << np.uint64(chunk & 63)
                 lacking[rank] -= 1
                 row[arc[place]] = chunk
-                sent += 1
-    return sent
+                count += 1
+    return count

@@ -85,30 +85,30 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
     """
     generators, n = after.shape
     random = seed_state(seed)
-    covered, taken = np.zeros(n * chunks, np.bool_), np.zeros(n * chunks, np.bool_)
+    covered, busy = np.zeros(n * chunks, np.bool_), np.zeros(n * chunks, np.bool_)
     parents = np.zeros(n * chunks, np.int64)
     stock = [[[0 for _ in range(0)] for _ in range(generators + 1)] for _ in range(generators)]
     waiting = np.zeros(generators, np.int64)
     for copy in range(chunks):
         _mark_covered(after, before, copy, ZERO, covered, parents, stock, waiting)
     order = np.arange(generators)
-    given, scratch = np.empty(generators, np.int64), np.empty((2, generators), np.int64)
+    choice, scratch = np.empty(generators, np.int64), np.empty((2, generators), np.int64)
     count, step = 0, 0
     while count < edges.shape[1]:
         shuffle(order, generators, random)
         order = order[np.argsort(waiting[order], kind="mergesort")]
-        given[:] = -1
+        choice[:] = -1
         for g in order:
-            item = _take(stock[g], covered, taken, parents, random)
+            item = _take(stock[g], covered, busy, parents, random)
             if item >= 0:
-                given[g] = item
-                taken[item] = True
+                choice[g] = item
+                busy[item] = True
             elif waiting[g] > 0:
-                _augment(before, g, covered, taken, parents, stock, given, scratch, random)
+                _augment(before, g, covered, busy, parents, stock, choice, scratch, random)
         begin = count
         for g in range(generators):
-            if given[g] >= 0:
-                copy, rank = given[g] // n, given[g] % n
+            if choice[g] >= 0:
+                copy, rank = choice[g] // n, choice[g] % n
                 edges[0, count], edges[1, count] = copy, before[g, rank]
                 edges[2, count], edges[3, count] = rank, step
                 count += 1
@@ -143,7 +143,7 @@ def _mark_covered(
 
 
 @kernel
-def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> int:
+def _take(stock: Any, covered: Any, busy: Any, parents: Any, random: Any) -> int:
     """Take an item with the fewest possible parents from the lists of a generator; -1 if there is none."""
     for many in range(len(stock)):
         items = stock[many]
@@ -152,14 +152,14 @@ def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> in
             item = items[place]
             items[place] = items[len(items) - 1]
             items.pop()
-            if not covered[item] and not taken[item] and parents[item] == many:
+            if not covered[item] and not busy[item] and parents[item] == many:
                 return int(item)
     return -1
 
 
 @kernel
 def _augment(
-    before: Any, start: int, covered: Any, taken: Any, parents: Any, stock: Any, given: Any, scratch: Any, random: Any
+    before: Any, start: int, covered: Any, busy: Any, parents: Any, stock: Any, choice: Any, scratch: Any, random: Any
 ) -> None:
     """Find a shortest augmenting path: a generator takes another's item, which finds a further one."""
     generators, n = before.shape
@@ -172,15 +172,15 @@ def _augment(
         g = queue[head]
         head += 1
         if g != start:
-            item = _take(stock[g], covered, taken, parents, random)
+            item = _take(stock[g], covered, busy, parents, random)
             if item >= 0:
-                taken[item] = True
+                busy[item] = True
                 while g != -1:
-                    item, given[g] = given[g], item
+                    item, choice[g] = choice[g], item
                     g = came[g]
                 return
         for other in range(generators):
-            item = given[other]
+            item = choice[other]
             if came[other] == -2 and item >= 0 and covered[item - item % n + before[g, item % n]]:
                 came[other] = g
                 queue[tail] = other
@@ -232,24 +232,24 @@ def _trees(
     load, parent = np.zeros(len(head), np.float64), np.full((len(owner), n), -1, np.int64)
     far = np.zeros(n, np.float64)
     for chunk in order:
-        done = np.zeros(n, np.bool_)
-        done[owner[chunk]] = True
+        in_tree = np.zeros(n, np.bool_)
+        in_tree[owner[chunk]] = True
         far[owner[chunk]] = 0.0
         heap = [(0.0, 0, 0) for _ in range(0)]
         node = owner[chunk]
         while True:
             for index in range(first[node], first[node + 1]):
                 arc = out[index]
-                if member[head[arc]] and not done[head[arc]]:
+                if member[head[arc]] and not in_tree[head[arc]]:
                     cost = load[arc] + load[back[arc]] + depth * (far[node] + ticks[arc])
                     heapq.heappush(heap, (cost, draw(random, 1024), arc))
-            while len(heap) > 0 and done[head[heap[0][2]]]:
+            while len(heap) > 0 and in_tree[head[heap[0][2]]]:
                 heapq.heappop(heap)
             if len(heap) == 0:
                 break
             arc = heapq.heappop(heap)[2]
             node = head[arc]
-            done[node] = True
+            in_tree[node] = True
             parent[chunk, node] = arc
             far[node] = far[head[back[arc]]] + ticks[arc]
             load[arc] += ticks[arc]
@@ -265,7 +265,7 @@ class ReductionTrees(NamedTuple):
     owner: Any  #: (chunks,) root of each chunk, and the weight of its place in the order
     turn: Any
     parent: Any  #: (chunks, ranks) the arc into each rank, or -1
-    left: Any  #: (chunks, ranks) children whose parts have not arrived
+    missing: Any  #: (chunks, ranks) children whose parts have not arrived
     down: Any  #: float (chunks, ranks) distances to the farthest leaf below, and to the root, in ticks
     up: Any
 
@@ -276,18 +276,18 @@ def _serve_by_priority(
 ) -> int:
     """Serve ``2 (chunk n + v)``, which adds v's part, and the next, which sends v the sum, by priority."""
     chunks, n = parent.shape
-    left = np.zeros((chunks, n), np.int64)
+    missing = np.zeros((chunks, n), np.int64)
     down, up = np.zeros((chunks, n), np.float64), np.zeros((chunks, n), np.float64)
     for chunk in range(chunks):
-        _measure(tail, ticks, owner[chunk], parent[chunk], left[chunk], down[chunk], up[chunk])
-    trees = ReductionTrees(tail, back, owner, turn, parent, left, down, up)
+        _measure(tail, ticks, owner[chunk], parent[chunk], missing[chunk], down[chunk], up[chunk])
+    trees = ReductionTrees(tail, back, owner, turn, parent, missing, down, up)
     ready = [[(0.0, 0) for _ in range(0)] for _ in range(len(tail))]
     busy = np.zeros(len(tail), np.bool_)
     heap = [(0, 0) for _ in range(0)]
     fresh = [0 for _ in range(0)]
     for chunk in range(chunks):
         for v in range(n):
-            if left[chunk, v] == 0:
+            if missing[chunk, v] == 0:
                 _pass_on_sums(trees, ticks, chunk, v, False, ready, fresh)
     now, count = 0, 0
     while True:
@@ -311,8 +311,8 @@ def _serve_by_priority(
             busy[arc] = False
             fresh.append(arc)
             if not spread:
-                left[chunk, node] -= 1
-            if left[chunk, node] == 0:
+                missing[chunk, node] -= 1
+            if missing[chunk, node] == 0:
                 _pass_on_sums(trees, ticks, chunk, node, spread, ready, fresh)
 
 
@@ -337,7 +337,7 @@ def _pass_on_sums(
 
 
 @kernel
-def _measure(tail: Any, ticks: Any, root: int, parent: Any, left: Any, down: Any, up: Any) -> None:
+def _measure(tail: Any, ticks: Any, root: int, parent: Any, children: Any, down: Any, up: Any) -> None:
     """Count children, and compute distances from the root to every rank and to its farthest leaf."""
     n = len(parent)
     for v in range(n):
@@ -348,4 +348,4 @@ def _measure(tail: Any, ticks: Any, root: int, parent: Any, left: Any, down: Any
             down[node] = max(down[node], length)
         up[v] = length
         if parent[v] >= 0:
-            left[tail[parent[v]]] += 1
+            children[tail[parent[v]]] += 1

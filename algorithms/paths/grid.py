@@ -30,8 +30,8 @@ def grid_sides(tail: Ints, head: Ints, nodes: int) -> tuple[int, ...] | None:
     forward = [np.flatnonzero(place // s % n < n - 1) for s, n in zip(strides, sides, strict=True)]
     tails = np.concatenate(forward)
     heads = np.concatenate([f + s for f, s in zip(forward, strides, strict=True)])
-    wanted = np.sort(np.concatenate([tails * nodes + heads, heads * nodes + tails]))
-    return sides if np.array_equal(wanted, np.sort(tail * nodes + head)) else None
+    expected = np.sort(np.concatenate([tails * nodes + heads, heads * nodes + tails]))
+    return sides if np.array_equal(expected, np.sort(tail * nodes + head)) else None
 
 
 def grid_ways(
@@ -87,28 +87,28 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
     # Rings of what is under way and of links in use: the next one that ends, where the one after the last goes.
     come, come_at, under_way, out, into = order.astype(np.int32), np.zeros(jobs, dtype=np.int64), jobs, 0, 0
     freed, freed_at, used, oldest, newest = np.empty(links, dtype=np.int32), np.zeros(links, dtype=np.int64), 0, 0, 0
-    busy, seen = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
+    busy, mark = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
     touched = np.empty(links, dtype=np.int64)
-    now, left = 0, jobs
-    while left:
+    now, rest = 0, jobs
+    while rest:
         now = come_at[out] if under_way else freed_at[oldest]
         if used:
             now = min(now, freed_at[oldest])
         count = 0
         while used and freed_at[oldest] == now:
             e, used, oldest = freed[oldest], used - 1, oldest + 1 if oldest + 1 < links else 0
-            busy[e], seen[e] = False, True
+            busy[e], mark[e] = False, True
             touched[count], count = e, count + 1
         while under_way and come_at[out] == now:
             j, under_way, out = come[out], under_way - 1, out + 1 if out + 1 < jobs else 0
             e, ahead = edges[at[j]], first[j + 1] - at[j]
             _line_up(head[e], tail[e], behind, j, ahead)
             top[e] = max(top[e], ahead)
-            if not busy[e] and not seen[e]:
-                seen[e] = True
+            if not busy[e] and not mark[e]:
+                mark[e] = True
                 touched[count], count = e, count + 1
         for e in np.sort(touched[:count]):
-            seen[e] = False
+            mark[e] = False
             while top[e] and head[e, top[e]] < 0:
                 top[e] -= 1
             if not top[e]:
@@ -122,7 +122,7 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
                 come[into], come_at[into] = j, now + delay
                 under_way, into = under_way + 1, into + 1 if into + 1 < jobs else 0
             else:
-                left -= 1
+                rest -= 1
     return now + delay
 
 

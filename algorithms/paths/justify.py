@@ -129,14 +129,14 @@ def _list_precedences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
     into: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)):
         into[key].append(i)
-    found: list[Precedence] = []
+    precedences: list[Precedence] = []
     for j, key in enumerate(zip(timed.chunk, timed.source, strict=True)):
         for i in into[key]:
             if timed.begin[i] + timed.ticks[i] <= timed.begin[j]:
-                found.append((i, j, timed.ticks[i]))
+                precedences.append((i, j, timed.ticks[i]))
             elif reduced[timed.chunk[j]]:
-                found.append((j, i, 1))
-    return found
+                precedences.append((j, i, 1))
+    return precedences
 
 
 def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:

@@ -190,19 +190,19 @@ def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) ->
     count = busy.stays[node]
     if begin > end:
         return True
-    held = 0
+    load = 0
     for other in range(count):  # what is held when the chunk comes
         if begins[other] <= begin <= ends[other]:
-            held += units[other]
-    if held > room:
+            load += units[other]
+    if load > room:
         return False
     for later in range(count):  # and whenever something else comes while it is there
         if begin < begins[later] <= end:
-            held = 0
+            load = 0
             for other in range(count):
                 if begins[other] <= begins[later] <= ends[other]:
-                    held += units[other]
-            if held > room:
+                    load += units[other]
+            if load > room:
                 return False
     return True
 

@@ -70,10 +70,10 @@ class SearchScratch(NamedTuple):
     #: (nodes,) stamps of nodes with a label, with the final one, of targets still to be reached; index of nodes of the
     #: tree among the job's sends, and the last tick at which the chunk has left a node of the tree
     mark: Ints
-    done: Ints
-    wanted: Ints
+    final: Ints
+    target: Ints
     place: Ints
-    left: Ints
+    departure: Ints
     inside: Ints  #: (nodes,) stamps of the nodes of the tree, and the nodes
     tree: Ints
     key: Ints  #: (edges + nodes,) keys and nodes of the heap
@@ -159,7 +159,7 @@ def _improve(
     start = earliest(net, busy, size, edge, ready)
     if start >= NEVER:
         return -1
-    if net.room[v] >= 0 and not can_stay(net, busy, size, v, scratch.left[v] + 1 if in_tree else ready, start):
+    if net.room[v] >= 0 and not can_stay(net, busy, size, v, scratch.departure[v] + 1 if in_tree else ready, start):
         return -1
     arrival = start + net.delay[size, edge]
     if scratch.mark[w] == now and (arrival, hop) >= (scratch.arrival[w], scratch.hop[w]):
@@ -171,12 +171,12 @@ def _improve(
 
 @kernel
 def reach(
-    net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, wanted: int, slack: int, begin: int
+    net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, targets: int, slack: int, begin: int
 ) -> int:
     """Search from the nodes of a tree; return the last target reached, -1 if the search ended before.
 
     The chunk leaves the nodes ``scratch.tree``, which have labels, from tick ``begin`` on. ``goal`` is the only target,
-    or -1 for those that ``scratch.wanted`` stamps, of which ``wanted`` are sought. ``slack`` limits the edges by which
+    or -1 for those that ``scratch.target`` stamps, of which ``targets`` are sought. ``slack`` limits the edges by which
     the path to the only target may exceed the shortest; -1 for any number.
     """
     scratch.stamp[0] += 1
@@ -193,13 +193,13 @@ def reach(
         v = scratch.node[0]
         _pop(scratch.key, scratch.node, entries)
         entries -= 1
-        if scratch.done[v] == now:
+        if scratch.final[v] == now:
             continue
-        scratch.done[v] = now
+        scratch.final[v] = now
         in_tree = spreads(net, scratch, v, begin)
-        if not in_tree and (v == goal or (goal < 0 and scratch.wanted[v] == job)):
-            wanted -= 1
-            if not wanted:
+        if not in_tree and (v == goal or (goal < 0 and scratch.target[v] == job)):
+            targets -= 1
+            if not targets:
                 return int(v)
         ready = max(scratch.arrival[v], begin) if in_tree else scratch.arrival[v]
         first, degree = net.first[v], net.first[v + 1] - net.first[v]
@@ -207,7 +207,7 @@ def reach(
         for index in range(degree):
             edge = net.leaving[first + (index + turn) % degree]
             w = net.head[edge]
-            if scratch.done[w] == now or spreads(net, scratch, w, begin):
+            if scratch.final[w] == now or spreads(net, scratch, w, begin):
                 continue
             k = _improve(net, busy, dist, scratch, size, goal, edge, ready, in_tree, most)
             if k >= 0:
@@ -233,8 +233,8 @@ def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reach
         if not has_room(net, busy, edge) or (net.room[v] >= 0 and busy.stays[v] >= busy.stay_begin.shape[1]):
             return INTERVALS
         if net.room[v] >= 0:
-            stay(net, busy, size, v, scratch.left[v] + 1, start)
-            scratch.left[v] = max(scratch.left[v], start)
+            stay(net, busy, size, v, scratch.departure[v] + 1, start)
+            scratch.departure[v] = max(scratch.departure[v], start)
         take(net, busy, size, edge, start)
         pool.edge[at], pool.start[at] = edge, start
         pool.parent[at] = -1 if v == scratch.tree[0] else scratch.place[v]
@@ -245,9 +245,9 @@ def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reach
             scratch.inside[w] = job
             scratch.tree[scratch.stamp[2]] = w
             scratch.stamp[2] += 1
-        scratch.left[w] = scratch.arrival[w] - 1
-        if scratch.wanted[w] == job:
-            scratch.wanted[w] = 0
+        scratch.departure[w] = scratch.arrival[w] - 1
+        if scratch.target[w] == job:
+            scratch.target[w] = 0
             scratch.stamp[3] -= 1
             pool.finish[j] = max(pool.finish[j], scratch.arrival[w])
         v = w
@@ -277,20 +277,20 @@ def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j
     scratch.inside[source], scratch.arrival[source] = job, jobs.release[j]
     scratch.tree[0], scratch.stamp[2], scratch.stamp[3] = source, 1, last - first
     for index in range(first, last):
-        scratch.wanted[jobs.target[index]] = job
+        scratch.target[jobs.target[index]] = job
     goal = jobs.target[first] if last - first == 1 else -1
     while scratch.stamp[3]:
         count = scratch.stamp[3] if whole else 1
         late = ZERO
-        found = reach(net, busy, dist, scratch, size, goal, count, slack, late)
-        if found < 0:
+        target = reach(net, busy, dist, scratch, size, goal, count, slack, late)
+        if target < 0:
             if busy.words.shape[1]:
                 return TICKS
             # Only full buffers can bar a way for good: when everything is over, there is one.
             late = _idle_from(busy)
-            found = reach(net, busy, dist, scratch, size, goal, count, slack, late)
+            target = reach(net, busy, dist, scratch, size, goal, count, slack, late)
         if not whole:
-            halt = _keep(net, busy, pool, scratch, j, size, found, late)
+            halt = _keep(net, busy, pool, scratch, j, size, target, late)
             if halt:
                 return halt
             continue
@@ -310,16 +310,16 @@ def remove(net: Any, busy: Any, jobs: Any, pool: Any, j: int) -> None:
 
 
 @kernel
-def remove_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
+def remove_all(net: Any, busy: Any, jobs: Any, pool: Any, numbers: Any) -> None:
     """Release the reservations of jobs."""
-    for j in chosen:
+    for j in numbers:
         remove(net, busy, jobs, pool, j)
 
 
 @kernel
-def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
+def take_all(net: Any, busy: Any, jobs: Any, pool: Any, numbers: Any) -> None:
     """Restore the released reservations of jobs."""
-    for j in chosen:
+    for j in numbers:
         for index in range(pool.first[j], pool.first[j] + pool.length[j]):
             take(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
 

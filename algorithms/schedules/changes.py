@@ -36,8 +36,8 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
     lost = hops == 0
     np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), links < 0)
     busy = np.zeros(len(new.links))
-    kept = np.repeat(~lost, hops)
-    np.add.at(busy, links[kept], np.repeat(size, hops)[kept])
+    intact = np.repeat(~lost, hops)
+    np.add.at(busy, links[intact], np.repeat(size, hops)[intact])
     rate = np.array([float(link.bandwidth_Bps) for link in new.links])
     paths = [links[a:b] for a, b in pairwise(offset.tolist())]
     groups: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -46,13 +46,13 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
     out = links_out(new)
     for (first, last), members in groups.items():
         for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
-            found = best_path(out, busy, rate, first, last, float(size[part].sum()))
-            if found is None:
+            route = best_path(out, busy, rate, first, last, float(size[part].sum()))
+            if route is None:
                 ends = f"{new.nodes[first].name} to {new.nodes[last].name}"
                 raise InputError(f"no path is left from {ends}", place="network.links")
-            busy[found] += size[part].sum()
+            busy[route] += size[part].sum()
             for path in part.tolist():
-                paths[path] = found
+                paths[path] = route
     return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
 
 
@@ -90,11 +90,11 @@ class Change:
     def of(cls, old: Topology, new: Topology) -> Self:
         """Compare networks by the names of their nodes."""
         node = np.array([new.node_index.get(each.name, -1) for each in old.nodes], dtype=np.int64)
-        left: dict[tuple[str, str], list[int]] = defaultdict(list)
+        free: dict[tuple[str, str], list[int]] = defaultdict(list)
         for number, link in enumerate(new.links):
-            left[link.source, link.target].append(number)
+            free[link.source, link.target].append(number)
         ends = ((link.source, link.target) for link in old.links)
-        links = np.array([left[pair].pop(0) if left[pair] else -1 for pair in ends], dtype=np.int64)
+        links = np.array([free[pair].pop(0) if free[pair] else -1 for pair in ends], dtype=np.int64)
         return cls(old, new, np.flatnonzero(node < 0).tolist(), node, links)
 
     @property
@@ -124,9 +124,9 @@ class Ways:
 
     def lost_ways(self, change: Change) -> Bools:
         """Mark the paths that have lost a link or an end."""
-        found: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
-        np.logical_or.at(found, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
-        return found
+        lost: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
+        np.logical_or.at(lost, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
+        return lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,12 +171,12 @@ def drop_idle_switches(packing: TreePacking, ranks: int) -> TreePacking:
     """Remove edges to switches, numbered from ``ranks`` on, that forward nothing."""
     first = int(max(packing.parent.max(initial=0), packing.child.max(initial=0))) + 1
     tree = packing.edge_tree
-    above, below, kept = tree * first + packing.parent, tree * first + packing.child, np.ones_like(tree, dtype=np.bool_)
-    while (idle := kept & (packing.child >= ranks) & ~np.isin(below, above[kept])).any():
-        kept &= ~idle
-    edge = np.flatnonzero(kept)
+    above, below, stay = tree * first + packing.parent, tree * first + packing.child, np.ones_like(tree, dtype=np.bool_)
+    while (idle := stay & (packing.child >= ranks) & ~np.isin(below, above[stay])).any():
+        stay &= ~idle
+    edge = np.flatnonzero(stay)
     entry, path_offset = _spans(packing.path_offset, edge)
-    edges = np.bincount(tree[kept], minlength=len(packing))
+    edges = np.bincount(tree[stay], minlength=len(packing))
     columns: Any = {"edge_offset": offsets(edges), "parent": packing.parent[edge], "child": packing.child[edge]}
     return replace(packing, **columns, path_offset=path_offset, path_links=packing.path_links[entry])
 
@@ -234,7 +234,7 @@ def join_sends_at_switches(
     at = [np.isin(ends, full) | (np.isin(ends, once) & (sums | ~reduced)) for ends in (sends.source, sends.target)]
     if not (at[0] | at[1]).any():
         return answer
-    held: dict[tuple[int, int], list[_Arrival]] = defaultdict(list)
+    stock: dict[tuple[int, int], list[_Arrival]] = defaultdict(list)
     going: dict[int, list[_Arrival]] = {}
     rows: list[tuple[int, int, int, bool, tuple[int, ...], float, float]] = []
     inside, reads, count = at[1].tolist(), at[0].tolist(), len(sends)
@@ -247,17 +247,17 @@ def join_sends_at_switches(
             links = tuple(sends.path(send))
             there: list[_Arrival] = [(source, float(start[send]), ())]
             if reads[send]:
-                there = held[chunk, source] if summed else held[chunk, source][-1:]
+                there = stock[chunk, source] if summed else stock[chunk, source][-1:]
                 if not summed and not topology.nodes[source].copies:
-                    held[chunk, source] = held[chunk, source][:-1]
-            going[send] = [(first, left, earlier + links) for first, left, earlier in there]
+                    stock[chunk, source] = stock[chunk, source][:-1]
+            going[send] = [(first, begin, earlier + links) for first, begin, earlier in there]
         elif inside[send]:
-            kept = [] if summed and not adds else held[chunk, target]
-            held[chunk, target] = [*kept, *going.pop(send)]
+            before = [] if summed and not adds else stock[chunk, target]
+            stock[chunk, target] = [*before, *going.pop(send)]
         else:
             arrives = float(end[send])
             came = [arrival for arrival in going.pop(send) if arrival[0] != target]
-            rows += [(chunk, first, target, adds, path, left, arrives) for first, left, path in came]
+            rows += [(chunk, first, target, adds, path, begin, arrives) for first, begin, path in came]
     chunks, sources, targets, flags, paths, leaves, arrived = map(list, zip(*rows, strict=True))
     joined = sends_from_lists(chunks, sources, targets, flags, paths)
     return Schedule(answer.instance_sha256, answer.chunks, joined, np.array(leaves), np.array(arrived))
@@ -286,5 +286,5 @@ def _events(sends: Sends, start: Floats, end: Floats) -> list[int]:
     last = 2 * int(level.max(initial=0))
     same = begin == arrive
     phase = np.concatenate([np.where(same, 1 + 2 * level, last + 3), np.where(same, 2 + 2 * level, 0)])
-    found: list[int] = np.lexsort((phase, np.concatenate([begin, arrive]))).tolist()
-    return found
+    events: list[int] = np.lexsort((phase, np.concatenate([begin, arrive]))).tolist()
+    return events

@@ -68,14 +68,14 @@ def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: i
     load = Counter(link for tree in trees for edge in tree for link in (*edge.up, *edge.down))
     if any(count > uses[link] * period for link, count in load.items()):
         raise Unsupported(f"the trees need a link more often than {period} steps allow")
-    taken: Counter[tuple[int, int]] = Counter()
+    load_at: Counter[tuple[int, int]] = Counter()
     items: list[TreeSend] = []
     for number, tree in enumerate(trees):
         ready: Counter[int] = Counter()
         ways = [(True, edge.child, edge.parent, edge.up) for edge in reversed(tree)]
         ways += [(False, edge.parent, edge.child, edge.down) for edge in tree]
         for reduce, source, target, path in ways:
-            step = _free_step(path, ready[source], uses, period, taken)
+            step = _free_step(path, ready[source], uses, period, load_at)
             arrival = step + len(path)
             ready[target] = max(ready[target], arrival) if reduce else arrival
             items.append(TreeSend(number, source, target, reduce, path, step))
@@ -83,13 +83,13 @@ def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: i
 
 
 def _free_step(
-    path: tuple[int, ...], ready: int, uses: Sequence[int], period: int, taken: Counter[tuple[int, int]]
+    path: tuple[int, ...], ready: int, uses: Sequence[int], period: int, load_at: Counter[tuple[int, int]]
 ) -> int:
     """Reserve the earliest step in which all links of a path can serve another send per period."""
     for step in range(ready, ready + period):
         slots = [(link, (step + hop) % period) for hop, link in enumerate(path)]
-        if all(taken[slot] < uses[slot[0]] for slot in slots):
-            taken.update(slots)
+        if all(load_at[slot] < uses[slot[0]] for slot in slots):
+            load_at.update(slots)
             return step
     raise Unsupported("no step of a period has all links of a path free")
 

@@ -80,7 +80,7 @@ def supports_groups(
     """Return why a method for some collectives, each of which also ``fits``, does not support an instance."""
     if (reason := refuse_unfit(instance, collectives, single=single)) is not None:
         return reason
-    return next((found for problem in group_problems(instance) if (found := fits(problem)) is not None), None)
+    return next((refusal for problem in group_problems(instance) if (refusal := fits(problem)) is not None), None)
 
 
 def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
@@ -134,7 +134,7 @@ class Commodity:
 class _Chunk:
     """Chunk of a collective, with its holders and receivers; ``owner`` is the rank that forms a sum."""
 
-    held: tuple[int, ...]
+    holders: tuple[int, ...]
     needed: tuple[int, ...]
     summed: bool
     bytes: Fraction
@@ -154,7 +154,7 @@ def supports_copies(instance: Instance) -> Refusal | None:
     if (reason := refuse_unfit(instance, such_as="dgx1()")) is not None:
         return reason
     for demand in instance.demands:
-        if any(summed or len(held) > 1 for held, _, summed in conditions(demand, instance.npus).bytes_of):
+        if any(summed or len(holders) > 1 for holders, _, summed in conditions(demand, instance.npus).bytes_of):
             return Refusal(
                 "collective", f"it copies chunks but cannot sum them, as {demand.collective.name} would need"
             )
@@ -174,7 +174,7 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
         before: list[int] = []
         if chunk.summed:
             to = (node[chunk.owner],)
-            for rank in chunk.held:
+            for rank in chunk.holders:
                 if rank != chunk.owner:
                     before.append(len(listed))
                     listed.append(Commodity(node[rank], to, index, chunk.bytes, chunk.tenant, summed=True))
@@ -195,7 +195,7 @@ def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
 def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
     """Return the chunks of a schedule as arrays; :attr:`Commodity.chunk` is the position."""
     chunks = _chunks(instance, most)
-    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.held, chunk.needed)))
+    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.holders, chunk.needed)))
     index = {group: position for position, group in enumerate(groups)}
     sizes = {chunk.bytes for chunk in chunks}
     unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
@@ -204,7 +204,7 @@ def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
         np.array([units[chunk.bytes] for chunk in chunks], dtype=np.int64),
         unit,
         groups,
-        np.array([index[chunk.held] for chunk in chunks], dtype=np.int64),
+        np.array([index[chunk.holders] for chunk in chunks], dtype=np.int64),
         np.array([index[chunk.needed] for chunk in chunks], dtype=np.int64),
         np.array([chunk.summed for chunk in chunks], dtype=np.bool_),
     )
@@ -216,8 +216,8 @@ def _chunks(instance: Instance, most: int) -> list[_Chunk]:
         kinds = _conditions_with_owner(demand, instance.npus)
         if len(listed) + len(kinds) * demand.chunks > most:
             raise InputError(f"more than {most:,} chunks to schedule", place="collective.chunks")
-        for held, needed, summed, size, owner in kinds:
-            listed += [_Chunk(held, needed, summed, size / demand.chunks, tenant, owner)] * demand.chunks
+        for holders, needed, summed, size, owner in kinds:
+            listed += [_Chunk(holders, needed, summed, size / demand.chunks, tenant, owner)] * demand.chunks
     if not listed or listed[0].bytes <= 0:
         raise InputError("the collective has no data to move", place="collective")
     return listed
@@ -229,8 +229,8 @@ def _conditions_with_owner(
     """List conditions of a collective with the rank that has the data, or forms the sum."""
     kinds = conditions(demand, npus).bytes_of
     if demand.collective is Collective.ALL_REDUCE:  # TE-CCL, section 8: every rank sums its share and gives it to all
-        ((held, needed, summed), size) = next(iter(kinds.items()))
-        return [(held, needed, summed, size / len(held), owner) for owner in held]
+        ((holders, needed, summed), size) = next(iter(kinds.items()))
+        return [(holders, needed, summed, size / len(holders), owner) for owner in holders]
     return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
 
 
@@ -251,8 +251,8 @@ def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, R
     used = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
     edges = [edge for _, _, edge in rows]
     ends = [edge.source for edge in edges], [edge.target for edge in edges]
-    made = sends_from_lists([chunk for _, chunk, _ in rows], *ends, False, [edge.links for edge in edges])
-    return StepSchedule(sha256, chunks, made, np.array([used[step] for step, _, _ in rows], dtype=np.int64))
+    moves = sends_from_lists([chunk for _, chunk, _ in rows], *ends, False, [edge.links for edge in edges])
+    return StepSchedule(sha256, chunks, moves, np.array([used[step] for step, _, _ in rows], dtype=np.int64))
 
 
 def needed_sends(
@@ -263,13 +263,13 @@ def needed_sends(
     for step, edge in sorted(sends, key=lambda row: (row[0], row[1].links)):
         if edge.target != source:
             first.setdefault(edge.target, (step, edge))
-    kept: dict[int, tuple[int, RankEdge]] = {}
+    useful: dict[int, tuple[int, RankEdge]] = {}
     for target in targets:
         node = target
-        while node != source and node not in kept:
-            kept[node] = first[node]
+        while node != source and node not in useful:
+            useful[node] = first[node]
             node = first[node][1].source
-    return list(kept.values())
+    return list(useful.values())
 
 
 def edge_labels(

@@ -133,8 +133,8 @@ def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
 
 def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
     """Return sends that wait for each send, their first positions, and the number that each waits for."""
-    came, left = _slots(sends)
-    waiting, other = _earlier_pairs((left, step), (came, step))
+    came, leave = _slots(sends)
+    waiting, other = _earlier_pairs((leave, step), (came, step))
     order = np.argsort(other, kind="stable")
     return waiting[order], offsets(np.bincount(other, minlength=len(step))), np.bincount(waiting, minlength=len(step))
 
@@ -165,9 +165,9 @@ def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction
     """
     order = np.lexsort((schedule.end_s, schedule.start_s))
     sends, count = schedule.sends.take(order), len(order)
-    left, came = schedule.start_s[order], schedule.end_s[order] - _SAME_TIME * float(schedule.end_s.max(initial=0.0))
+    leave, came = schedule.start_s[order], schedule.end_s[order] - _SAME_TIME * float(schedule.end_s.max(initial=0.0))
     into, out = _slots(sends)
-    arriving, leaving = (into, came), (out, left)
+    arriving, leaving = (into, came), (out, leave)
     send, other = _earlier_pairs(leaving, arriving, "right")
     waits = offsets(np.bincount(send, minlength=count)), other
     sums, adds = schedule.chunks.reduced[sends.chunk], sends.reduce
@@ -295,15 +295,15 @@ def _begin(service: Any, order: Any) -> int:
 @kernel
 def _enqueue_piece(service: Any, piece: int) -> None:
     at = service.at[piece]
-    link, left = service.link[at], service.first[piece + 1] - at
-    place = service.place[service.link[at + 1]] if left > 1 else 0
-    if service.head[link, place, left] < 0:
-        service.head[link, place, left] = piece
+    link, hops = service.link[at], service.first[piece + 1] - at
+    place = service.place[service.link[at + 1]] if hops > 1 else 0
+    if service.head[link, place, hops] < 0:
+        service.head[link, place, hops] = piece
     else:
-        service.after[service.tail[link, place, left]] = piece
-    service.tail[link, place, left] = piece
+        service.after[service.tail[link, place, hops]] = piece
+    service.tail[link, place, hops] = piece
     service.after[piece] = -1
-    service.most[link, place] = max(service.most[link, place], left)
+    service.most[link, place] = max(service.most[link, place], hops)
     service.count[link] += 1
 
 
@@ -313,15 +313,15 @@ def _next_queue(service: Any, link: int) -> int:
     best, most, fewest = -1, 0, 0
     for index in range(service.most.shape[1]):
         place = (index + service.shift[link]) % service.most.shape[1]
-        left = service.most[link, place]
-        while left > 0 and service.head[link, place, left] < 0:
-            left -= 1
-        service.most[link, place] = left
-        count = service.count[service.link[service.at[service.head[link, place, left]] + 1]] if left > 1 else 0
-        if left > 1 and count < service.few:
-            left += service.head.shape[2]
-        if left > most or (left == most and count < fewest):
-            best, most, fewest = place, left, count
+        hops = service.most[link, place]
+        while hops > 0 and service.head[link, place, hops] < 0:
+            hops -= 1
+        service.most[link, place] = hops
+        count = service.count[service.link[service.at[service.head[link, place, hops]] + 1]] if hops > 1 else 0
+        if hops > 1 and count < service.few:
+            hops += service.head.shape[2]
+        if hops > most or (hops == most and count < fewest):
+            best, most, fewest = place, hops, count
     return best
 
 
@@ -335,9 +335,9 @@ def _start(service: Any, size: int, now: int, count: int) -> int:
         if service.busy[link] or service.count[link] == 0:
             continue
         place = _next_queue(service, link)
-        left = service.most[link, place]
-        piece = service.head[link, place, left]
-        service.head[link, place, left] = service.after[piece]
+        hops = service.most[link, place]
+        piece = service.head[link, place, hops]
+        service.head[link, place, hops] = service.after[piece]
         service.count[link] -= 1
         service.busy[link] = True
         service.start[service.at[piece]] = now

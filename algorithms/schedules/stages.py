@@ -37,8 +37,8 @@ class CopyStage:
 
     def schedule(self, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
         """Build the stage's schedule on the whole instance's network from sends ``(step, chunk, edge)`` of copies."""
-        made = step_schedule(self.whole.sha256, chunks_of(self.instance), sends)
-        return reverse(made) if self.backwards else made
+        schedule = step_schedule(self.whole.sha256, chunks_of(self.instance), sends)
+        return reverse(schedule) if self.backwards else schedule
 
 
 def to_copies(instance: Instance) -> Instance:
@@ -69,18 +69,18 @@ def solve_stages(instance: Instance, budget: Budget, solve: Callable[[CopyStage,
     """
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
-    stages, found = stages_of(instance), list[Outcome]()
-    while len(found) < len(stages) and (not found or found[-1].answer is not None):
-        found.append(solve(stages[len(found)], budget.part(1 / (len(stages) - len(found)))))
-    reports = tuple(report for outcome in found for report in outcome.reports)
+    stages, outcomes = stages_of(instance), list[Outcome]()
+    while len(outcomes) < len(stages) and (not outcomes or outcomes[-1].answer is not None):
+        outcomes.append(solve(stages[len(outcomes)], budget.part(1 / (len(stages) - len(outcomes)))))
+    reports = tuple(report for outcome in outcomes for report in outcome.reports)
     proof: dict[str, Any] = {"bound": float(bound), "certificate": certificate}
-    whole = replace(found[-1], **proof, reports=reports, iterations=len(reports))
+    whole = replace(outcomes[-1], **proof, reports=reports, iterations=len(reports))
     if whole.answer is None:
         return whole
-    shared = set[str].intersection(*(set(outcome.metrics) for outcome in found))
-    values = {name: [outcome.metrics[name] for outcome in found] for name in sorted(shared)}
+    shared = set[str].intersection(*(set(outcome.metrics) for outcome in outcomes))
+    values = {name: [outcome.metrics[name] for outcome in outcomes] for name in sorted(shared)}
     metrics = {name: all(each) if isinstance(each[0], bool) else sum(each) for name, each in values.items()}
-    answers = [outcome.answer for outcome in found if isinstance(outcome.answer, StepSchedule)]
+    answers = [outcome.answer for outcome in outcomes if isinstance(outcome.answer, StepSchedule)]
     return replace(whole, answer=reduce(concatenate, answers), metrics=metrics)
 
 

@@ -41,25 +41,25 @@ class ChunkMoves:
 
     chunk: int
     reduced: bool  #: True if contributions are summed
-    held: Mapping[int, int]  #: contributions of nodes at the start
+    holdings: Mapping[int, int]  #: contributions of nodes at the start
     needed: tuple[int, ...]  #: nodes that need all contributions at the end
     moves: list[Move]
 
     @property
     def whole(self) -> int:
         """All contributions together."""
-        return reduce(or_, self.held.values(), 0)
+        return reduce(or_, self.holdings.values(), 0)
 
     @property
     def lacking(self) -> list[int]:
         """Nodes that need contributions they do not have at the start; none without holders."""
         whole = self.whole
-        return [node for node in self.needed if self.held.get(node, 0) != whole] if whole else []
+        return [node for node in self.needed if self.holdings.get(node, 0) != whole] if whole else []
 
     def without(self, lost: set[int]) -> ChunkMoves:
         """Return the chunk without some nodes as holders and receivers, with the same sends."""
-        held = {node: what for node, what in self.held.items() if node not in lost}
-        return replace(self, held=held, needed=tuple(node for node in self.needed if node not in lost))
+        holdings = {node: what for node, what in self.holdings.items() if node not in lost}
+        return replace(self, holdings=holdings, needed=tuple(node for node in self.needed if node not in lost))
 
 
 def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[ChunkMoves]:
@@ -75,9 +75,9 @@ def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[
     rows = list(zip(*(column[order].tolist() for column in columns), order.tolist(), strict=True))
     for chunk, (first, last) in enumerate(pairwise(ends.tolist())):
         reduced, holders = bool(chunks.reduced[chunk]), chunks.groups[int(chunks.held_by[chunk])]
-        held = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
+        holdings = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
         needed = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
-        yield ChunkMoves(chunk, reduced, held, needed, [Move(*row) for row in rows[first:last]])
+        yield ChunkMoves(chunk, reduced, holdings, needed, [Move(*row) for row in rows[first:last]])
 
 
 def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | None:
@@ -87,8 +87,8 @@ def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | N
     an adding send to a target without data still adds, so that it may come in any order with others. None if a
     contribution would count twice, or not all receivers are served.
     """
-    has = dict(way.held)
-    kept: list[Move] = []
+    has = dict(way.holdings)
+    useful: list[Move] = []
     for move, what in _writes(moves, has):
         there = has.get(move.target, 0)
         if what | there == there:
@@ -96,10 +96,10 @@ def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | N
         adds = bool(what & there != there) or (move.reduce and not there)
         if adds and what & there:
             return None
-        kept.append(replace(move, reduce=adds))
+        useful.append(replace(move, reduce=adds))
         has[move.target] = there | what
     whole = way.whole
-    return kept if all(has.get(node, 0) == whole for node in way.needed) else None
+    return useful if all(has.get(node, 0) == whole for node in way.needed) else None
 
 
 def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:
@@ -115,36 +115,36 @@ def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:
 
 def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, int]]:
     """Yield sends in the order of their writes, with the data they have read."""
-    given = list(moves)
-    events = [(move.read, 1, number) for number, move in enumerate(given)]
-    events = sorted(events + [(move.write, 0, number) for number, move in enumerate(given)])
+    sends = list(moves)
+    events = [(move.read, 1, number) for number, move in enumerate(sends)]
+    events = sorted(events + [(move.write, 0, number) for number, move in enumerate(sends)])
     carried: dict[int, int] = {}
     for _, reads, number in events:
         if reads:
-            carried[number] = has.get(given[number].source, 0)
+            carried[number] = has.get(sends[number].source, 0)
         elif number in carried:
-            yield given[number], carried[number]
+            yield sends[number], carried[number]
         else:
             raise InputError("a send has zero duration; expected a positive one", place="sends")
 
 
-def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], gone: set[int]) -> float:
-    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``gone`` sends."""
-    wanted = came = 0
+def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], dead: set[int]) -> float:
+    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``dead`` sends."""
+    total = came = 0
     for way in ways(answer, node_of):
-        left = way.without(lost)
-        whole, lacking = left.whole, left.lacking
+        rest = way.without(lost)
+        whole, lacking = rest.whole, rest.lacking
         if not lacking:
             continue
-        has = dict(left.held)
-        moves = [m for m in way.moves if m.send not in gone and m.source not in lost and m.target not in lost]
+        has = dict(rest.holdings)
+        moves = [m for m in way.moves if m.send not in dead and m.source not in lost and m.target not in lost]
         for move, what in _writes(moves, has):
             if what:
                 has[move.target] = has.get(move.target, 0) | what if move.reduce else what
         units = int(answer.chunks.units[way.chunk])
-        wanted += units * len(lacking)
+        total += units * len(lacking)
         came += units * sum(has.get(node, 0) == whole for node in lacking)
-    return came / wanted if wanted else 1.0
+    return came / total if total else 1.0
 
 
 MOST_CANDIDATES = 16  #: nodes that are tried in place of a lost one, for every chunk
@@ -161,18 +161,18 @@ def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> I
         if not way.without(set(lost)).lacking:
             yield []
             continue
-        left = way
+        rest = way
         for node in lost:
-            left = _replace_node(left.without({node}), node, float(sizes[way.chunk]), loads)
-        yield left.moves
+            rest = _replace_node(rest.without({node}), node, float(sizes[way.chunk]), loads)
+        yield rest.moves
 
 
 def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> ChunkMoves:
     if not any(lost in (move.source, move.target) for move in way.moves):
         return way
     rest = [move for move in way.moves if lost not in (move.source, move.target)]
-    if (found := drop_repeated_sums(way, rest)) is not None:
-        return replace(way, moves=found)
+    if (useful := drop_repeated_sums(way, rest)) is not None:
+        return replace(way, moves=useful)
     best: tuple[float, list[Move], list[Move]] | None = None
     for node in _candidates(way, lost):
         new_end = {lost: node}
@@ -180,14 +180,14 @@ def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> Chun
             replace(m, source=new_end.get(m.source, m.source), target=new_end.get(m.target, m.target))
             for m in way.moves
         )
-        found = drop_repeated_sums(way, [move for move in moves if move.source != move.target])
-        if found is None:
+        useful = drop_repeated_sums(way, [move for move in moves if move.source != move.target])
+        if useful is None:
             continue
         stay = {move.send: move for move in rest}
-        new = [move for move in found if move.send not in stay]
+        new = [move for move in useful if move.send not in stay]
         seconds = loads.seconds(((move.source, move.target) for move in new), size)
         if best is None or seconds < best[0]:
-            best = seconds, found, new
+            best = seconds, useful, new
     if best is None:
         raise Unsupported(f"sums of chunk {way.chunk} count a contribution twice with any replacement node")
     loads.add(((move.source, move.target) for move in best[2]), size)
@@ -198,7 +198,7 @@ def _candidates(way: ChunkMoves, lost: int) -> list[int]:
     """List nodes that exchanged the chunk with the lost one, and other initial holders of copies."""
     near = [move.source for move in way.moves if move.target == lost]
     near += [move.target for move in way.moves if move.source == lost]
-    near += [] if way.reduced else list(way.held)
+    near += [] if way.reduced else list(way.holdings)
     return list(dict.fromkeys(near))[:MOST_CANDIDATES]
 
 
@@ -272,15 +272,15 @@ def stand_in_trees(
         if trees[0].root in lost and packing.kind is not TreeKind.BOTH:
             continue
         size = float(int(packing.units[number]) * packing.unit_bytes) / parts
-        found: dict[tuple[frozenset[tuple[int, Edge]], ...], list[tuple[Tree, ...]]] = {}
+        groups: dict[tuple[frozenset[tuple[int, Edge]], ...], list[tuple[Tree, ...]]] = {}
         for _ in range(parts if lost else 0):
-            made = trees
+            variant = trees
             for node in lost:
-                made = _best(change, packing, made, node, size, loads)
-            for part, tree in zip(packing.passes, made, strict=True):
+                variant = _best(change, packing, variant, node, size, loads)
+            for part, tree in zip(packing.passes, variant, strict=True):
                 loads.add(_new_edge_ends(change, part, tree), size)
-            found.setdefault(tuple(frozenset(tree.up.items()) for tree in made), []).append(made)
-        for same in found.values():
+            groups.setdefault(tuple(frozenset(tree.up.items()) for tree in variant), []).append(variant)
+        for same in groups.values():
             yield number, len(same), same[0]
         if not lost:
             yield number, parts, trees
@@ -304,12 +304,12 @@ def _best(
         roots = list(dict.fromkeys(near))[:MOST_CANDIDATES]
         ways = [tuple(tree.without(lost, root).prune_switches(ranks) for tree in trees) for root in roots]
         return min(ways, key=lambda way: max(map(seconds, passes, way)))
-    found = []
+    best = []
     for part, tree, children in zip(passes, trees, below, strict=True):
         places = [tree.up[lost].parent, *children][:MOST_CANDIDATES] if lost in tree.up else []
         ways_of = [tree.without(lost, place).prune_switches(ranks) for place in places]
-        found.append(min(ways_of or [tree], key=lambda way, part=part: seconds(part, way)))  # type: ignore[misc]
-    return tuple(found)
+        best.append(min(ways_of or [tree], key=lambda way, part=part: seconds(part, way)))  # type: ignore[misc]
+    return tuple(best)
 
 
 def _new_edge_ends(change: Change, part: TreePacking, tree: Tree) -> list[tuple[int, int]]:
@@ -334,29 +334,29 @@ def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
     return offset, parent, child, number
 
 
-def served_trees(packing: TreePacking, lost: set[int], gone: tuple[Bools, ...]) -> float:
-    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``gone`` edges."""
-    wanted = came = 0
+def served_trees(packing: TreePacking, lost: set[int], dead: tuple[Bools, ...]) -> float:
+    """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``dead`` edges."""
+    total = came = 0
     for number, units in enumerate(packing.units.tolist()):
         trees = [_tree(part, number) for part in packing.passes]
         root = trees[0].root
         if root in lost and packing.kind is not TreeKind.BOTH:
             continue
         ranks = {node for node in trees[0].up if node not in lost} - {root}
-        reached = [_reached_nodes(tree, lost, away) & ranks for tree, away in zip(trees, gone, strict=True)]
+        reached = [_reached_nodes(tree, lost, away) & ranks for tree, away in zip(trees, dead, strict=True)]
         summed = packing.kind is TreeKind.OUT or reached[0] == ranks
         if packing.kind is TreeKind.IN:
-            wanted, came = wanted + units, came + units * summed
+            total, came = total + units, came + units * summed
         else:
             also = packing.kind is TreeKind.BOTH  # then the root lacks the sum, too
-            wanted += units * (len(ranks) + (also and root not in lost))
+            total += units * (len(ranks) + (also and root not in lost))
             came += units * (len(reached[-1]) + also) if summed and root not in lost else 0
-    return came / wanted if wanted else 1.0
+    return came / total if total else 1.0
 
 
-def _reached_nodes(tree: Tree, lost: set[int], gone: Bools) -> set[int]:
+def _reached_nodes(tree: Tree, lost: set[int], dead: Bools) -> set[int]:
     reached = {tree.root} - lost
     for child, edge in tree.parents_first():
-        if edge.parent in reached and child not in lost and not gone[edge.number]:
+        if edge.parent in reached and child not in lost and not dead[edge.number]:
             reached.add(child)
     return reached

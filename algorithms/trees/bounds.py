@@ -69,9 +69,9 @@ def strength_of(nodes: int, tail: Sequence[int], head: Sequence[int], capacity: 
     while True:
         parts = least_partition(nodes, tail, head, capacity, rate)
         steps += 1
-        if len(parts) < 2 or (found := ratio(parts, tail, head, capacity)) >= rate:
+        if len(parts) < 2 or (smaller := ratio(parts, tail, head, capacity)) >= rate:
             return Strength(rate, tuple(tuple(sorted(part)) for part in sorted(best)), steps)
-        best, rate = parts, found
+        best, rate = parts, smaller
 
 
 def ratio(
@@ -132,8 +132,8 @@ class Ceiling:
 def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:
     """Return the least rate bound of partitions and cuts, given the strength of ``wan``, if already known."""
     if wan.balanced:
-        found = strongest or strength(wan)
-        return Ceiling(found.rate, PartitionCertificate(found.parts))
+        best = strongest or strength(wan)
+        return Ceiling(best.rate, PartitionCertificate(best.parts))
     scale = lcm(*(link.bandwidth_Bps.denominator for link in topology.links))
     capacity = [int(link.bandwidth_Bps * scale) for link in topology.links]
     tail, head = ([ends[side] for ends in topology.link_ends] for side in (0, 1))

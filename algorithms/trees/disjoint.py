@@ -68,8 +68,8 @@ class DisjointRates:
 
     def of_choice(self, choice: int) -> list[int]:
         """Return the rates of a choice in decreasing order."""
-        found: list[int] = self.rates[self.choices[choice]][::-1].tolist()
-        return [rate for rate in found if rate]
+        rates: list[int] = self.rates[self.choices[choice]][::-1].tolist()
+        return [rate for rate in rates if rate]
 
     def trees(self, choice: int, budget: Budget) -> Ints | None:
         """Find trees with these rates; None if the budget ended, or with a new set of links that excludes them."""
@@ -97,8 +97,8 @@ class DisjointRates:
     def excluded_choices(self, index: int) -> Bools:
         """Mark the choices that need more links of a set than it has."""
         need, size = self.needs[index]
-        found: Bools = need[self.choices].sum(axis=1) > size
-        return found
+        mask: Bools = need[self.choices].sum(axis=1) > size
+        return mask
 
     def choices_by_total(self, trees: int, above: Fraction | int) -> Iterator[int]:
         """Yield open choices of limited size by decreasing total, while it is above ``above``."""
@@ -110,9 +110,9 @@ class DisjointRates:
     def best(self, trees: int, budget: Budget) -> tuple[int, Ints] | None:
         """Return the largest total rate of at most ``trees`` trees, and such trees; None if the budget ended."""
         for choice in self.choices_by_total(trees, -1):
-            found = self.trees(choice, budget)
-            if found is not None:
-                return int(self.total[choice]), found
+            forest = self.trees(choice, budget)
+            if forest is not None:
+                return int(self.total[choice]), forest
             if budget.is_exhausted:
                 break
         return None
@@ -136,15 +136,15 @@ class DisjointRates:
         if self.most[-1] > rate:  # which prices prove
             limit[-1] = Fraction(trees * self.most[0])
         # Totals are whole.
-        left = np.flatnonzero(self.total > np.array([floor(most) for most in limit])[self.count])
-        rows = [self.excluded_choices(index)[left] for index in range(len(self.sets))]
-        kept: list[Ints] = []
-        while len(left):
+        rest = np.flatnonzero(self.total > np.array([floor(most) for most in limit])[self.count])
+        rows = [self.excluded_choices(index)[rest] for index in range(len(self.sets))]
+        sets: list[Ints] = []
+        while len(rest):
             best = max(range(len(rows)), key=lambda index: int(rows[index].sum()))
-            kept.append(np.flatnonzero(self.sets[best]))
+            sets.append(np.flatnonzero(self.sets[best]))
             stay = ~rows[best]
-            left, rows = left[stay], [row[stay] for row in rows]
-        return tuple(kept)
+            rest, rows = rest[stay], [row[stay] for row in rows]
+        return tuple(sets)
 
 
 def low_trees_apart(
@@ -153,7 +153,7 @@ def low_trees_apart(
     """Yield better and better low link-disjoint trees, above ``above``, until the changes of labels are used up."""
     search, each = LowForests(apart.wan, limit, state), _CHANGES
     while True:
-        tried = False
+        has_choice = False
         for choice in apart.choices_by_total(apart.choices.shape[1], above):
             if budget.is_exhausted:
                 return
@@ -162,14 +162,14 @@ def low_trees_apart(
                 continue
             if changes <= 0:
                 return
-            tried = True
+            has_choice = True
             trees = search.find(rates, min(each, changes), budget)
             changes -= each
             if trees is not None:
                 above = Fraction(sum(rates))
                 yield RatedTrees(trees, tuple(Fraction(rate) for rate in rates))
                 break
-        if not tried:
+        if not has_choice:
             return
         each *= 2
 
@@ -210,10 +210,10 @@ def low_trees_of_one_rate(
                 continue
             copied = replace(wan, **{name: getattr(wan, name)[link] for name in _PER_LINK})
             search = LowForests(copied, replace(limit, length=limit.length[link]), state)
-            found = search.find([ceil(rate)] * trees, min(each, changes), budget)
+            forest = search.find([ceil(rate)] * trees, min(each, changes), budget)
             changes -= each
-            if found is not None:
-                yield RatedTrees(np.sort(link[found], axis=1), (rate,) * trees)
+            if forest is not None:
+                yield RatedTrees(np.sort(link[forest], axis=1), (rate,) * trees)
                 choices = {choice for choice in choices if choice[0] > total}
                 break
         each *= 2
@@ -251,9 +251,9 @@ def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, 
         queue[0] = start
         end, forest, _ = exchange_chain(1, ends, allowed, of, rooted, jump, before, queue)
         while end >= 0:  # each link enters the place that the next one has left
-            left, of[end] = of[end], forest
+            vacancy, of[end] = of[end], forest
             hang(forest, nodes, tail, head, of, up, above, depth)
-            end, forest = before[end], left
+            end, forest = before[end], vacancy
     reached, size = np.zeros(m, np.bool_), 0
     for e in range(last):
         if of[e] < 0:
@@ -350,25 +350,25 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) 
     capacities = sorted({int(c) for c in wan.capacity} | ({floor} if floor else set()))
     least = floor or 1
     best: tuple[Fraction | int, Fraction | int, Fraction | int] = 0, 0, 0
-    found: tuple[list[int], list[int]] | None = None
-    for known in reversed([c for c in capacities if least <= c <= widest]):
-        others = sorted({*capacities, *(c - known for c in capacities)})
+    trees: tuple[list[int], list[int]] | None = None
+    for rate in reversed([c for c in capacities if least <= c <= widest]):
+        others = sorted({*capacities, *(c - rate for c in capacities)})
         others = [c for c in others if least <= c <= widest]
         # Below this one the sum is no better than the best.
-        low, high = bisect_right(others, best[0] - known), len(others) - 1
+        low, high = bisect_right(others, best[0] - rate), len(others) - 1
         while low <= high:
             if budget.is_exhausted:
                 return None
             middle = (low + high) // 2
-            pair = two_trees(wan, max(known, others[middle]), min(known, others[middle]), budget)
+            pair = two_trees(wan, max(rate, others[middle]), min(rate, others[middle]), budget)
             if pair is None:
                 high = middle - 1
             else:
-                best, found, low = (known + others[middle], known, others[middle]), pair, middle + 1
-    if found is None:
+                best, trees, low = (rate + others[middle], rate, others[middle]), pair, middle + 1
+    if trees is None:
         return None
     rates = (Fraction(max(best[1:])), Fraction(min(best[1:])))
-    return RatedTrees(np.array(found, dtype=np.int64), rates)
+    return RatedTrees(np.array(trees, dtype=np.int64), rates)
 
 
 def two_trees(

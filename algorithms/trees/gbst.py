@@ -82,47 +82,47 @@ def grow_tree(start: int, order: Any, net: Any, score: Any, links: Any, D: Any) 
     D[:] = 0
     inside[start] = True
     for size in range(nodes - 1):
-        chosen, least = -1, FAR if net.by_radius else 2 * net.most
+        link, least = -1, FAR if net.by_radius else 2 * net.most
         for e in order:
             a, b = tail[e], head[e]
             if inside[a] == inside[b]:
                 continue
-            if chosen >= 0 and score[e] < score[chosen]:
+            if link >= 0 and score[e] < score[link]:
                 break
             u, v = (a, b) if inside[a] else (b, a)
             high, low = grth(u, v, length[e], D, tree, length, net.fixed, Dj, queue)
             if high <= least and (low <= net.most or not net.by_radius):
-                chosen, least = e, high
+                link, least = e, high
                 best[:] = Dj
-        if chosen < 0:
+        if link < 0:
             return False
-        a, b = tail[chosen], head[chosen]
-        near[a, degree[a]], link_of[a, degree[a]] = b, chosen
-        near[b, degree[b]], link_of[b, degree[b]] = a, chosen
+        a, b = tail[link], head[link]
+        near[a, degree[a]], link_of[a, degree[a]] = b, link
+        near[b, degree[b]], link_of[b, degree[b]] = a, link
         degree[a] += 1
         degree[b] += 1
         inside[a], inside[b] = True, True
-        links[size] = chosen
+        links[size] = link
         D[:] = best
     return True
 
 
 @kernel
-def take(rate: int, links: Any, net: Any, left: Any, room: Any) -> None:
+def take(rate: int, links: Any, net: Any, free: Any, room: Any) -> None:
     """Subtract a tree's rate from the free capacity of its carriers, and update the room of all links."""
     first, second = net.first, net.second
     for e in links:
-        left[first[e]] -= rate
+        free[first[e]] -= rate
         if second[e] != first[e]:
-            left[second[e]] -= rate
+            free[second[e]] -= rate
     for e in range(len(room)):
-        room[e] = min(left[first[e]], left[second[e]])
+        room[e] = min(free[first[e]], free[second[e]])
 
 
 @kernel
 def gbst(net: Any, rate_mode: int, shuffle: bool, retries: int, state: Any, trees: Any, rates: Any, roots: Any) -> int:
     """Run algorithm 1 until a tree fails ``retries + 1`` times or arrays are full; return the count."""
-    left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
+    free, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
     m = len(net.tail)
     D, links = np.empty(net.nodes, np.int64), np.empty(net.nodes - 1, np.int64)
     ranked = np.arange(m)
@@ -148,7 +148,7 @@ def gbst(net: Any, rate_mode: int, shuffle: bool, retries: int, state: Any, tree
             for j in range(m):
                 if room[j] >= (net.floor if rate_mode == USABLE_MIN else 1):
                     rate = min(rate, room[j])
-        take(rate, links, net, left, room)
+        take(rate, links, net, free, room)
         trees[count], rates[count], roots[count] = links, rate, D.argmin()
     return len(trees)
 
@@ -163,13 +163,13 @@ def find(group: Any, v: int) -> int:
 
 
 @kernel
-def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
+def joined_parts(state: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
     """Count components after joining the selected links up to ``last``; 0 if they have a cycle."""
     for v in range(nodes):
         group[v] = v
     parts = nodes
     for e in range(last + 1):
-        if taken[e] == 1:
+        if state[e] == 1:
             a, b = find(group, tail[e]), find(group, head[e])
             if a == b:
                 return 0
@@ -182,16 +182,16 @@ def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group:
 def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
     """Write all spanning trees, in lexicographic order of links; return their number, at most ``len(trees)``."""
     m = len(tail)
-    taken = np.zeros(m, np.int8)  # 1 in the tree, 2 left out, 0 undecided
+    state = np.zeros(m, np.int8)  # 1 in the tree, 2 left out, 0 undecided
     group = np.empty(nodes, np.int64)
     count, at = 0, 0
     while at >= 0:
-        if taken[at] == 2:
-            taken[at] = 0
+        if state[at] == 2:
+            state[at] = 0
             at -= 1
             continue
-        taken[at] += 1
-        parts = joined_parts(taken, at, tail, head, nodes, group)
+        state[at] += 1
+        parts = joined_parts(state, at, tail, head, nodes, group)
         if parts == 0:
             continue
         if parts == 1:
@@ -199,7 +199,7 @@ def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
                 return count
             size = 0
             for e in range(at + 1):
-                if taken[e] == 1:
+                if state[e] == 1:
                     trees[count, size] = e
                     size += 1
             count += 1
@@ -291,23 +291,23 @@ def run_many_starts(
     state = random_state(budget.seed)
     weighted = limit.unit != "hops"
     capacities = np.unique(wan.capacity)
-    found: list[Ints] = []
+    pools: list[Ints] = []
     few: list[tuple[int, Ints]] = []
     for start in range(starts):
-        if found and budget.is_exhausted:
+        if pools and budget.is_exhausted:
             break
         fast = most_trees is not None or start % 2 == 1
         way = GbstVariant("bottleneck" if fast else "global_min", weighted, fixed=True, shuffle=True, retries=_RETRIES)
         least = floor
         if most_trees is not None:
             least = max(floor, int(capacities[draw(state, len(capacities))]) * draw(state, 100) // 100)
-        grown = run_gbst(wan, limit, least, way, state)
-        found.append(grown.trees)
+        result = run_gbst(wan, limit, least, way, state)
+        pools.append(result.trees)
         if most_trees is not None:
-            best = np.argsort(-grown.rates, kind="stable")[:most_trees]
-            few.append((int(grown.rates[best].sum()), grown.trees[best]))
+            best = np.argsort(-result.rates, kind="stable")[:most_trees]
+            few.append((int(result.rates[best].sum()), result.trees[best]))
     few.sort(key=lambda one: -one[0])
-    rows = np.concatenate(found) if found else np.empty((0, wan.nodes - 1), dtype=np.int64)
+    rows = np.concatenate(pools) if pools else np.empty((0, wan.nodes - 1), dtype=np.int64)
     return TreePool(distinct(rows), tuple(distinct(trees) for _, trees in few if len(trees)))
 
 
@@ -323,49 +323,49 @@ def large_neighbourhood_search(
     rates = np.zeros(most_trees, dtype=np.int64)
     best, best_rates = trees.copy(), rates.copy()
     net = limited_network(wan, limit, floor, by_radius=limit.unit != "hops")
-    for done in range(0, moves, _MOVES):
+    for begin in range(0, moves, _MOVES):
         if budget.is_exhausted:
             break
-        given = len(start) if done == 0 else 0  # later, a tree without a rate may be unfinished
-        make_moves(net, given, min(_MOVES, moves - done), state, (trees, rates), (best, best_rates))
+        count = len(start) if begin == 0 else 0  # later, a tree without a rate may be unfinished
+        make_moves(net, count, min(_MOVES, moves - begin), state, (trees, rates), (best, best_rates))
     return best[best_rates > 0]
 
 
 @kernel
-def make_moves(net: Any, given: int, moves: int, state: Any, rated: Any, best: Any) -> None:
+def make_moves(net: Any, count: int, moves: int, state: Any, rated: Any, best: Any) -> None:
     """Make moves from trees and rates; slightly worse results are accepted, and the best ones stored."""
     trees, rates = rated
     K = len(trees)
-    left, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
+    free, room = net.capacity.copy(), np.minimum(net.capacity[net.first], net.capacity[net.second])
     for i in range(K):
-        if i < given or rates[i] > 0:
-            take(rates[i], trees[i], net, left, room)
-    top_up(trees, rates, net, left, room, given)
+        if i < count or rates[i] > 0:
+            take(rates[i], trees[i], net, free, room)
+    top_up(trees, rates, net, free, room, count)
     keep_best(trees, rates, best)
-    old_trees, old_rates, old_left = trees.copy(), rates.copy(), left.copy()
+    old_trees, old_rates, old_left = trees.copy(), rates.copy(), free.copy()
     score, D = np.empty(len(net.tail), np.int64), np.empty(net.nodes, np.int64)
     for _ in range(moves):
         out = 1 + draw(state, min(3, K))
         mean = max(1, rates.sum() // K)
         for _again in range(out):
             i = draw(state, K)
-            take(-rates[i], trees[i], net, left, room)
+            take(-rates[i], trees[i], net, free, room)
             rates[i] = 0
         for i in range(K):
             if rates[i] == 0:
                 target = max(net.floor, mean * (50 + draw(state, 150)) // 100)
-                regrow(i, target, net, state, rated, left, room, score, D)
-        top_up(trees, rates, net, left, room, 0)
+                regrow(i, target, net, state, rated, free, room, score, D)
+        top_up(trees, rates, net, free, room, 0)
         keep_best(trees, rates, best)
         if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
-            old_trees[:], old_rates[:], old_left[:] = trees, rates, left
+            old_trees[:], old_rates[:], old_left[:] = trees, rates, free
         else:
-            trees[:], rates[:], left[:] = old_trees, old_rates, old_left
-            room[:] = np.minimum(left[net.first], left[net.second])
+            trees[:], rates[:], free[:] = old_trees, old_rates, old_left
+            room[:] = np.minimum(free[net.first], free[net.second])
 
 
 @kernel
-def regrow(i: int, target: int, net: Any, state: Any, rated: Any, left: Any, room: Any, score: Any, D: Any) -> None:
+def regrow(i: int, target: int, net: Any, state: Any, rated: Any, free: Any, room: Any, score: Any, D: Any) -> None:
     """Grow a tree of at most the target rate, over links of most room, of least, or random."""
     (trees, rates), style = rated, draw(state, 3)
     for e in range(len(net.tail)):
@@ -375,20 +375,20 @@ def regrow(i: int, target: int, net: Any, state: Any, rated: Any, left: Any, roo
         order = order[room[order] >= target]
         if grow_tree(draw(state, net.nodes), order, net, score, trees[i], D):
             rates[i] = room[trees[i]].min()
-            take(rates[i], trees[i], net, left, room)
+            take(rates[i], trees[i], net, free, room)
             return
         target = target * 3 // 4 if target > net.floor else 0
 
 
 @kernel
-def top_up(trees: Any, rates: Any, net: Any, left: Any, room: Any, given: int) -> None:
+def top_up(trees: Any, rates: Any, net: Any, free: Any, room: Any, count: int) -> None:
     """Raise the rate of every tree as far as its links allow."""
     for i in range(len(trees)):
         more = 0
-        if rates[i] > 0 or i < given:
+        if rates[i] > 0 or i < count:
             more = room[trees[i]].min()
         if rates[i] + more >= net.floor:
-            take(more, trees[i], net, left, room)
+            take(more, trees[i], net, free, room)
             rates[i] += more
 
 

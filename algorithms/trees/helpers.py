@@ -42,15 +42,15 @@ def relay_by_helpers(run: Run) -> Run:
         budget.tell_bound(bound, certificate)
         group, best, last = set(demand.group(instance.npus)), None, Outcome(Status.LIMIT, message="the time is over")
         sites = group | _nearest(instance.topology, sorted(group)[:1]).keys()
-        tried, quiet = list[set[int]](), replace(budget, tell=ignore)  # incumbents would be trees of other networks
-        for left in range(_ROUNDS, 0, -1):
-            if sites in tried or budget.is_exhausted:
+        attempts, quiet = list[set[int]](), replace(budget, tell=ignore)  # incumbents would be trees of other networks
+        for rounds in range(_ROUNDS, 0, -1):
+            if sites in attempts or budget.is_exhausted:
                 break
-            tried.append(sites)
+            attempts.append(sites)
             try:
-                last = run(sites_alone(instance, sites), solver, quiet.part(1 / left), options)
+                last = run(sites_alone(instance, sites), solver, quiet.part(1 / rounds), options)
             except (InputError, Unsupported) as error:  # not joined; the reason of all sites says more
-                last = Outcome(Status.LIMIT, message=last.message if tried[1:] else str(error))
+                last = Outcome(Status.LIMIT, message=last.message if attempts[1:] else str(error))
             if isinstance(last.answer, TreePacking):
                 answer = trees_of_group(instance, last.answer, sorted(sites))
                 seconds, most = flow_time(instance.topology, answer), getattr(options, "height", None)
@@ -59,7 +59,7 @@ def relay_by_helpers(run: Run) -> Run:
                 elif best is None or seconds < best[0]:
                     best = seconds, answer
                 sites = group | {*answer.parent.tolist(), *answer.child.tolist()}
-            if sites in tried:
+            if sites in attempts:
                 sites = group
         proof: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "metrics": {}}
         if best is None:
@@ -116,18 +116,18 @@ def trees_of_group(instance: Instance, trees: TreePacking, sites: list[int]) -> 
     """
     group = set(instance.demands[0].group(instance.npus))
     links, (back, forth) = _links_between(instance.topology, set(sites)), trees.passes
-    made, roots = list[list[Edge]](), list[int]()
+    forest, roots = list[list[Edge]](), list[int]()
     for begin, end in pairwise(trees.edge_offset.tolist()):
         columns = forth.parent, forth.child, forth.path_links, back.path_links
         rows = zip(*(each[begin:end].tolist() for each in columns), strict=True)
         edges = [(sites[a], sites[b], links[there], links[here]) for a, b, there, here in rows]
-        made.append(_tree_from_member(edges, group))
-        roots.append(made[-1][0][0])
-    parent, child, there, here = np.array([edge for tree in made for edge in tree], dtype=np.int64).reshape(-1, 4).T
+        forest.append(_tree_from_member(edges, group))
+        roots.append(forest[-1][0][0])
+    parent, child, there, here = np.array([edge for tree in forest for edge in tree], dtype=np.int64).reshape(-1, 4).T
     spans: dict[str, Any] = {
         "instance_sha256": instance.sha256,
         "root": np.array(roots, dtype=np.int64),
-        "edge_offset": offsets([len(tree) for tree in made]),
+        "edge_offset": offsets([len(tree) for tree in forest]),
         "parent": parent,
         "child": child,
         "path_offset": np.arange(len(parent) + 1),

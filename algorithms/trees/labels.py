@@ -49,7 +49,7 @@ class Labelling(NamedTuple):
 class PathSearch(NamedTuple):
     """Scratch space of the search for alternating paths: stamps of visited sites, their order and predecessors."""
 
-    seen: Any
+    mark: Any
     queue: Any
     came: Any
 
@@ -82,10 +82,10 @@ class LowForests:
         label = np.array([self.reach[rate][root] for rate, root in zip(rates, roots, strict=True)])
         allowed = np.array([wan.capacity >= rate for rate in rates])
         forest = Labelling(roots, label, np.full(label.shape, -1), np.full(len(wan), -1))
-        for done in range(0, changes, _CHANGES):
+        for begin in range(0, changes, _CHANGES):
             if budget.is_exhausted:
                 break
-            few = min(_CHANGES, changes - done)
+            few = min(_CHANGES, changes - begin)
             left_out = change_labels(self.links, self.limit.most, allowed, few, self.state, forest)
             if left_out == 0:
                 return np.array([np.sort(row[row >= 0]) for row in forest.into])
@@ -109,7 +109,7 @@ def change_labels(links: Any, most: int, allowed: Any, changes: int, state: Any,
             stamp += 1
             q = missing_site(draw(state, least), roots, into)
             size = hang(q, stamp, links, allowed, forest, paths)
-            admit(paths.queue[:size], stamp, links, most, allowed, state, forest, paths.seen)
+            admit(paths.queue[:size], stamp, links, most, allowed, state, forest, paths.mark)
         elif kind < _REACHED + _ANY:
             shift(draw(state, count), draw(state, nodes), links, most, state, forest)
         else:
@@ -155,10 +155,10 @@ def hang(start: int, stamp: int, links: Any, allowed: Any, forest: Any, paths: A
     """Match a site by a shortest alternating path; return 0, or without one the number of sites reached."""
     tail, head, length, begin, near = links
     _, label, into, owner = forest
-    seen, queue, came = paths
+    mark, queue, came = paths
     nodes = label.shape[1]
     queue[0], size, at = start, 1, 0
-    came[start], seen[start] = -1, stamp
+    came[start], mark[start] = -1, stamp
     while at < size:
         q = queue[at]
         at += 1
@@ -171,19 +171,19 @@ def hang(start: int, stamp: int, links: Any, allowed: Any, forest: Any, paths: A
             if other < 0:
                 while q >= 0:  # each takes the link that the next one has had
                     i, v = q // nodes, q % nodes
-                    left = into[i, v]
+                    old = into[i, v]
                     into[i, v], owner[e] = e, q
-                    q, e = came[q], left
+                    q, e = came[q], old
                 return 0
-            if seen[other] != stamp:
-                seen[other], came[other] = stamp, q
+            if mark[other] != stamp:
+                mark[other], came[other] = stamp, q
                 queue[size] = other
                 size += 1
     return size
 
 
 @kernel
-def admit(reached: Any, stamp: int, links: Any, most: int, allowed: Any, state: Any, forest: Any, seen: Any) -> None:
+def admit(reached: Any, stamp: int, links: Any, most: int, allowed: Any, state: Any, forest: Any, mark: Any) -> None:
     """Change a label so that a reached site may use a link that no reached site has."""
     tail, head, length, begin, near = links
     roots, label, into, owner = forest
@@ -193,8 +193,8 @@ def admit(reached: Any, stamp: int, links: Any, most: int, allowed: Any, state: 
         i, v = q // nodes, q % nodes
         e = near[begin[v] + draw(state, begin[v + 1] - begin[v])]
         u = tail[e] + head[e] - v
-        taken = owner[e] >= 0 and seen[owner[e]] == stamp
-        if taken or not allowed[i, e] or label[i, u] + length[e] <= label[i, v]:
+        in_use = owner[e] >= 0 and mark[owner[e]] == stamp
+        if in_use or not allowed[i, e] or label[i, u] + length[e] <= label[i, v]:
             continue
         if label[i, u] + length[e] <= most and draw(state, 2) == 0:
             label[i, v] = label[i, u] + length[e]

@@ -176,7 +176,7 @@ def to_wan(instance: Instance, mandatory: Collection[tuple[int, int]] = ()) -> W
     return wan
 
 
-def _pairs(topology: Topology, kept: Collection[tuple[int, ...]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+def _pairs(topology: Topology, keep: Collection[tuple[int, ...]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Pair links with reverse links: pairs that share no directed link, and all pairs of the other links."""
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, ends in enumerate(topology.link_ends):
@@ -188,10 +188,10 @@ def _pairs(topology: Topology, kept: Collection[tuple[int, ...]]) -> tuple[set[t
         if one > other or not back:
             continue
         best = _partners(topology, forth, back) or {(a, b) for b, a in _partners(topology, back, forth)}
-        wanted = {pair for pair in kept if topology.link_ends[pair[0]] in ((one, other), (other, one))}
+        needs = {pair for pair in keep if topology.link_ends[pair[0]] in ((one, other), (other, one))}
         if len(forth) == len(back) == 1:
             alone.add((forth[0], back[0]))
-        elif best and wanted <= {tuple(sorted(pair)) for pair in best}:
+        elif best and needs <= {tuple(sorted(pair)) for pair in best}:
             alone |= best
         elif len(forth) * len(back) > MAX_LINKS:
             raise Unsupported(f"two sites have more than {MAX_LINKS:,} pairs of opposite links")
@@ -209,12 +209,12 @@ def _partners(topology: Topology, some: Sequence[int], others: Sequence[int]) ->
 
     waiting = sorted(others, key=order, reverse=True)
     near: list[tuple[Fraction, int]] = []  # (latency, -number) of links back at least as fast, the longest last
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for one in sorted(some, key=order):
         while waiting and links[waiting[-1]].bandwidth_Bps >= links[one].bandwidth_Bps:
             insort(near, (links[waiting[-1]].latency_s, -waiting.pop()))
         at = bisect_right(near, (links[one].latency_s, 1)) - 1
         if at < 0:
             return set()
-        found.add((one, -near.pop(at)[1]))  # of those short enough the longest: shorter ones remain for the next links
-    return found
+        pairs.add((one, -near.pop(at)[1]))  # of those short enough the longest: shorter ones remain for the next links
+    return pairs

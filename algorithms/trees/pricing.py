@@ -37,8 +37,8 @@ class Prices:
     @cached_property
     def link(self) -> Ints:
         """Price w_e of every link."""
-        found: Ints = self.wan.per_link(self.carrier)
-        return found
+        link: Ints = self.wan.per_link(self.carrier)
+        return link
 
     @cached_property
     def total(self) -> int:
@@ -84,10 +84,10 @@ def cheapest_trees(wan: Wan, prices: Prices, floor: int) -> Iterator[PricedTree]
     """Yield the cheapest tree of every bottleneck; the cheapest of these is the cheapest of all."""
     order = np.argsort(prices.link, kind="stable")
     for threshold in thresholds(wan, prices, floor):
-        found = spanning_tree(wan, order[wan.capacity[order] >= threshold].tolist())
-        if found is None:
+        links = spanning_tree(wan, order[wan.capacity[order] >= threshold].tolist())
+        if links is None:
             return
-        tree = np.array(found, dtype=np.int64)
+        tree = np.array(links, dtype=np.int64)
         yield PricedTree(tree, threshold, prices.cost(tree, threshold))
 
 
@@ -197,16 +197,16 @@ def depths(root: int, links: Any, into: Any, depth: Any) -> None:
     tail, head, length = links
     depth[:] = -1
     depth[root] = 0
-    left = True
-    while left:
-        left = False
+    incomplete = True
+    while incomplete:
+        incomplete = False
         for v in range(len(into)):
             if depth[v] < 0:
                 u = tail[into[v]] + head[into[v]] - v
                 if depth[u] >= 0:
                     depth[v] = depth[u] + length[into[v]]
                 else:
-                    left = True
+                    incomplete = True
 
 
 class Arborescences:
@@ -249,9 +249,9 @@ def cheapest(reach: Any, links: Any, price: Any, most: int) -> int:
                 if v != root and far[u] + length[e] <= most:
                     start[count], end[count], cost[count] = u, v, price[e]
                     count += 1
-        found = arborescence(root, nodes, start[:count], end[:count], cost[:count])
-        if best < 0 or found < best:
-            best = found
+        total = arborescence(root, nodes, start[:count], end[:count], cost[:count])
+        if best < 0 or total < best:
+            best = total
     return best
 
 
@@ -265,13 +265,13 @@ def arborescence(root: int, nodes: int, start: Any, end: Any, cost: Any) -> int:
             if start[a] != end[a] and cost[a] < least[end[a]]:
                 least[end[a]], before[end[a]] = cost[a], start[a]
         least[root] = 0
-        merged, seen = np.full(nodes, -1), np.full(nodes, -1)
+        merged, visit = np.full(nodes, -1), np.full(nodes, -1)
         count = 0
         for site in range(nodes):
             total += least[site]
             v = site
-            while v != root and seen[v] != site and merged[v] < 0:
-                seen[v] = site
+            while v != root and visit[v] != site and merged[v] < 0:
+                visit[v] = site
                 v = before[v]
             if v != root and merged[v] < 0:  # a cycle
                 while merged[v] < 0:

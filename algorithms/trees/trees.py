@@ -40,15 +40,15 @@ def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, fa
     """Compute lengths and hops from a site to all others along a tree; ``links`` are in any order."""
     far[:] = -1
     far[start], hop[start] = 0, 0
-    found = True
-    while found:
-        found = False
+    grows = True
+    while grows:
+        grows = False
         for e in links:
             a, b = tail[e], head[e]
             if far[a] < 0 <= far[b]:
                 a, b = b, a
             if far[b] < 0 <= far[a]:
-                far[b], hop[b], found = far[a] + length[e], hop[a] + 1, True
+                far[b], hop[b], grows = far[a] + length[e], hop[a] + 1, True
 
 
 @kernel
@@ -96,8 +96,8 @@ def distinct(trees: Ints) -> Ints:
 
 def bottlenecks(wan: Wan, trees: Ints) -> Ints:
     """Return ``c_i``, the smallest capacity of each tree's links."""
-    found: Ints = wan.capacity[trees].min(axis=1, initial=np.iinfo(np.int64).max)
-    return found
+    least: Ints = wan.capacity[trees].min(axis=1, initial=np.iinfo(np.int64).max)
+    return least
 
 
 def within_reach(wan: Wan, trees: Ints) -> Wan:
@@ -131,14 +131,14 @@ def low_enough(wan: Wan, limit: HeightLimit, trees: Ints) -> Ints:
 def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: Fraction | int = 0) -> RatedTrees:
     """Convert rates of a solver, without those below ``floor``, to simple fractions if these fit, else reduced ones."""
     largest = float(within_reach(wan, trees).room.max(initial=1))
-    kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
-    trees = trees[kept]
-    simple = [max(Fraction(floor), Fraction(float(rates[i])).limit_denominator(_SIMPLE)) for i in kept]
-    close = all(abs(float(rate) - rates[i]) <= 1e-7 * largest for rate, i in zip(simple, kept, strict=True))
+    rows = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
+    trees = trees[rows]
+    simple = [max(Fraction(floor), Fraction(float(rates[i])).limit_denominator(_SIMPLE)) for i in rows]
+    close = all(abs(float(rate) - rates[i]) <= 1e-7 * largest for rate, i in zip(simple, rows, strict=True))
     if close and any(simple) and excess(wan, trees, simple) <= 1:
         some = [i for i, rate in enumerate(simple) if rate]  # what is closer to 0 than to 1/360 has no rate
         return RatedTrees(trees[some], tuple(simple[i] for i in some))
-    cut = [max(Fraction(floor), Fraction(int(float(rates[i]) / largest * _FINE), _FINE) * int(largest)) for i in kept]
+    cut = [max(Fraction(floor), Fraction(int(float(rates[i]) / largest * _FINE), _FINE) * int(largest)) for i in rows]
     while cut:
         over = excess(wan, trees, cut)
         cut = [max(Fraction(floor), rate / over) for rate in cut]
@@ -201,14 +201,14 @@ def links_from_root(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int,
         a, b, forth, back = int(wan.tail[e]), int(wan.head[e]), int(wan.forth[e]), int(wan.back[e])
         near[a].append((b, forth, back))
         near[b].append((a, back, forth))
-    found: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, int, int, int]] = []
     reached = [(root, -1)]
     for site, above in reached:  # grows
         for other, there, back in near[site]:
             if other != above:
                 reached.append((other, site))
-                found.append((site, other, there, back))
-    return found
+                rows.append((site, other, there, back))
+    return rows
 
 
 def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, Any]:
