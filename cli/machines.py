@@ -63,7 +63,7 @@ def advise(instance: str, models: str | None, links_limit: str, as_json: bool, q
     with common.working_on_stderr(quiet=quiet) as progress, locate_errors(source=instance):
         advice = report(machine, progress=progress, **kwargs)
     common.print_found(advice, lambda advice: _show_advice(advice.to_json()), as_json=as_json)
-    return INTERRUPTED if advice.found.interrupted else int(ExitStatus.OK)
+    return INTERRUPTED if advice.results.interrupted else int(ExitStatus.OK)
 
 
 def _show_advice(advice: Mapping[str, Any]) -> None:
@@ -127,14 +127,14 @@ def select(instance: str, models: str | None, output: Path, as_json: bool, quiet
         models = DEFAULT_MODELS if models is None else models
         selection = choose(machine, models=models, output=output, progress=progress, **options)
     common.print_found(selection, lambda selection: _show_selection(output, selection), as_json=as_json)
-    return INTERRUPTED if selection.found.interrupted else int(ExitStatus.OK)
+    return INTERRUPTED if selection.results.interrupted else int(ExitStatus.OK)
 
 
 def _show_selection(folder: Path, selection: Selection) -> None:
     from ..reports.studies import SELECTION_HEADINGS, selection_rows
     from .display import new_table
 
-    plain, search = selection.to_json(), selection.found
+    plain, search = selection.to_json(), selection.results
     title = f"{plain['collective']} of {plain['ranks']:,} ranks: the fastest of {len(selection.candidates)} schedules"
     table = new_table(title, *SELECTION_HEADINGS, right=set(SELECTION_HEADINGS) - {"schedule", "file"}, fold=True)
     for row in selection_rows(plain):

@@ -61,7 +61,7 @@ class Advice:
 
     choice: Choice
     sizes: tuple[int, ...]
-    found: Candidates
+    results: Candidates
     among: tuple[Candidate, ...]  #: Candidates with distinct costs at some size.
     predicted: Prediction
     links: Sensitivity | None  #: Value of more bandwidth at the last size.
@@ -72,14 +72,14 @@ class Advice:
     def row(self, size: int) -> dict[str, Any]:
         """Return the results at one size as plain data; None for missing ones."""
         pick = self.predicted.pick(size)
-        drawn = self.predicted.pick(size, self.predicted.drawable)
-        played = None if drawn is None else self.least(size, "nccl", drawn.algorithm)
-        taken = None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value}
+        own = self.predicted.pick(size, self.predicted.drawable)
+        played = None if own is None else self.least(size, "nccl", own.algorithm)
+        choice = None if pick is None else {"algorithm": pick.algorithm.value, "protocol": pick.protocol.value}
         if not self.predicted.has_costs:
-            played, taken = self.least(size, "nccl"), {"algorithm": SENDS, "protocol": ""}
+            played, choice = self.least(size, "nccl"), {"algorithm": SENDS, "protocol": ""}
         kernel = self.predicted.symmetric_pick(size)
         if kernel is not None:
-            taken = {"algorithm": kernel.kernel, "protocol": f"{kernel.sms} SM"}
+            choice = {"algorithm": kernel.kernel, "protocol": f"{kernel.sms} SM"}
         ring, best = self.least(size, "ring"), self.least(size)
         bound, measured_s = self.bound(size), self.measured_s(size)
         # NCCL may count on more bandwidth than the network has; no time is below a proved bound.
@@ -88,14 +88,14 @@ class Advice:
         other = None if self.against is None else self.against.pick(size)
         return {
             "size_bytes": size,
-            "nccl": taken,
+            "nccl": choice,
             "nccl_predicted_s": predicted_s,
             "nccl_expected_s": expected_s,
             "overhead": expected_seconds(self.predicted, pick, 1) / expected_s if pick and expected_s else None,
             "against": None if other is None else f"{other.algorithm.value} {other.protocol.value}",
             "against_s": None if other is None else other.seconds,
             "times_against": None if other is None or predicted_s is None else predicted_s / other.seconds,
-            "nccl_schedule": drawn.algorithm.value if drawn else taken and taken["algorithm"],
+            "nccl_schedule": own.algorithm.value if own else choice and choice["algorithm"],
             "nccl_s": None if played is None else played[0],
             "ring_s": None if ring is None else ring[0],
             "best": None if best is None else best[1].label,
@@ -113,7 +113,7 @@ class Advice:
 
         Only candidates of the method and algorithm count, if they are given.
         """
-        some = [one for one in self.found.found if one.item.model == model] if model else self.among
+        some = [one for one in self.results.pool if one.item.model == model] if model else self.among
         if algorithm is not None:
             some = [one for one in some if one.item.options.get("algorithm") == algorithm.value]
         timed = [(_seconds_of(one, size), one) for one in some]
@@ -121,7 +121,7 @@ class Advice:
 
     def bound(self, size: int) -> float:
         """Return the proved lower bound at a size in seconds."""
-        return self.choice.bound(size, self.found.flow_s_per_byte)
+        return self.choice.bound(size, self.results.flow_s_per_byte)
 
     def measured_s(self, size: int) -> float | None:
         """Return the least measured time at a size; None without one."""
@@ -163,8 +163,8 @@ class Advice:
             "links": self.helpful_links(),
             "why_no_links": self.why_no_links,
             "algorithms": self.helpful_algorithms(),
-            "left_out": dict(self.found.left_out),
-            "why_ended": self.found.why_ended,
+            "left_out": dict(self.results.left_out),
+            "why_ended": self.results.why_ended,
             "suspects": list(self.predicted.suspects),
             "diagnosis": self.diagnosis(),
         }
@@ -195,20 +195,20 @@ class Advice:
         rows: list[dict[str, Any]] = []
         machine, tuning, costs = self.predicted.machine, self.predicted.tuning, self.predicted.costs
         for size in self.sizes:
-            drawn = self.predicted.pick(size, self.predicted.drawable)
+            own = self.predicted.pick(size, self.predicted.drawable)
             timed = {a: self.least(size, "nccl", a) for a in self.predicted.drawable}
-            known = {a: found[0] for a, found in timed.items() if found is not None}
-            if drawn is None or drawn.algorithm not in known:
+            times = {a: least[0] for a, least in timed.items() if least is not None}
+            if own is None or own.algorithm not in times:
                 continue
-            best = min(known, key=known.__getitem__)
-            if known[best] < known[drawn.algorithm] * 0.98:
+            best = min(times, key=times.__getitem__)
+            if times[best] < times[own.algorithm] * 0.98:
                 predicted = [seconds(machine, tuning, costs, at, size) for at in costs if at[0] is best]
                 rows.append(
                     {
                         "size_bytes": size,
-                        "taken": drawn.algorithm.value,
+                        "taken": own.algorithm.value,
                         "better": best.value,
-                        "times": known[drawn.algorithm] / known[best],
+                        "times": times[own.algorithm] / times[best],
                         "predicted_s": min((time for time in predicted if time is not None), default=None),
                     }
                 )
@@ -241,10 +241,10 @@ def advice_of(
             f"{measured.ranks} ranks were measured, and the machine has {choice.ranks}", source="--measured"
         )
     options = study_options(nccl)
-    posed = choice.with_size(choice.last, 1)
-    predicted = prediction(posed, options)
+    problem = choice.with_size(choice.last, 1)
+    predicted = prediction(problem, options)
     versions = () if against is None else (study_options({**nccl, "version": against}, "--against"),)
-    other = next((prediction(posed, one) for one in versions), None)
+    other = next((prediction(problem, one) for one in versions), None)
     offered = {algorithm for (algorithm, _), cost in predicted.costs.items() if cost.bandwidth_GBps}
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in predicted.drawable if a in offered]
     if not predicted.has_costs:
@@ -252,32 +252,32 @@ def advice_of(
     samples = () if measured is None else measured.samples
     at = sorted({*sizes, *(one.size for one in samples if choice.first <= one.size <= choice.last)})
 
-    def make_advice(found: Candidates, links: Sensitivity | None, why: str) -> Advice:
+    def make_advice(results: Candidates, links: Sensitivity | None, why: str) -> Advice:
         progress("comparing")
-        among = distinct_candidates(found, choice, at, stop)
+        among = distinct_candidates(results, choice, at, stop)
         some = tuple(at)
-        if found.interrupted or stop.is_set():
-            found.why_ended, found.interrupted = found.why_ended or "stopped after all runs", True
+        if results.interrupted or stop.is_set():
+            results.why_ended, results.interrupted = results.why_ended or "stopped after all runs", True
             some = tuple(dict.fromkeys((at[0], at[len(at) // 2], at[-1])))
-            among = distinct_candidates(found, choice, some)
-        return Advice(choice, some, found, tuple(among), predicted, links, measured, why, other)
+            among = distinct_candidates(results, choice, some)
+        return Advice(choice, some, results, tuple(among), predicted, links, measured, why, other)
 
     flow_s_per_byte = flow_bound(choice, stop, clock)
-    found = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock, at)
-    found.flow_s_per_byte = flow_s_per_byte
-    found.found = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in found.found]
-    if found.interrupted:
-        return make_advice(found, None, "stopped")
+    results = candidates(replace(choice, items=own, chunks=(1,)), progress, stop, clock, at)
+    results.flow_s_per_byte = flow_s_per_byte
+    results.pool = [replace(one, label=f"nccl {one.item.options.get('algorithm', SENDS)}") for one in results.pool]
+    if results.interrupted:
+        return make_advice(results, None, "stopped")
     others = candidates(choice, progress, stop, clock, at)
-    found.found += others.found
-    found.records += others.records
-    found.left_out |= others.left_out
-    found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
-    if found.interrupted:
-        return make_advice(found, None, "stopped")
+    results.pool += others.pool
+    results.records += others.records
+    results.left_out |= others.left_out
+    results.why_ended, results.interrupted = others.why_ended, results.interrupted or others.interrupted
+    if results.interrupted:
+        return make_advice(results, None, "stopped")
     limits = [limit for limit in (links_s, clock.remaining_s()) if limit is not None]
     links, why = (None, "stopped") if stop.is_set() else _links(choice, min(limits, default=None), progress, stop)
-    return make_advice(found, links, why)
+    return make_advice(results, links, why)
 
 
 def _seconds_of(one: Candidate, size: int) -> float | None:
@@ -290,17 +290,17 @@ def _seconds_of(one: Candidate, size: int) -> float | None:
 
 def _sizes(text: str) -> list[int]:
     """Parse ``--sizes``: a range whose sizes grow by a factor, both ends included, or sizes between commas."""
-    asked = sizes_or_range(text)
-    if isinstance(asked, dict):
-        first, last = size_ends(asked["from"], asked["to"], "--sizes", "--sizes")
-        factor = asked["factor"]
+    sizes = sizes_or_range(text)
+    if isinstance(sizes, dict):
+        first, last = size_ends(sizes["from"], sizes["to"], "--sizes", "--sizes")
+        factor = sizes["factor"]
         if factor < 2:
             raise InputError(f"{text[:60]!r}; expected a factor above 1, such as 1KiB..8GiB*2", source="--sizes")
         steps = range((last // first).bit_length())
         return sorted({last, *(first * factor**step for step in steps if first * factor**step <= last)})
-    if not asked:
+    if not sizes:
         raise InputError(f"{text[:60]!r}; expected sizes such as 1KiB..8GiB*2 or 1MiB,1GiB", source="--sizes")
-    return sorted({whole_size(one, "--sizes") for one in asked})
+    return sorted({whole_size(one, "--sizes") for one in sizes})
 
 
 def _links(
@@ -354,23 +354,23 @@ def advise(
     """
     rows, stop = _sizes(sizes), threading.Event()
     links_s = seconds_or_none(links_limit_s, "links_limit_s")
-    given = dict(options or {})
+    settings = dict(options or {})
     if graphs is not None:
         orders, speeds = ring_channels(Path(graphs))
-        given |= {"channels": orders, "speeds": speeds}
+        settings |= {"channels": orders, "speeds": speeds}
     choice = choice_of(instance, collective, rows[0], rows[-1], models, chunks, time_limit_s, run_limit_s)
     times: Measurements | None = None
     if measured is not None:
         times = read_measured(Path(measured))
         measured_collective(times, choice.kind.name, str(measured))
     with stop_on_interrupt(stop):
-        found = advice_of(choice, given, times, links_s, progress, sizes=rows, against=against, stop=stop)
+        advice = advice_of(choice, settings, times, links_s, progress, sizes=rows, against=against, stop=stop)
         if output is not None:
             from ..reports.plots.look import draw_as
             from ..reports.plots.studies import draw_advice
             from ..reports.studies import advice_page
 
-            plain = found.to_json()
+            plain = advice.to_json()
             page = advice_page(plain, *(draw_as("svg", draw_advice, plain, columns) for columns in (2, 1)))
             write_whole(Path(output), page.encode(errors="backslashreplace"))
-    return found
+    return advice

@@ -53,10 +53,10 @@ def library_get(name: str, *, output: str | Path | None = None) -> ScheduleFile:
         raise InputError(text, source="name")
     if sha256(path.read_bytes()).hexdigest() != digests[name]:
         raise InputError("its SHA-256 is not that of the index; install cwb again", source=str(path))
-    found = read_schedule(path)
+    file = read_schedule(path)
     if output is not None:
-        write_schedule(output, *found)
-    return found
+        write_schedule(output, *file)
+    return file
 
 
 @verb
@@ -74,11 +74,11 @@ def library_submit(schedule: str | Path) -> Check:
         text = "is not in the library; expected a problem of 'cwb library list'"
         raise InputError(text, source=str(schedule), place="instance")
     checked = check(schedule)
-    time, known = checked.data["completion_time_s"] or inf, best["time_s"]
+    time, best_s = checked.data["completion_time_s"] or inf, best["time_s"]
     wrong = [*checked.data["violations"], *contradictions(time, best["bound_s"])]
-    new = not wrong and time < known * (1 - SIMULATED)
-    verdict = wrong[-1] if wrong else f"{'NEW BEST, ' if new else ''}{time / known:.6g} times the best known time"
-    line = f"{best['name']}: {verdict}; best known {known:.9g} s, bound {best['bound_s']:.9g} s"
+    new = not wrong and time < best_s * (1 - SIMULATED)
+    verdict = wrong[-1] if wrong else f"{'NEW BEST, ' if new else ''}{time / best_s:.6g} times the best known time"
+    line = f"{best['name']}: {verdict}; best known {best_s:.9g} s, bound {best['bound_s']:.9g} s"
     data = {**checked.data, "verified": not wrong, "violations": wrong, "new_best": new, "best_known": best}
     return Check(data, (*checked.lines, line), not wrong)
 

@@ -98,11 +98,11 @@ def fit(samples: Sequence[Sample]) -> Fit:
     from scipy.stats import t
 
     outliers = _outliers(samples)
-    left = [sample for sample in samples if not any(sample is one.sample for one in outliers)]
-    sizes, times = (np.array([getattr(s, name) for s in left], dtype=np.float64) for name in ("size", "seconds"))
-    if len(left) < 4 or len(set(sizes.tolist())) < 2:
+    rest = [sample for sample in samples if not any(sample is one.sample for one in outliers)]
+    sizes, times = (np.array([getattr(s, name) for s in rest], dtype=np.float64) for name in ("size", "seconds"))
+    if len(rest) < 4 or len(set(sizes.tolist())) < 2:
         without = f" without {len(outliers)} outliers" if outliers else ""
-        raise InputError(f"{len(left)} samples{without}; expected at least four, of two sizes or more")
+        raise InputError(f"{len(rest)} samples{without}; expected at least four, of two sizes or more")
     used = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
     if len(set(sizes[used].tolist())) < 2:
         raise InputError("times do not grow with the size")
@@ -123,31 +123,31 @@ def _least_squares(sizes: Floats, times: Floats) -> tuple[tuple[float, float], t
     """Return alpha and beta of least squared relative error, and their standard errors."""
     rows = np.column_stack([1 / times, sizes / times])
     scale = np.linalg.norm(rows, axis=0)
-    found, *_ = np.linalg.lstsq(rows / scale, np.ones(len(times)), rcond=None)
-    rest = 1 - rows / scale @ found
+    solution, *_ = np.linalg.lstsq(rows / scale, np.ones(len(times)), rcond=None)
+    rest = 1 - rows / scale @ solution
     variance = float(rest @ rest) / max(len(times) - 2, 1)
     spread = np.sqrt(np.diag(np.linalg.inv((rows / scale).T @ (rows / scale))) * variance) / scale
-    alpha, beta = (found / scale).tolist()
+    alpha, beta = (solution / scale).tolist()
     return (alpha, beta), (float(spread[0]), float(spread[1]))
 
 
 def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
     """Return the samples far from those of neighbouring sizes, removed one by one, the farthest first; by size."""
-    left, found = list(samples), list[Outlier]()
-    while len({sample.size for sample in left}) >= 3:
-        guesses = _all_guesses(left)
+    rest, outliers = list(samples), list[Outlier]()
+    while len({sample.size for sample in rest}) >= 3:
+        guesses = _all_guesses(rest)
         off = [
             min((log(sample.seconds) - guess for guess in some), key=abs, default=0.0)
-            for sample, some in zip(left, guesses, strict=True)
+            for sample, some in zip(rest, guesses, strict=True)
         ]
         spread = 1.4826 * median(map(abs, off))
-        worst = max(range(len(left)), key=lambda index: abs(off[index]))
+        worst = max(range(len(rest)), key=lambda index: abs(off[index]))
         if abs(off[worst]) <= max(log(1 + LEAST_OFF), _SPREADS * spread):
             break
-        if len(found) == MOST_OUTLIERS:
+        if len(outliers) == MOST_OUTLIERS:
             raise InputError(f"more than {MOST_OUTLIERS} samples are outliers among their neighbouring sizes")
-        found.append(Outlier(left.pop(worst), exp(guesses[worst][-1])))
-    return tuple(sorted(found, key=lambda one: (one.sample.size, one.sample.in_place)))
+        outliers.append(Outlier(rest.pop(worst), exp(guesses[worst][-1])))
+    return tuple(sorted(outliers, key=lambda one: (one.sample.size, one.sample.in_place)))
 
 
 def _all_guesses(samples: Sequence[Sample]) -> list[list[float]]:
@@ -158,13 +158,13 @@ def _all_guesses(samples: Sequence[Sample]) -> list[list[float]]:
     sizes = sorted(by_size)
     place = {size: index for index, size in enumerate(sizes)}
     middle = [median(by_size[size]) for size in sizes]
-    found: list[list[float]] = []
+    guesses: list[list[float]] = []
     for sample in samples:
         same = list(by_size[sample.size])
         same.remove(log(sample.seconds))
         beside = _beside(sizes, middle, place[sample.size])
-        found.append([*beside, *([median(same)] if same else [])])
-    return found
+        guesses.append([*beside, *([median(same)] if same else [])])
+    return guesses
 
 
 def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[float]:
@@ -204,33 +204,33 @@ class FittedOverheads:
         return overheads, f"interval=[{self.low:.4g},{self.high:.4g}]"
 
 
-def fit_overheads(found: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
+def fit_overheads(base: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
     """Fit the launch, and the time that channels lose before they are full; None if NCCL predicts no times.
 
     They are those of the least squared relative error that are not negative.
     """
     from scipy.optimize import nnls
 
-    ways = [(found.pick(sample.size), sample) for sample in samples]
-    known = [(pick, sample) for pick, sample in ways if pick is not None]
-    sizes = np.array([sample.size for _, sample in known], dtype=np.float64)
+    ways = [(base.pick(sample.size), sample) for sample in samples]
+    picks = [(pick, sample) for pick, sample in ways if pick is not None]
+    sizes = np.array([sample.size for _, sample in picks], dtype=np.float64)
     kinds = np.unique(sizes)
     if len(kinds) < 4:
         return None
-    times = np.array([sample.seconds for _, sample in known])
+    times = np.array([sample.seconds for _, sample in picks])
     none = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)
     published, least = (
-        np.array([expected_seconds(found, pick, sample.size, over) for pick, sample in known])
+        np.array([expected_seconds(base, pick, sample.size, over) for pick, sample in picks])
         for over in (OVERHEADS, none)
     )
 
     def solve(some: Bools) -> tuple[float, float, float, float]:
-        tried = []
+        trials = []
         for half in 2.0 ** np.arange(12, 34, 0.25):
             rows = np.column_stack([1 / times, sizes / (sizes + half) / times])
             values, off = nnls(rows[some], (1 - least / times)[some])
-            tried.append((off, *values.tolist(), half))
-        return min(tried)
+            trials.append((off, *values.tolist(), half))
+        return min(trials)
 
     odd, errors = np.isin(sizes, kinds[::2]), published / times - 1
     published_error = float(np.median(abs(errors)))
@@ -280,7 +280,7 @@ class CalibratedMachine:
 
 def measuring_plan(machine: Instance, kind: Collective) -> list[str]:
     """Return the commands of nccl-tests whose results calibrate a machine: of a box, and of all boxes."""
-    program = next(name for name, known in PROGRAMS.items() if known is kind)
+    program = next(name for name, collective in PROGRAMS.items() if collective is kind)
     boxes = machine.topology.box_names()
     each = machine.npus if boxes is None else boxes.count(boxes[0])
     sizes = "-b 8 -e 8G -f 2 -w 20 -n 100 -g 1"  # all of NCCL's protocols; the smallest sizes need many repetitions
@@ -291,7 +291,7 @@ def measuring_plan(machine: Instance, kind: Collective) -> list[str]:
 
 
 def calibrate_machine(
-    machine: Instance, measured: Measurements, kind: Collective, told: str, nccl: dict[str, Any]
+    machine: Instance, measured: Measurements, kind: Collective, origin: str, nccl: dict[str, Any]
 ) -> CalibratedMachine:
     """Scale the links of a machine so that NCCL's schedules on it take the measured times.
 
@@ -303,26 +303,26 @@ def calibrate_machine(
         raise InputError(f"{network} has no links; expected a machine with an explicit network")
     if measured.ranks not in (None, machine.npus):
         raise InputError(f"{measured.ranks} ranks were measured, and the machine has {machine.npus}")
-    found = fit(measured.samples)
+    law = fit(measured.samples)
     sizes = [sample.size for sample in measured.samples]
     large, name = _seconds(machine, kind, max(sizes), nccl, 2**40)
     small, _ = _seconds(machine, kind, min(sizes), nccl, 1)
-    rate = found.bandwidth_Bps.value / (2**40 / large)
-    latency = found.latency_s.value / small
-    what = f"{kind.name} of {machine.npus} ranks, {told}"
-    alpha, rates = found.latency_s, found.bandwidth_Bps
+    rate = law.bandwidth_Bps.value / (2**40 / large)
+    latency = law.latency_s.value / small
+    what = f"{kind.name} of {machine.npus} ranks, {origin}"
+    alpha, rates = law.latency_s, law.bandwidth_Bps
     text = (
         f"calibrated on {what}: latency {alpha.value * 1e6:.4g} us ({alpha.low * 1e6:.4g} to {alpha.high * 1e6:.4g}), "
         f"bandwidth {rates.value / 1e9:.4g} GB/s ({rates.low / 1e9:.4g} to {rates.high / 1e9:.4g}); "
         f"rates of links times {rate:.4g}, latencies times {latency:.4g}"
     )
     below = below_bound(machine, measured, kind)
-    posed = machine.with_changes(demand=Demand(kind, Fraction(max(sizes))), also=())
-    predicted = prediction(posed, study_options(nccl))
+    problem = machine.with_changes(demand=Demand(kind, Fraction(max(sizes))), also=())
+    predicted = prediction(problem, study_options(nccl))
     suspects = predicted.suspects if below or rate > 1 else ()
     overheads = fit_overheads(predicted, measured.samples)
     data = _scale_links(machine, network, rate, latency, text)
-    return CalibratedMachine(data, found, rate, latency, name, below, measured, kind, suspects, overheads)
+    return CalibratedMachine(data, law, rate, latency, name, below, measured, kind, suspects, overheads)
 
 
 def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> tuple[tuple[int, float, float], ...]:
@@ -338,14 +338,14 @@ def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> 
 
 def _seconds(machine: Instance, kind: Collective, size: int, options: dict[str, Any], at: int) -> tuple[float, str]:
     """Return the time, at another size, of NCCL's schedule for a size, and the schedule's name."""
-    posed = machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
-    done = run(posed, Request("nccl", options=options))
-    if not isinstance(done.answer, Written) or done.instance is None:
-        raise InputError(f"there is no schedule of NCCL for {kind.name} here: {done.record.message}")
-    found = completion_of(*resize_schedule(done.instance, done.answer, Fraction(at)))
-    if found.seconds is None or found.seconds <= 0:
-        raise InputError(f"the machine's links have no latency that could be scaled {found.why}".rstrip())
-    return found.seconds, str(done.record.metrics["schedule"])
+    problem = machine.with_changes(demand=Demand(kind, Fraction(size)), also=())
+    result = run(problem, Request("nccl", options=options))
+    if not isinstance(result.answer, Written) or result.instance is None:
+        raise InputError(f"there is no schedule of NCCL for {kind.name} here: {result.record.message}")
+    completion = completion_of(*resize_schedule(result.instance, result.answer, Fraction(at)))
+    if completion.seconds is None or completion.seconds <= 0:
+        raise InputError(f"the machine's links have no latency that could be scaled {completion.why}".rstrip())
+    return completion.seconds, str(result.record.metrics["schedule"])
 
 
 def _scale_links(machine: Instance, network: Topology, rate: float, latency: float, text: str) -> dict[str, Any]:
@@ -400,22 +400,22 @@ def calibrate(
         check_name(collective, NCCL_COLLECTIVES, "--collective")
     measured = read_measured(path)
     kind = measured_collective(measured, collective, str(path))
-    posed = load(machine)
+    problem = load(machine)
     version = f", NCCL {measured.version}" if measured.version else ""
     with locate_errors(source=str(path)):
-        found = calibrate_machine(posed, measured, kind, f"nccl-tests in {path.name}{version}", dict(options or {}))
+        result = calibrate_machine(problem, measured, kind, f"nccl-tests in {path.name}{version}", dict(options or {}))
     if output is not None:
-        write_whole(Path(output), (json.dumps(found.data, indent=1) + "\n").encode())
-    return found
+        write_whole(Path(output), (json.dumps(result.data, indent=1) + "\n").encode())
+    return result
 
 
-def measured_collective(measured: Measurements, given: str | None, source: str) -> Collective:
+def measured_collective(measured: Measurements, name: str | None, source: str) -> Collective:
     """Return the collective that a file of nccl-tests or an option names."""
-    kind = measured.collective or (None if given is None else collective_named(given))
+    kind = measured.collective or (None if name is None else collective_named(name))
     if kind is None:
         raise InputError("names no program such as all_reduce_perf; expected --collective", source=source)
-    if given is not None and kind.name != given:
-        raise InputError(f"has times of {kind.name}, not of {given}", source=source)
+    if name is not None and kind.name != name:
+        raise InputError(f"has times of {kind.name}, not of {name}", source=source)
     if kind.name not in NCCL_COLLECTIVES:
         raise InputError(f"has times of {kind.name}; expected one of {', '.join(NCCL_COLLECTIVES)}", source=source)
     return kind

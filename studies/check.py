@@ -89,8 +89,8 @@ def _placement_lines(
     layers = "" if len(experts.loads) == 1 else f", {len(experts.loads):,} layers"
     what = f"a placement of {experts.count:,} experts on {experts.gpus:,} GPUs{layers}"
     if violations:
-        told = "1 violation" if len(violations) == 1 else f"{len(violations):,} violations"
-        yield f"{file}: WRONG, {told} in {what}"
+        number = "1 violation" if len(violations) == 1 else f"{len(violations):,} violations"
+        yield f"{file}: WRONG, {number} in {what}"
         return
     yield f"{file}: right, {what}"
     yield f"largest load of a GPU{', added up over layers' if layers else ''}: {float(load):.9g}, exactly {load}"
@@ -156,11 +156,11 @@ def _check_schedule(file: Path, instance: Spec, progress: Progress) -> Check:
     read = read_schedule(file, others=[SCHEMA])
     if instance is not None:
         with limited_by(Budget(progress=progress)):
-            expected, found = load(instance), read.instance
+            expected, own = load(instance), read.instance
             if expected.demand is None:
-                expected = expected.with_changes(demand=found.demand)
-            if expected.sha256 != found.sha256:
-                text = f"is for the instance {found.sha256[:12]}…, not for {instance} ({expected.sha256[:12]}…)"
+                expected = expected.with_changes(demand=own.demand)
+            if expected.sha256 != own.sha256:
+                text = f"is for the instance {own.sha256[:12]}…, not for {instance} ({expected.sha256[:12]}…)"
                 raise InputError(text, source=str(file), place="instance_sha256")
     report = verify(read.instance, read.answer)
     completion = completion_if_any(read.instance, read.answer, read.pieces) if report.ok else None
@@ -216,16 +216,16 @@ def _lines(
     proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
         total = max(sum(n for kind, n in report.counts.items() if kind != "useless"), len(violations))
-        told = "1 violation" if total == 1 else f"{total} violations"
-        yield f"{file}: WRONG, {told} in a schedule of {what}{proved}"
+        number = "1 violation" if total == 1 else f"{total} violations"
+        yield f"{file}: WRONG, {number} in a schedule of {what}{proved}"
         return
     yield f"{file}: right, a schedule of {what}{proved}"
     if (cut := _cut_of(read)) is not None and proof.bound_s is not None:
         total, rate = len(read.instance.topology.nodes), f"{cut['bandwidth_Bps'] / 1e9:.9g} GB/s"
         yield f"cut: {cut['nodes']} of {total} nodes, {cut['ranks']} of {read.instance.npus} ranks; {rate} leave it"
     if completion is not None:
-        told = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
-        yield f"completion time: {told}"
+        text = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
+        yield f"completion time: {text}"
     if read.instance.rank_costs is not None:
         yield f"costs of ranks: {read.instance.rank_costs.in_words}"
     if proof.bound_s is not None and read.instance.timing is not None:
@@ -248,14 +248,14 @@ def check_msccl(path: Path, dialect: str | None, network: Topology | None) -> Ch
         raise InputError("has no .xml file", source=str(path))
     checked = [check_file(file, dialects) for file in files]
     gaps = [line for one in dialects for line in ranges([c for c in checked if one.name in c.runs_on], one)]
-    found = [_algorithm(one, network) for one in checked]
+    rows = [_algorithm(one, network) for one in checked]
     lines: list[str] = []
-    for data in found:
+    for data in rows:
         placed = " and ".join({"in": "in place", "out": "out of place"}[name] for name in data["placements"])
         runs = "" if len(dialects) == 1 else f"; runs on {', '.join(data['runs_on'])}"
         lines += _program_lines(data, f"{data['steps']:,} steps", placed, runs)
     lines += gaps if path.is_dir() else []
-    return Check({"files": found, "ranges": gaps}, tuple(lines), all(data["verified"] for data in found))
+    return Check({"files": rows, "ranges": gaps}, tuple(lines), all(data["verified"] for data in rows))
 
 
 def _algorithm(checked: AlgorithmReport, network: Topology | None) -> dict[str, Any]:
@@ -314,8 +314,8 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
     problems = [*problems_of(trace), *_sends_without_link(trace, network)]
     sends, moved = messages_and_bytes(trace)
     busiest = None
-    if not problems and (found := _slowest(trace, network)) is not None:
-        link, load, rate = found
+    if not problems and (slowest := _slowest(trace, network)) is not None:
+        link, load, rate = slowest
         busiest = {"source": link.source, "target": link.target, "bytes": float(load), "seconds": float(1 / rate)}
     data: dict[str, Any] = {
         "folder": str(folder),
@@ -352,15 +352,15 @@ def _slowest(program: Program, network: Topology | None) -> tuple[Link, Fraction
     if network is None or len(network.ranks) != program.ngpus:
         return None
     loads = loads_of(program, network)
-    found = loads.busiest(network)
-    return None if found is None else (network.links[found[0]], loads.chunks[found[0]], found[1])
+    busiest = loads.busiest(network)
+    return None if busiest is None else (network.links[busiest[0]], loads.chunks[busiest[0]], busiest[1])
 
 
 def _busiest_link(program: Program, chunks: int, network: Topology | None) -> dict[str, Any] | None:
     """Return the slowest link, and the rate of the full buffer that it allows."""
-    if (found := _slowest(program, network)) is None:
+    if (slowest := _slowest(program, network)) is None:
         return None
-    link, load, rate = found
+    link, load, rate = slowest
     return {
         "source": link.source,
         "target": link.target,

@@ -27,14 +27,14 @@ def cite(*methods: str) -> str:
     InputError
         If there is no such method.
     """
-    known = {*registry.names(), *registry.formulation_names()}
+    names = {*registry.names(), *registry.formulation_names()}
     for name in methods:
-        if name not in known:
-            raise InputError(f"there is no method {name!r}{one_of(name, sorted(known))}")
+        if name not in names:
+            raise InputError(f"there is no method {name!r}{one_of(name, sorted(names))}")
     cited = set(methods or registry.names())
     for name in cited & set(registry.formulation_names()):
         cited |= {name.partition("/")[0], registry.formulation(name).agrees_with}
     text = files("cwb.studies").joinpath("papers/references.bib").read_text("utf-8")
     entries = ((match[0], set(re.split(r",\s*", match[1]))) for match in _ENTRY.finditer(text))
-    found = "\n".join(entry for entry, keywords in entries if keywords == {""} or keywords & cited)
-    return found.replace(",\n  keywords = {}", "")
+    selection = "\n".join(entry for entry, keywords in entries if keywords == {""} or keywords & cited)
+    return selection.replace(",\n  keywords = {}", "")

@@ -69,13 +69,13 @@ class CollectiveTimes:
     seed: int = 0
     time_limit_s: float | None = None
     progress: Progress = ignore
-    made: dict[Communication, TimedCollective] = field(default_factory=dict)
+    results: dict[Communication, TimedCollective] = field(default_factory=dict)
 
     def __call__(self, communication: Communication) -> Fraction:
         """Return the seconds of a collective; raise Unsupported if its method finds no answer."""
-        if communication not in self.made:
-            self.made[communication] = self._time_collective(communication)
-        return self.made[communication].seconds
+        if communication not in self.results:
+            self.results[communication] = self._time_collective(communication)
+        return self.results[communication].seconds
 
     def _time_collective(self, communication: Communication) -> TimedCollective:
         span = self.groups[communication.group]
@@ -87,22 +87,22 @@ class CollectiveTimes:
             return TimedCollective(communication, ranks, spec, self._analytical(communication, span))
         if (line := line_of(spec)) is not None:
             return TimedCollective(communication, ranks, spec, line[0] + communication.size_bytes / line[1])
-        posed = self._pose_collective(communication, span)
+        case = self._pose_collective(communication, span)
         if spec == IDEAL:
-            network = posed.network
-            posed = posed.with_changes(network=links_of(network)) if isinstance(network, Fabric) else posed
-            return TimedCollective(communication, ranks, spec, best_bound(posed)[0])
+            network = case.network
+            case = case.with_changes(network=links_of(network)) if isinstance(network, Fabric) else case
+            return TimedCollective(communication, ranks, spec, best_bound(case)[0])
         if spec != AUTO:
-            return self._schedule_collective(communication, ranks, spec, posed)
-        made: list[TimedCollective] = []
+            return self._schedule_collective(communication, ranks, spec, case)
+        candidates: list[TimedCollective] = []
         for name in TRIED:
             try:
-                made.append(self._schedule_collective(communication, ranks, name, posed))
+                candidates.append(self._schedule_collective(communication, ranks, name, case))
             except Unsupported as error:
                 self.progress(str(error))
-        if not made:
+        if not candidates:
             raise Unsupported(f"none of {', '.join(TRIED)} schedules {communication.collective.name} of {ranks} ranks")
-        return min(made, key=lambda each: each.seconds)
+        return min(candidates, key=lambda each: each.seconds)
 
     def slowdowns(self, together: Sequence[Communication]) -> list[Fraction]:
         """Return the largest load of a link that each of several collectives uses at once, at least 1.
@@ -110,7 +110,7 @@ class CollectiveTimes:
         A collective's load of a link is the part of its time for which it transmits there. If all take their time
         times this, no link has more than it can carry.
         """
-        timed = [self.made[each] for each in together]
+        timed = [self.results[each] for each in together]
         loads = [0 if each.busy_s is None else each.busy_s / float(each.seconds) for each in timed]
         total: Any = sum(loads)
         most = [1.0 if each.busy_s is None else float(max(1, *total[each.busy_s > 0])) for each in timed]
@@ -173,17 +173,17 @@ class CollectiveTimes:
         return Fraction(n - 1, dimension.size - 1)
 
     def _schedule_collective(
-        self, communication: Communication, ranks: int, name: str, posed: Instance
+        self, communication: Communication, ranks: int, name: str, case: Instance
     ) -> TimedCollective:
         """Schedule all groups together, or each alone if the method has one collective: then links add their times."""
-        apart = bool(posed.also) and supported_view(registry.get(name), posed)[1] is not None
-        problems = [posed.with_changes(demand=each, also=()) for each in posed.demands] if apart else [posed]
+        apart = bool(case.also) and supported_view(registry.get(name), case)[1] is not None
+        problems = [case.with_changes(demand=each, also=()) for each in case.demands] if apart else [case]
         what = f"{name}: {communication.collective.name} of {amount(communication.size_bytes, SIZES)}, {ranks} ranks"
-        done = [self._verified_run(each, name, what) for each in problems]
-        seconds = max(Fraction(record.objective or 0) for record, _ in done)
+        runs = [self._verified_run(each, name, what) for each in problems]
+        seconds = max(Fraction(record.objective or 0) for record, _ in runs)
         busy: Floats | None = None
-        if isinstance(posed.network, Topology) and all(len(each) == len(posed.network.links) for _, each in done):
-            busy = links = np.sum([each for _, each in done], axis=0)
+        if isinstance(case.network, Topology) and all(len(each) == len(case.network.links) for _, each in runs):
+            busy = links = np.sum([each for _, each in runs], axis=0)
             seconds = max(seconds, Fraction(float(links.max())))
         self.progress(f"{what}: {float(seconds) * 1e6:,.6g} us")
         return TimedCollective(
@@ -192,24 +192,24 @@ class CollectiveTimes:
             name,
             seconds,
             None if apart else True,  # what groups that are scheduled alone take together is an estimate
-            max((r.bound for r, _ in done if r.bound), default=None),
+            max((r.bound for r, _ in runs if r.bound), default=None),
             busy,
         )
 
-    def _verified_run(self, posed: Instance, name: str, what: str) -> tuple[RunRecord, Floats]:
+    def _verified_run(self, case: Instance, name: str, what: str) -> tuple[RunRecord, Floats]:
         """Run a method, and return its record and the seconds of every link."""
         request = Request(name, options=self.options.get(name, {}), seed=self.seed, time_limit_s=self.time_limit_s)
         stop = threading.Event()
-        done = run(posed, request, stop=stop)
-        record = done.record
+        final = run(case, request, stop=stop)
+        record = final.record
         if stop.is_set():  # Ctrl-C ends the whole training, not one of its runs
             raise KeyboardInterrupt
         if record.verified is not True or record.objective is None or record.objective_unit != "s":
             reason = record.message or "; ".join(record.violations) or f"its objective is no time but {record.status}"
             raise Unsupported(f"{what}: {reason}")
-        if not isinstance(posed.network, Topology) or done.instance is None or not isinstance(done.answer, Written):
+        if not isinstance(case.network, Topology) or final.instance is None or not isinstance(final.answer, Written):
             return record, np.zeros(0)
-        return record, completion_of(done.instance, done.answer).busy_s
+        return record, completion_of(final.instance, final.answer).busy_s
 
 
 def line_of(spec: str) -> tuple[Fraction, Fraction] | None:
@@ -226,8 +226,8 @@ def checked_methods(methods: Mapping[str, str], groups: Iterable[str]) -> dict[s
     names, kinds = list(groups), collective_names()
     for key, spec in methods.items():
         parts = key.split("/")
-        known = [[EVERYTHING, *names, *kinds]] if len(parts) == 1 else [names, kinds]
-        if len(parts) > 2 or any(part not in some for part, some in zip(parts, known, strict=True)):
+        choices = [[EVERYTHING, *names, *kinds]] if len(parts) == 1 else [names, kinds]
+        if len(parts) > 2 or any(part not in some for part, some in zip(parts, choices, strict=True)):
             hint = did_you_mean(key, [*names, *kinds])
             expected = f"expected a group ({', '.join(names)}), a collective, or GROUP/COLLECTIVE{hint}"
             raise InputError(f"{key!r} is unknown; {expected}", source="--method")

@@ -113,32 +113,32 @@ class Execution:
         }
 
 
-def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Execution:
+def execute(instance: Instance, answer: Answer, options: ExecutionOptions) -> Execution:
     """Execute a schedule with real data, and predict its time.
 
     An answer without sends, or with too many, is Unsupported; data that needs more memory than there is, OutOfTime.
     """
     instance, whole = _whole(instance, answer)
-    if asked.size_bytes is not None:
-        instance, whole = _resize(instance, whole, asked.size_bytes / instance.collectives[0].size_bytes)
-    require_few_messages(whole, asked.pieces or 1)
+    if options.size_bytes is not None:
+        instance, whole = _resize(instance, whole, options.size_bytes / instance.collectives[0].size_bytes)
+    require_few_messages(whole, options.pieces or 1)
     framed = None
-    if asked.scale is not None:
-        framed = _predict(*_scale_rates(instance, whole, asked.scale * DATA_PART), asked)
-        instance, whole = _scale_rates(instance, whole, asked.scale)
-    predicted = _predict(instance, whole, asked)
-    itemsize = np.dtype(asked.job.dtype).itemsize
-    pieces = (asked.pieces or predicted.pieces or 1) if isinstance(whole, TreePacking) else 1
-    programs = lower(instance, whole, itemsize, pieces, hop_by_hop=asked.scale is not None)
-    if asked.scale is not None:
-        job = replace(asked.job, first_come=not isinstance(whole, Schedule))  # as links of the simulator do
+    if options.scale is not None:
+        framed = _predict(*_scale_rates(instance, whole, options.scale * DATA_PART), options)
+        instance, whole = _scale_rates(instance, whole, options.scale)
+    predicted = _predict(instance, whole, options)
+    itemsize = np.dtype(options.job.dtype).itemsize
+    pieces = (options.pieces or predicted.pieces or 1) if isinstance(whole, TreePacking) else 1
+    programs = lower(instance, whole, itemsize, pieces, hop_by_hop=options.scale is not None)
+    if options.scale is not None:
+        job = replace(options.job, first_come=not isinstance(whole, Schedule))  # as links of the simulator do
         reports = execute_emulated(programs, job, itemsize, instance.topology)
     else:
-        reports = (execute_with_mpi if asked.mpi else execute_locally)(programs, asked.job, itemsize)
+        reports = (execute_with_mpi if options.mpi else execute_locally)(programs, options.job, itemsize)
     sends = [operation.length for program in programs for queue in program.sends.values() for operation in queue]
     return Execution(
         instance,
-        asked,
+        options,
         tuple(program.name for program in programs),
         len(sends),
         sum(sends) * itemsize,
@@ -149,16 +149,16 @@ def execute(instance: Instance, answer: Answer, asked: ExecutionOptions) -> Exec
     )
 
 
-def _predict(instance: Instance, whole: Whole, asked: ExecutionOptions) -> Completion:
+def _predict(instance: Instance, whole: Whole, options: ExecutionOptions) -> Completion:
     """Predict the time of a schedule on the network of the instance.
 
     A link of an emulated network serves the pieces of all trees first come, first served: none has a share of its own.
     """
-    found = completion_if_any(instance, whole, asked.pieces if isinstance(whole, TreePacking) else None)
-    if asked.scale is None or found.seconds is None or found.pieces is None:
-        return found
-    trace = simulate(instance, whole, SimulationMode.CONGESTION_AWARE, pieces=found.pieces)
-    return replace(found, seconds=trace.completion_s, shares=False)
+    completion = completion_if_any(instance, whole, options.pieces if isinstance(whole, TreePacking) else None)
+    if options.scale is None or completion.seconds is None or completion.pieces is None:
+        return completion
+    trace = simulate(instance, whole, SimulationMode.CONGESTION_AWARE, pieces=completion.pieces)
+    return replace(completion, seconds=trace.completion_s, shares=False)
 
 
 def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
@@ -188,13 +188,13 @@ def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[In
 
 
 def _faults(programs: list[Program], reports: list[Report]) -> list[str]:
-    found = []
+    lines = []
     for program, report in zip(programs, reports, strict=True):
         for fault in report.wrong:
             first = f"the first is element {fault.first:,}: {fault.actual}, expected {fault.expected}"
-            found.append(f"{program.name} has {fault.count:,} wrong elements; {first}")
-    more = len(found) - LISTED
-    return found if more <= 0 else [*found[:LISTED], f"{more:,} more"]
+            lines.append(f"{program.name} has {fault.count:,} wrong elements; {first}")
+    more = len(lines) - LISTED
+    return lines if more <= 0 else [*lines[:LISTED], f"{more:,} more"]
 
 
 CONFIDENCE = 0.95  #: Probability with which an interval of enough repetitions has the median of all possible ones.

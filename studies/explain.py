@@ -22,24 +22,24 @@ def explain(instance: Instance, request: Request, progress: Progress = ignore) -
     known. Options of the request that a formulation does not have are ignored.
     """
     adapter = registry.solver(request.solver)
-    if not (found := adapter.installation()).ok:
-        raise SolverUnavailable(found.message)
+    if not (installation := adapter.installation()).ok:
+        raise SolverUnavailable(installation.message)
     limit_s = DEFAULT_LIMIT_S if request.time_limit_s is None else request.time_limit_s
     budget = WallClock(limit_s).budget(threads=request.threads, seed=request.seed, progress=progress)
-    tried: list[Explanation] = []
+    attempts: list[Explanation] = []
     for formulation in explaining_formulations(request.model):
         try:
             with time_limited(budget), limited_by(budget):
-                tried.append(_explain_model(formulation, instance, request, adapter, budget))
+                attempts.append(_explain_model(formulation, instance, request, adapter, budget))
         except RunInterrupted as error:
             message = f"{str(error) or budget.why_exhausted}, and the search for clashing conditions was broken off"
             return Explanation(formulation.name, adapter.name, message=message)
-        if tried[-1].conditions:
-            return tried[-1]
-    if len(tried) == 1:
-        return tried[0]
+        if attempts[-1].conditions:
+            return attempts[-1]
+    if len(attempts) == 1:
+        return attempts[0]
     message = (
-        "; ".join(f"{one.model}: {one.message}" for one in tried) or "it has no declared model that could explain it"
+        "; ".join(f"{one.model}: {one.message}" for one in attempts) or "it has no declared model that could explain it"
     )
     return Explanation(request.model, adapter.name, message=message)
 
@@ -68,8 +68,8 @@ def _explain_model(
         model = formulation.build(index)
         matrix = compile_matrix(model)
         labels = formulation.labels(index)
-        if matrix.is_false_for_good and (told := false_conditions(model, labels)):
-            return Explanation(formulation.name, adapter.name, told, irreducible=True, by="no variable is left in it")
+        if matrix.is_false_for_good and (clash := false_conditions(model, labels)):
+            return Explanation(formulation.name, adapter.name, clash, irreducible=True, by="no variable is left in it")
         options = adapter.with_own(SolverOptions(), request.solver_options)
         conflict = find_conflict(adapter, matrix, budget, options)
     except (InputError, OutOfTime, Unsupported) as error:

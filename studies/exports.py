@@ -83,12 +83,12 @@ def export_msccl(
     sizes = size_range(min_bytes, max_bytes, flow)
     target = Target(dialect_of(dialect), called, proto, copies, placement, *sizes, fused)
     with locate_errors(source=str(schedule)):
-        found = lower(flow, target)
-    _write(output, xml_text(found))
-    blocks = max(len(gpu.blocks) for gpu in found.gpus)
-    size = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
-    told = f"{found.nchannels} channels, at most {blocks} thread blocks of a GPU{flow.left_out}"
-    return ExportedFile(found, f"{size}, {told}")
+        algorithm = lower(flow, target)
+    _write(output, xml_text(algorithm))
+    blocks = max(len(gpu.blocks) for gpu in algorithm.gpus)
+    size = f"{algorithm.coll} of {algorithm.ngpus} GPUs, {algorithm.nchunksperloop:,} chunks, {algorithm.steps:,} steps"
+    resources = f"{algorithm.nchannels} channels, at most {blocks} thread blocks of a GPU{flow.left_out}"
+    return ExportedFile(algorithm, f"{size}, {resources}")
 
 
 @verb
@@ -125,14 +125,14 @@ def export_mscclpp(
     flow = read_flow(Path(schedule))
     target = Target(called, protocol, channel, box, copies, inplace, *size_range(min_bytes, max_bytes, flow))
     with locate_errors(source=str(schedule)):
-        found = lower(flow, target)
-    _write(output, json_text(found))
-    blocks = max(len(gpu.blocks) for gpu in found.gpus)
-    size = f"{found.collective} of {found.ngpus} GPUs, {found.steps:,} operations"
-    kinds = " and ".join(sorted({one.type for gpu in found.gpus for one in gpu.channels})) or "no"
-    told = "" if box or flow.boxes else "; names of nodes give no boxes: all GPUs are taken to be in one (see --box)"
-    told += flow.left_out
-    return ExportedFile(found, f"{size}, at most {blocks} thread blocks of a GPU, {kinds} channels{told}")
+        plan = lower(flow, target)
+    _write(output, json_text(plan))
+    blocks = max(len(gpu.blocks) for gpu in plan.gpus)
+    size = f"{plan.collective} of {plan.ngpus} GPUs, {plan.steps:,} operations"
+    kinds = " and ".join(sorted({one.type for gpu in plan.gpus for one in gpu.channels})) or "no"
+    remark = "" if box or flow.boxes else "; names of nodes give no boxes: all GPUs are taken to be in one (see --box)"
+    remark += flow.left_out
+    return ExportedFile(plan, f"{size}, at most {blocks} thread blocks of a GPU, {kinds} channels{remark}")
 
 
 @verb
@@ -147,14 +147,14 @@ def export_goal(
         File for the text, and rate at which a rank adds, such as ``"1 TB/s"``; by default that of the instance, and
         adding takes no time if it has none.
     """
-    asked = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False, source="--reduce-rate")
+    rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False, source="--reduce-rate")
     flow = read_flow(Path(schedule), SimulationMode.CUT_THROUGH, pieces)
     costs = flow.costs or RankCosts()
-    text = goal_text(flow, asked or costs.reduce_rate_Bps)
+    text = goal_text(flow, rate or costs.reduce_rate_Bps)
     _write(output, text)
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
-    left = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
-    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{left}{flow.left_out}")
+    remark = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
+    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{remark}{flow.left_out}")
 
 
 @verb
@@ -222,15 +222,15 @@ def export_astra(
             "memory.json": MEMORY,
         }
     size = ceil(flow.grains * flow.grain_bytes)
-    with new_folder(folder) as made:
+    with new_folder(folder) as target:
         for file, text in texts.items():
-            (made / file).write_text(text, encoding="utf-8")
+            (target / file).write_text(text, encoding="utf-8")
         for inner in ("traces", "workload"):
-            (made / inner).mkdir()
+            (target / inner).mkdir()
         for rank in range(trace.ngpus):
-            (made / "traces" / f"{prefix}.{rank}.et").write_bytes(file_of(trace, rank))
+            (target / "traces" / f"{prefix}.{rank}.et").write_bytes(file_of(trace, rank))
             content = workload_of(flow.kind.name, COLLECTIVES[flow.kind][1], size)
-            (made / "workload" / f"{prefix}.{rank}.et").write_bytes(content)
+            (target / "workload" / f"{prefix}.{rank}.et").write_bytes(content)
     return _exported_trace(flow, trace)
 
 

@@ -26,12 +26,12 @@ class Span(NamedTuple):
 
 def sizes_between(first: int, last: int) -> list[int]:
     """Return the ends of a range of sizes and half octaves between them."""
-    found = {first, last}
+    sizes = {first, last}
     step = 0
     while (size := round(first * 2 ** (step / _PER_OCTAVE))) < last:
-        found.add(size)
+        sizes.add(size)
         step += 1
-    return sorted(found)
+    return sorted(sizes)
 
 
 def fastest(curves: Sequence[Curve], first: int, last: int) -> list[Span]:
@@ -68,15 +68,15 @@ def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> li
 
     The value of a curve is the largest slow-down without it.
     """
-    left, sizes = list(range(len(curves))), sizes_between(first, last)
+    rest, sizes = list(range(len(curves))), sizes_between(first, last)
 
     def worst_slowdown(one: int) -> float:
-        others = [curves[i] for i in left if i != one]
+        others = [curves[i] for i in rest if i != one]
         return max(min(other(size) for other in others) / curves[one](size) for size in sizes)
 
     while True:
-        spans = [span._replace(curve=left[span.curve]) for span in fastest([curves[i] for i in left], first, last)]
+        spans = [span._replace(curve=rest[span.curve]) for span in fastest([curves[i] for i in rest], first, last)]
         winners = {span.curve for span in spans}
         if len(spans) <= most or len(winners) == 1:
             return spans
-        left.remove(min(sorted(winners), key=worst_slowdown))
+        rest.remove(min(sorted(winners), key=worst_slowdown))

@@ -126,68 +126,68 @@ def find_topology(
         rates.append(all_to_all_rate(choice.candidate, limit_s if left_s is None else min(limit_s, left_s)))
     seconds = [average_s(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)]
     best = fastest(choices, seconds)
-    found = FoundTopologies(job, choices, best, _data(job, sizes, choices, best, rates, seconds))
+    result = FoundTopologies(job, choices, best, _data(job, sizes, choices, best, rates, seconds))
     if not no_schedule or output:
         try:
             with command_limits(clock):
-                _write(found, collective, output, schedule, no_schedule=no_schedule)
+                _write(result, collective, output, schedule, no_schedule=no_schedule)
         except (OutOfTime, KeyboardInterrupt) as error:
-            found.stopped = str(error) or "interrupted"
+            result.stopped = str(error) or "interrupted"
     if plot is not None:
         from ..reports.plots.studies import draw_frontier
 
-        write_plot(Path(plot), draw_frontier, found.data)
-    return found
+        write_plot(Path(plot), draw_frontier, result.data)
+    return result
 
 
 def _sizes(texts: Sequence[str]) -> list[tuple[Fraction, Fraction]]:
-    found = []
+    sizes = []
     for text in texts:
         size, colon, weight = text.partition(":")
         with locate_errors(source="--size"):
-            taken = _number(weight, "--size") if colon else Fraction(1)
-            found.append((parse(size, UnitKind.SIZE, allow_zero=False), taken))
-    if not any(weight for _, weight in found):
+            share = _number(weight, "--size") if colon else Fraction(1)
+            sizes.append((parse(size, UnitKind.SIZE, allow_zero=False), share))
+    if not any(weight for _, weight in sizes):
         raise InputError("the weights of all sizes are 0", source="--size")
-    return found
+    return sizes
 
 
 def _number(text: str, option: str, most: int | None = None) -> Fraction:
     value = exact_number(text)
     if value is None or (most is not None and value > most):
-        wanted = "at least 0" if most is None else f"from 0 to {most}"
-        raise InputError(f"{text[:40]!r}; expected a number {wanted}", source=option)
+        range_text = "at least 0" if most is None else f"from 0 to {most}"
+        raise InputError(f"{text[:40]!r}; expected a number {range_text}", source=option)
     return value
 
 
 def _write(
-    found: FoundTopologies,
+    result: FoundTopologies,
     collective: str,
     output: str | Path | None,
     schedule: str | Path | None,
     *,
     no_schedule: bool,
 ) -> None:
-    job, best = found.job, found.best
+    job, best = result.job, result.best
     network = network_of(best.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
-    found.instance = Instance(str(best.candidate), network, Demand(collective_named(collective), job.size_bytes))
+    result.instance = Instance(str(best.candidate), network, Demand(collective_named(collective), job.size_bytes))
     if output is not None:
-        write_whole(Path(output), json.dumps(instance_data(found.instance, found.data), indent=1).encode())
+        write_whole(Path(output), json.dumps(instance_data(result.instance, result.data), indent=1).encode())
     if no_schedule:
         return
-    made = built_schedule(best.candidate, generate_network, found.instance, back=best.back)
-    report = verify(found.instance, made)
-    found.schedule, found.report = made, report
-    found.data["schedule"] = {
+    plan = built_schedule(best.candidate, generate_network, result.instance, back=best.back)
+    report = verify(result.instance, plan)
+    result.schedule, result.report = plan, report
+    result.data["schedule"] = {
         "collective": collective,
-        "steps": made.steps,
-        "chunks": len(made.chunks),
-        "sends": len(made.sends),
+        "steps": plan.steps,
+        "chunks": len(plan.chunks),
+        "sends": len(plan.sends),
         "verified": not report.violations,
         "violations": [str(violation) for violation in report.violations],
     }
     if schedule is not None:
-        write_schedule(Path(schedule), found.instance, made, None, {"model": "topology-finder"})
+        write_schedule(Path(schedule), result.instance, plan, None, {"model": "topology-finder"})
 
 
 def _data(
@@ -242,7 +242,7 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
     }
 
 
-def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
+def instance_data(instance: Instance, data: dict[str, Any]) -> dict[str, Any]:
     """Return an instance file of the best network, whose links are equal."""
     network, demand = instance.network, instance.demand
     if not isinstance(network, Topology) or demand is None:
@@ -252,7 +252,7 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema": "cwb-instance/1",
         "name": instance.name,
-        "description": f"{found['nodes']} nodes of degree {found['degree']}: {instance.name}.",
+        "description": f"{data['nodes']} nodes of degree {data['degree']}: {instance.name}.",
         "source": "cwb find-topology",
         "network": {
             "nodes": [{"name": node.name} for node in network.nodes],

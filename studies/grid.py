@@ -47,35 +47,35 @@ class GridOptions:
         try:
             yield
         except InputError as error:
-            found = _PLACE.fullmatch(error.place or "") if error.source == _SOURCE else None
-            if found is None:
+            match = _PLACE.fullmatch(error.place or "") if error.source == _SOURCE else None
+            if match is None:
                 raise
-            option = "-O" if found["field"] == "options" else f"--{found['field']}"
-            place = re.sub(r"^\[[0-9]+\]", "", found["rest"]).lstrip(".")  # the value says which
+            option = "-O" if match["field"] == "options" else f"--{match['field']}"
+            place = re.sub(r"^\[[0-9]+\]", "", match["rest"]).lstrip(".")  # the value says which
             raise InputError(error.problem, source=option, place=place or None) from None
 
 
-def suite_of(name: object, asked: GridOptions, notice: Callable[[str], None] = ignore) -> Suite:
+def suite_of(name: object, options: GridOptions, notice: Callable[[str], None] = ignore) -> Suite:
     """Make a suite from options; notices name collectives chosen by default."""
     if name is not None:
         raise InputError(
-            f"not allowed with a suite, {str(name)!r}; expected one of the two", source=asked.given_options[0]
+            f"not allowed with a suite, {str(name)!r}; expected one of the two", source=options.given_options[0]
         )
-    if not asked.models and not asked.instances:
+    if not options.models and not options.instances:
         raise WrongUse("expected SUITE, or --models and --instances")
-    for option, text in (("--models", asked.models), ("--instances", asked.instances)):
+    for option, text in (("--models", options.models), ("--instances", options.instances)):
         if not split(text or ""):
             raise InputError("missing or empty; expected names between commas", source=option)
-    grid: dict[str, Any] = {"models": split(asked.models or ""), "options": dict(asked.options)}
-    if asked.solvers:
-        grid["solvers"] = split(asked.solvers)
-    if asked.sizes:
-        grid["sizes"] = sizes(asked.sizes)
-    instances = list(dict.fromkeys(split(asked.instances or "")))
-    unasked = [] if asked.collectives else [name for name in instances if _asks_nothing(name)]
+    grid: dict[str, Any] = {"models": split(options.models or ""), "options": dict(options.options)}
+    if options.solvers:
+        grid["solvers"] = split(options.solvers)
+    if options.sizes:
+        grid["sizes"] = sizes(options.sizes)
+    instances = list(dict.fromkeys(split(options.instances or "")))
+    unasked = [] if options.collectives else [name for name in instances if _asks_nothing(name)]
     others = [name for name in instances if name not in unasked]
     grids = [{**grid, "instances": unasked, "collectives": [DEFAULT_COLLECTIVE]}] if unasked else []
-    own = {"collectives": split(asked.collectives)} if asked.collectives else {}
+    own = {"collectives": split(options.collectives)} if options.collectives else {}
     grids += [{**grid, "instances": others, **own}] if others else []
     with locate_errors(source=_SOURCE):
         suite = Suite(_SOURCE, run_validation(lambda: SuiteFile.model_validate({"grid": grids})))

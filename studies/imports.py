@@ -104,11 +104,11 @@ def import_teccl(
     if schedule is None:
         return _write_instance(data, output, str(data["network"]))
     path = Path(schedule)
-    found = import_schedule(data, topology_name(Path(input_file)), path)
-    timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
-    epochs = count_epochs(timed, found.instance)
-    about = f"{len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}"
-    return _written_schedule(found.instance, timed, f"{path.name}, a schedule of microsoft/TE-CCL", about, output)
+    original = import_schedule(data, topology_name(Path(input_file)), path)
+    timed = schedule_in_epochs(original.instance, original.chunks, original.sends)
+    epochs = count_epochs(timed, original.instance)
+    about = f"{len(timed.sends):,} sends, {epochs} epochs; the file says {original.epochs}"
+    return _written_schedule(original.instance, timed, f"{path.name}, a schedule of microsoft/TE-CCL", about, output)
 
 
 @verb
@@ -175,11 +175,11 @@ def import_nccl(
         ``nic_latency``.
     """
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = _rates(rates, generation, GENERATIONS, links, None, between_cpus, cpu)
+    speeds = _rates(rates, generation, GENERATIONS, links, None, between_cpus, cpu)
     wires = None if wiring is None else Wiring(check_name(wiring, tuple(one.value for one in Wiring), "--wiring"))
-    told = replace(told, wiring=wires, pcie_only=no_nvlink)
+    speeds = replace(speeds, wiring=wires, pcie_only=no_nvlink)
     layout, number = _layout(nvls=nvls, **boxes), whole(graph, "graph", 0, 100)
-    return _write_instance(nccl_topology.import_nccl(Path(file), layout, told, graph=number, name=name), output)
+    return _write_instance(nccl_topology.import_nccl(Path(file), layout, speeds, graph=number, name=name), output)
 
 
 @verb
@@ -211,8 +211,8 @@ def import_nvidia_smi(
     """
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
     links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
-    data = smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), told, name=name)
+    speeds = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
+    data = smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), speeds, name=name)
     return _write_instance(data, output)
 
 
@@ -242,8 +242,8 @@ def import_rocm_smi(
         The same as in :func:`import_nccl`.
     """
     links = None if xgmi is None else _times("--xgmi", xgmi)
-    told = _rates(rates, generation, AMD_GENERATIONS, links, pcie, between_cpus, cpu)
-    return _write_instance(smi.import_rocm_smi(Path(file), _layout(**boxes), told, name=name), output)
+    speeds = _rates(rates, generation, AMD_GENERATIONS, links, pcie, between_cpus, cpu)
+    return _write_instance(smi.import_rocm_smi(Path(file), _layout(**boxes), speeds, name=name), output)
 
 
 @verb
@@ -291,9 +291,9 @@ def import_taccl(
     size, time_unit : str
         Data size to which the costs apply, by default that in the file's name, and time of a cost of 1.
     """
-    drawn = None if sketch is None else Path(sketch)
+    path = None if sketch is None else Path(sketch)
     return _write_instance(
-        taccl.import_taccl(Path(file), sketch=drawn, size=size, time_unit=time_unit, name=name), output
+        taccl.import_taccl(Path(file), sketch=path, size=size, time_unit=time_unit, name=name), output
     )
 
 

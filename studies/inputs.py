@@ -92,9 +92,9 @@ def load(
 
     lengths = latency == LENGTH
     patterns = (switches,) if isinstance(switches, str) else tuple(switches)
-    asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
+    defaults = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
     with keyword_names():
-        instance = _load(spec, asked, name)
+        instance = _load(spec, defaults, name)
         if edits := edits_of(ranks, without_link, without_node, without_rank, link, rates):
             instance = edit_instance(instance, edits)
         if name is not None and name != instance.name:
@@ -120,19 +120,19 @@ def edits_of(
     from ..instances.edits import Edit
 
     options = ("--without-link", "--without-node", "--without-rank", "--link", "--rates", "--ranks")
-    given = (without_link, without_node, without_rank, link, rates, () if ranks is None else ranks)
-    texts = [(one,) if isinstance(one, str) else one for one in given]
+    values = (without_link, without_node, without_rank, link, rates, () if ranks is None else ranks)
+    texts = [(one,) if isinstance(one, str) else one for one in values]
     return [Edit(option, text) for option, some in zip(options, texts, strict=True) for text in some]
 
 
-def _load(spec: Spec, asked: Defaults, name: str | None) -> Instance:
+def _load(spec: Spec, defaults: Defaults, name: str | None) -> Instance:
     from ..exchange.graph_network import Defaults
     from ..instances.loader import from_data
 
-    if (data := _of_links(spec, asked, name)) is not None:
+    if (data := _of_links(spec, defaults, name)) is not None:
         return from_data(data, str(data["name"]))
 
-    if asked != Defaults(lengths=False):
+    if defaults != Defaults(lengths=False):
         raise InputError("bandwidth, latency, their units and switches are those of a graph or a table of links")
     if isinstance(spec, Instance):
         return spec
@@ -149,29 +149,29 @@ def _load(spec: Spec, asked: Defaults, name: str | None) -> Instance:
     raise InputError(f"{show_value(spec)} is a {type(spec).__name__}; expected {expected}")
 
 
-def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] | None:
+def _of_links(spec: Spec, defaults: Defaults, name: str | None) -> dict[str, Any] | None:
     """Return the data of an instance given as a graph or a table of links; None for all other input."""
     suffix = Path(spec).suffix.lower() if isinstance(spec, str | Path) else ""
     if suffix == ".csv":
         from ..exchange.links_csv import import_links
 
-        return import_links(Path(spec), asked, name=name)
+        return import_links(Path(spec), defaults, name=name)
     if _is_a("pandas", "DataFrame", spec):
         from ..exchange.links_csv import import_frame
 
         with locate_errors(source="a DataFrame"):
-            return import_frame(spec, asked, name or "links")
+            return import_frame(spec, defaults, name or "links")
     nodes = spec.get("nodes") if isinstance(spec, Mapping) else None
     has_ids = isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
     if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or has_ids:  # node-link data has ids, not names
         from ..exchange.graph_network import import_data, import_file, import_graph
 
         if isinstance(spec, str | Path):
-            return import_file(Path(spec), asked, name)
+            return import_file(Path(spec), defaults, name)
         with locate_errors(source="a graph"):
-            return (
-                import_data(dict(spec), asked, name) if isinstance(spec, Mapping) else import_graph(spec, asked, name)
-            )
+            if isinstance(spec, Mapping):
+                return import_data(dict(spec), defaults, name)
+            return import_graph(spec, defaults, name)
     return None
 
 
@@ -262,12 +262,12 @@ def whole_size(text: str, option: str) -> int:
 
 def machine_and_collective(instance: Instance, collective: str | None) -> tuple[Instance, Collective]:
     """Return a machine of nodes and links, and its only collective."""
-    posed = with_demand(instance, collective, None, None)
-    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
-    if not isinstance(posed.network, Topology):
+    problem = with_demand(instance, collective, None, None)
+    problem = problem if isinstance(problem.network, Topology) else other_view(problem) or problem
+    if not isinstance(problem.network, Topology):
         raise InputError("is a bandwidth design; expected a network and a collective")
-    if posed.demand is None or posed.also:
+    if problem.demand is None or problem.also:
         raise InputError("expected one collective; --collective names it")
-    if posed.demand.collective is Collective.POINT_TO_POINT:
+    if problem.demand.collective is Collective.POINT_TO_POINT:
         raise InputError(f"point_to_point; expected one of {', '.join(MSCCL_COLLECTIVES)}", source="--collective")
-    return posed, posed.demand.collective
+    return problem, problem.demand.collective

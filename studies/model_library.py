@@ -89,17 +89,17 @@ def export_models(
             _run(cell, folder, models, progress)
         except CwbError as error:
             failures.append(f"{cell}: {error}")
-    found = sorted(models.values(), key=lambda model: model.name)
-    index = {"schema": "cwb-library/1", "models": [asdict(model) for model in found]}
+    rows = sorted(models.values(), key=lambda model: model.name)
+    index = {"schema": "cwb-library/1", "models": [asdict(model) for model in rows]}
     write_whole(folder / INDEX, (json.dumps(index, indent=1) + "\n").encode())
-    return found, failures
+    return rows, failures
 
 
 def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Callable[[str], None]) -> None:
     request = cell.request
     method = registry.get(request.model)
     instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
-    posed, options = method.validate_and_pose(instance, request.options)
+    problem, options = method.validate_and_pose(instance, request.options)
     stem = slug(str(cell))
 
     def keep(mps: bytes, lp: bytes, sense: str, result: SolverResult) -> None:
@@ -115,7 +115,7 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
             name,
             method.name,
             cell.instance,
-            posed.collective_name,
+            problem.collective_name,
             size.variables,
             size.integers,
             size.constraints,
@@ -132,7 +132,7 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
 
     limits = (request.time_limit_s, request.threads, request.seed, request.gap)
     budget = Budget(*limits, clock=WallClock(request.time_limit_s))
-    method.run(posed, ModelRecorder(registry.solver(request.solver), keep), budget, options)
+    method.run(problem, ModelRecorder(registry.solver(request.solver), keep), budget, options)
 
 
 def slug(text: str) -> str:

@@ -73,21 +73,21 @@ def predict(
     key = machine.sha256, collective, json.dumps(dict(options or {}), sort_keys=True, default=str)
     if key not in _KNOWN:
         with locate_errors(source=machine.name):
-            known = _on_machine(machine, collective, options or {})
+            entry = _on_machine(machine, collective, options or {})
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        _KNOWN[key] = known
-    found, fixed_s, per_byte_s = _KNOWN[key]
-    pick = found.pick(size_bytes)
+        _KNOWN[key] = entry
+    base, fixed_s, per_byte_s = _KNOWN[key]
+    pick = base.pick(size_bytes)
     if pick is None:
         raise InputError("NCCL has no algorithm for it with these options", source=machine.name)
     bound_s = float(max(fixed_s, per_byte_s * size_bytes))
     # NCCL may count on more bandwidth than the network has; no time is below a proved bound.
-    seconds = max(expected_seconds(found, pick, size_bytes), bound_s)
-    low_s, high_s = interval(found, size_bytes, seconds)
-    kind, ranks = found.problem.collective, found.problem.n
-    source = SOURCE if found.options.overheads is None else "NCCL's own cost model, with the given overheads"
-    if found.options.overheads is not None and found.options.interval is None:
+    seconds = max(expected_seconds(base, pick, size_bytes), bound_s)
+    low_s, high_s = interval(base, size_bytes, seconds)
+    kind, ranks = base.problem.collective, base.problem.n
+    source = SOURCE if base.options.overheads is None else "NCCL's own cost model, with the given overheads"
+    if base.options.overheads is not None and base.options.interval is None:
         source += "; the interval is that of published times"
     return Expectation(
         machine.name,
@@ -100,7 +100,7 @@ def predict(
         float(kind.busbw_factor(ranks)) * size_bytes / seconds / 1e9,
         pick.algorithm.value,
         pick.protocol.value,
-        found.version,
+        base.version,
         pick.seconds,
         bound_s,
         source,
@@ -111,30 +111,30 @@ def _on_machine(
     machine: Instance, collective: str | None, options: Mapping[str, Any]
 ) -> tuple[Prediction, Fraction, Fraction]:
     """Return NCCL's predictions for a machine, and lower bounds: in seconds, and in seconds per byte."""
-    posed, kind = machine_and_collective(machine, collective)
+    problem, kind = machine_and_collective(machine, collective)
     if kind not in COLLECTIVES:
         names = ", ".join(each.name for each in COLLECTIVES)
         raise InputError(f"NCCL predicts no time for {kind.name}; expected one of {names}", source="--collective")
-    given = study_options(options)
-    if given.symmetric or given.zero_sms:
+    settings = study_options(options)
+    if settings.symmetric or settings.zero_sms:
         why = "no measured time of symmetric kernels is known; the method nccl and cwb advise have NCCL's estimates"
         raise InputError(why, source="-O", place="symmetric")
-    ranks = None if posed.demand is None else posed.demand.ranks
-    large, tiny = (posed.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
+    ranks = None if problem.demand is None else problem.demand.ranks
+    large, tiny = (problem.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
     if refusal := supports(large):
         raise InputError(str(refusal))
-    found = prediction(large, given)
-    per_byte = max(best_bound(large, flow=True)[0], _bound_of_boxes(large, found.boxes.of_node, kind))
-    return found, best_bound(tiny)[0], per_byte / 2**60
+    base = prediction(large, settings)
+    per_byte = max(best_bound(large, flow=True)[0], _bound_of_boxes(large, base.boxes.of_node, kind))
+    return base, best_bound(tiny)[0], per_byte / 2**60
 
 
-def _bound_of_boxes(posed: Instance, box_of_node: Sequence[str], kind: Collective) -> Fraction:
+def _bound_of_boxes(problem: Instance, box_of_node: Sequence[str], kind: Collective) -> Fraction:
     """Bound the time by the data that must cross the NICs of whole boxes; 0 for a single box."""
-    names = dict.fromkeys(box_of_node[node] for node in posed.topology.rank_nodes)
+    names = dict.fromkeys(box_of_node[node] for node in problem.topology.rank_nodes)
     parts = [{node for node, name in enumerate(box_of_node) if name == box} for box in names]
     if len(parts) < 2:
         return Fraction(0)
     if kind is Collective.ALL_REDUCE:
-        return partition_bound(posed, parts)[0]
+        return partition_bound(problem, parts)[0]
     sides = [side for part in parts for side in (part, {*range(len(box_of_node))} - part)]
-    return max(cut_bound(posed, side)[0] for side in sides)
+    return max(cut_bound(problem, side)[0] for side in sides)

@@ -74,8 +74,8 @@ def chosen_records(records: Sequence[str | Path], where: Sequence[str], only: st
     """Read records, and return the selected ones."""
     with locate_errors(source="--where"):
         conditions = [Condition.parse(text) for text in where]
-    found = load_records(list(map(Path, records)) or RECORDS)
-    return filter_records(found, conditions, _split(only or "")) if conditions or only is not None else found
+    rows = load_records(list(map(Path, records)) or RECORDS)
+    return filter_records(rows, conditions, _split(only or "")) if conditions or only is not None else rows
 
 
 def _split(text: str) -> list[str]:

@@ -92,16 +92,16 @@ def repair_schedule(
         answer = replace(answer, instance_sha256=instance.sha256)
     answer = write_out(answer, instance)
     change = Change.of(_links(instance), _links(changed))
-    made: StepSchedule | Schedule | TreePacking
+    plan: StepSchedule | Schedule | TreePacking
     if isinstance(answer, TreePacking):
-        made, parts, served = _trees(answer, change, changed)
-        report = verify(changed, made)
+        plan, parts, served = _trees(answer, change, changed)
+        report = verify(changed, plan)
     else:
-        made, parts, served, report = _repaired_sends(answer, change, changed)
+        plan, parts, served, report = _repaired_sends(answer, change, changed)
     if not report.ok:
         raise Unsupported(f"the repaired schedule is invalid: {report.violations[0]}")
     total = sum(float(ways.path_loads.sum()) for ways, _, _ in parts)
-    lost = sum(float(ways.path_loads[gone].sum()) for ways, gone, _ in parts)
+    lost = sum(float(ways.path_loads[is_lost].sum()) for ways, is_lost, _ in parts)
     best, flow = best_bound(changed), None
     with suppress(InputError, Unsupported):  # trees may not support the collective
         optimum = optimum_of(changed)
@@ -109,18 +109,18 @@ def repair_schedule(
     bound, certificate = flow if flow is not None and flow[0] > best[0] else best
     return RepairedSchedule(
         changed,
-        made,
+        plan,
         report,
         sum(len(ways) for ways, _, _ in parts),
-        sum(int(gone.sum()) for _, gone, _ in parts),
+        sum(int(is_lost.sum()) for _, is_lost, _ in parts),
         lost / total if total else 0.0,
         served,
-        tuple(dict.fromkeys(name for _, _, told in parts for name in told)),
+        tuple(dict.fromkeys(name for _, _, names in parts for name in names)),
         _seconds(instance, answer, pieces),
-        _seconds(changed, made, pieces),
+        _seconds(changed, plan, pieces),
         bound,
         certificate,
-        flow if isinstance(made, TreePacking) else (bound, certificate),
+        flow if isinstance(plan, TreePacking) else (bound, certificate),
     )
 
 
@@ -129,21 +129,21 @@ def _repaired_sends(
 ) -> tuple[StepSchedule | Schedule, list[Part], float, Report]:
     """Repair a schedule with its sends joined at switches, sums of switches only if needed, and verify it."""
     failed: Unsupported | None = None
-    found = None
+    result = None
     for sums in (False, True):
         joined = join_sends_at_switches(change.old, answer, sums=sums)
         try:
-            made, parts, served = _sends(joined, change, changed)
+            plan, parts, served = _sends(joined, change, changed)
         except Unsupported as error:
             failed = failed or error
             continue
-        found = made, parts, served, verify(changed, made)
-        if found[-1].ok:
-            return found
-    if found is None:
+        result = plan, parts, served, verify(changed, plan)
+        if result[-1].ok:
+            return result
+    if result is None:
         assert failed is not None  # noqa: S101 (one or the other)
         raise failed
-    return found
+    return result
 
 
 def _sends(
@@ -157,22 +157,22 @@ def _sends(
     if change.lost:
         loads = Loads(change)
         loads.keep(ways)
-        found = list(stand_in(change, answer, loads))
-        stays = np.array([bool(moves) for moves in found], dtype=np.bool_)
-        rows = [(move.send, move.source, move.target, move.reduce) for moves in found for move in moves]
+        replacements = list(stand_in(change, answer, loads))
+        stays = np.array([bool(moves) for moves in replacements], dtype=np.bool_)
+        rows = [(move.send, move.source, move.target, move.reduce) for moves in replacements for move in moves]
         number, source, target, flags = np.array(rows, dtype=np.int64).reshape(-1, 4).T
         reduce = flags.astype(np.bool_)
-    taken = ReplacementWays(source, target, number, size[number])
-    path, gone = taken.reroute(ways, change), ways.lost_ways(change)
-    told = taken.affected_nodes(ways, change, path.moved | (reduce != sends.reduce[number]), stays[sends.chunk])
-    served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(gone).tolist()))
+    new_ways = ReplacementWays(source, target, number, size[number])
+    path, is_lost = new_ways.reroute(ways, change), ways.lost_ways(change)
+    names = new_ways.affected_nodes(ways, change, path.moved | (reduce != sends.reduce[number]), stays[sends.chunk])
+    served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(is_lost).tolist()))
     chunk = (np.cumsum(stays) - 1)[sends.chunk[number]]
     led = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
-    kept, parts = _chunks(chunks, stays, change), [(ways, gone, told)]
+    rest, parts = _chunks(chunks, stays, change), [(ways, is_lost, names)]
     if isinstance(answer, StepSchedule):
         step = np.unique(answer.step[number], return_inverse=True)[1].astype(np.int64)
-        return StepSchedule(changed.sha256, kept, led, step), parts, served
-    ordered = Schedule(changed.sha256, kept, led, answer.start_s[number], answer.end_s[number])
+        return StepSchedule(changed.sha256, rest, led, step), parts, served
+    ordered = Schedule(changed.sha256, rest, led, answer.start_s[number], answer.end_s[number])
     return _simulate_times(changed, ordered), parts, served
 
 
@@ -218,23 +218,23 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
     for ways in old_ways:
         loads.keep(ways)
     split = max(1, min(MOST_PARTS, MOST_TREES // max(len(answer), 1))) if change.lost else 1
-    found = list(stand_in_trees(change, answer, loads, split))
-    which = np.array([number for number, _, _ in found], dtype=np.int64)
-    units = answer.units[which] * np.array([count for _, count, _ in found], dtype=np.int64)
+    rows = list(stand_in_trees(change, answer, loads, split))
+    which = np.array([number for number, _, _ in rows], dtype=np.int64)
+    units = answer.units[which] * np.array([count for _, count, _ in rows], dtype=np.int64)
     unit_bytes = answer.unit_bytes / split
     size: Floats = units.astype(np.float64) * float(unit_bytes)
-    root = place[[trees[0].root for _, _, trees in found]]
+    root = place[[trees[0].root for _, _, trees in rows]]
     passes: list[TreePacking] = []
     parts: list[Part] = []
     for at, (part, ways) in enumerate(zip(answer.passes, old_ways, strict=True)):
-        offset, parent, child, number = columns([trees[at] for _, _, trees in found])
-        taken = ReplacementWays(*_ends(change, part, parent, child), number, np.repeat(size, np.diff(offset)))
-        path = taken.reroute(ways, change)
+        offset, parent, child, number = columns([trees[at] for _, _, trees in rows])
+        new_ways = ReplacementWays(*_ends(change, part, parent, child), number, np.repeat(size, np.diff(offset)))
+        path = new_ways.reroute(ways, change)
         stays = np.isin(part.edge_tree, which)
-        parts.append((ways, ways.lost_ways(change), taken.affected_nodes(ways, change, path.moved, stays)))
+        parts.append((ways, ways.lost_ways(change), new_ways.affected_nodes(ways, change, path.moved, stays)))
         tree = (root, units, unit_bytes, offset, place[parent], place[child])
         passes.append(TreePacking(changed.sha256, part.kind, *tree, path.offset, path.links))
-    served = served_trees(answer, set(np.flatnonzero(place < 0).tolist()), tuple(gone for _, gone, _ in parts))
+    served = served_trees(answer, set(np.flatnonzero(place < 0).tolist()), tuple(is_lost for _, is_lost, _ in parts))
     if answer.reduction is None:
         return passes[0], parts, served
     return replace(passes[1], kind=TreeKind.BOTH, reduction=passes[0]), parts, served
@@ -247,10 +247,10 @@ def _ends(change: Change, part: TreePacking, parent: Ints, child: Ints) -> tuple
 
 
 def _seconds(instance: Instance, answer: StepSchedule | Schedule | TreePacking, pieces: int | None) -> float:
-    found = completion_of(instance, answer, pieces)
-    if found.seconds is None:
-        raise Unsupported(found.why or "it has no completion time")
-    return found.seconds
+    completion = completion_of(instance, answer, pieces)
+    if completion.seconds is None:
+        raise Unsupported(completion.why or "it has no completion time")
+    return completion.seconds
 
 
 def _links(instance: Instance) -> Topology:

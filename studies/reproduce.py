@@ -104,11 +104,11 @@ def select_rows(paper: PublishedFile, table: str | None) -> list[PublishedRow]:
 
 def unchecked_rows(rows: Iterable[PublishedRow]) -> dict[str, list[PublishedRow]]:
     """Return the rows that are not computed, by the requirement of their computation."""
-    found: dict[str, list[PublishedRow]] = {}
+    by_need: dict[str, list[PublishedRow]] = {}
     for row in rows:
         if row.ours is None:
-            found.setdefault(row.needs, []).append(row)
-    return found
+            by_need.setdefault(row.needs, []).append(row)
+    return by_need
 
 
 def findings_of(
@@ -158,29 +158,29 @@ class Runs:
     _progress: Callable[[str], None]
     _folder: Path
     stop: threading.Event
-    _made: dict[str, list[RunRecord]] = field(default_factory=dict)
+    _records: dict[str, list[RunRecord]] = field(default_factory=dict)
 
     def records(self, name: str) -> list[RunRecord]:
         """Return the records of a run, one for each combination and seed."""
-        if name not in self._made:
-            made: list[RunRecord] = []
-            if (wanted := self._paper.runs[name].find) is not None:
-                for nodes in wanted.sizes:
+        if name not in self._records:
+            rows: list[RunRecord] = []
+            if (network := self._paper.runs[name].find) is not None:
+                for nodes in network.sizes:
                     self._go_on()
-                    made.append(_network(name, wanted, nodes))
-                    degrees = ", ".join(map(str, wanted.degrees))
-                    self._progress(f"{made[-1].instance}: {nodes} nodes of degree {degrees}")
+                    rows.append(_network(name, network, nodes))
+                    degrees = ", ".join(map(str, network.degrees))
+                    self._progress(f"{rows[-1].instance}: {nodes} nodes of degree {degrees}")
             run = self._paper.runs[name]
             self._go_on()
             if run.train is not None:
-                made += _train_runs(self._paper, name, self._folder, self._limit_s, self._progress)
+                rows += _train_runs(self._paper, name, self._folder, self._limit_s, self._progress)
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
                 simulated = run.pieces or run.hold_latency
-                made.append(_simulate_cell(cell, run.pieces, self.stop) if simulated else run_cell(cell, self.stop))
-                self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
+                rows.append(_simulate_cell(cell, run.pieces, self.stop) if simulated else run_cell(cell, self.stop))
+                self._progress(f"{rows[-1].shown_status} in {rows[-1].seconds.get('total', 0.0):.2f} s: {cell}")
                 self._go_on()
-            self._made[name] = made
-        return self._made[name]
+            self._records[name] = rows
+        return self._records[name]
 
     def _go_on(self) -> None:
         """Raise StoppedError after Ctrl-C, so that an interrupted run is never compared."""
@@ -190,14 +190,14 @@ class Runs:
 
 def _simulate_cell(cell: Cell, pieces: int | None, stop: threading.Event) -> RunRecord:
     try:
-        made = load_and_run(cell, stop)
-        if made.instance is None or made.answer is None:
-            raise NotComputedError(f"{cell}: {made.record.message or 'no answer'}")
+        result = load_and_run(cell, stop)
+        if result.instance is None or result.answer is None:
+            raise NotComputedError(f"{cell}: {result.record.message or 'no answer'}")
         with command_limits(WallClock(None)):
-            seconds = _occupied_s(made.instance, made.answer, pieces)
+            seconds = _occupied_s(result.instance, result.answer, pieces)
     except CwbError as error:
         raise NotComputedError(f"{cell}: {error}") from None
-    return replace(made.record, metrics={**made.record.metrics, "simulated_s": seconds})
+    return replace(result.record, metrics={**result.record.metrics, "simulated_s": seconds})
 
 
 def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float:
@@ -206,34 +206,34 @@ def _occupied_s(instance: Instance, answer: Answer, pieces: int | None) -> float
         return simulate(instance, answer, mode_of(answer, instance.routing), hold_latency=True).completion_s
     if not isinstance(answer, TreePacking):
         raise NotComputedError(f"{instance.name}: no trees that could be cut into pieces")
-    held = LatencyModel.OCCUPANCY
-    plan = reserve_rates(instance.topology, answer, held, Fraction(0), pieces)
-    return simulate_reserved(instance, answer, plan, held, overhead_s=Fraction(0)).completion_s
+    latency = LatencyModel.OCCUPANCY
+    plan = reserve_rates(instance.topology, answer, latency, Fraction(0), pieces)
+    return simulate_reserved(instance, answer, plan, latency, overhead_s=Fraction(0)).completion_s
 
 
 def _train_runs(
     paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None, progress: Callable[[str], None]
 ) -> list[RunRecord]:
     """Simulate training for each combination and seed; raise NotComputedError if one fails."""
-    merged, made = _run_with_defaults(paper, name), []
+    merged, records = _run_with_defaults(paper, name), []
     train = merged.train or TrainingOptions()
     for index, names in enumerate(_combinations(merged)):
-        asked = train.model_copy(update=_fill_braces(dict(train), names))
+        options = train.model_copy(update=_fill_braces(dict(train), names))
         try:
             instance = _instance(paper, merged, names, folder / f"{name}-{index}.json")
             chunks = int(_fill_braces(merged.chunks, names) or 1)
             with command_limits(WallClock(None)):  # its runs have limits, the simulation has none
-                made.append(training_record(instance, asked, chunks, int(names["seed"]), time_limit_s))
+                records.append(training_record(instance, options, chunks, int(names["seed"]), time_limit_s))
         except CwbError as error:
             raise NotComputedError(f"{name}: {error}") from None
-        progress(f"{made[-1].instance}: an iteration of {made[-1].metrics['workload']}")
-    return made
+        progress(f"{records[-1].instance}: an iteration of {records[-1].metrics['workload']}")
+    return records
 
 
-def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
+def _network(name: str, network: PublishedNetwork, nodes: int) -> RunRecord:
     try:
         with command_limits(WallClock(None)):  # the finder asks no budget: Ctrl-C ends it at once
-            return run_finder(wanted, nodes)
+            return run_finder(network, nodes)
     except CwbError as error:
         raise NotComputedError(f"{name}: {error}") from None
 
@@ -301,18 +301,18 @@ def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
         words = [value for value in values if isinstance(value, str)]
         if words:
             return " ".join(dict.fromkeys(words))
-        found = _COMBINED[quantity.over]([float(value) for value in values])
+        result = _COMBINED[quantity.over]([float(value) for value in values])
     elif quantity.network is not None:
-        found = _count_network(quantity.network, quantity.value)
+        result = _count_network(quantity.network, quantity.value)
     elif quantity.number is not None:
-        found = float(parse_printed(quantity.number).value or 0)
+        result = float(parse_printed(quantity.number).value or 0)
     else:
         parts = [compute_quantity(part, runs) for part in quantity.parts]
         for word in (part for part in parts if isinstance(part, str)):
             raise NotComputedError(f"{word!r} is no number")
-        found = _combine_parts(quantity, list(map(float, parts)))
+        result = _combine_parts(quantity, list(map(float, parts)))
     factor = parse_printed(quantity.times).value or Fraction(0)
-    return found if factor == 1 else float(Fraction(found) * factor)
+    return result if factor == 1 else float(Fraction(result) * factor)
 
 
 def _count_network(network: str, what: str) -> float:
@@ -360,21 +360,21 @@ def measure_figure(
     rows: list[dict[str, Any]] = []
     with TemporaryDirectory() as folder, suppress(KeyboardInterrupt), stop_on_interrupt(stop):
         for name, cell in [(n, cell) for n in figure.runs for cell in cells_of(paper, n, Path(folder), limit_s)]:
-            made = load_and_run(cell, stop)
+            result = load_and_run(cell, stop)
             if stop.is_set():
                 break
-            if made.instance is None or made.answer is None or made.record.verified is not True:
-                raise OutOfTime(f"{cell}: {made.record.message or 'no verified answer'}")
+            if result.instance is None or result.answer is None or result.record.verified is not True:
+                raise OutOfTime(f"{cell}: {result.record.message or 'no verified answer'}")
             job, pieces = Job("int64", 1 if quick else figure.repeat, 0), paper.runs[name].pieces
-            asked = ExecutionOptions(mpi=False, job=job, pieces=pieces, scale=Fraction(figure.scale))
+            options = ExecutionOptions(mpi=False, job=job, pieces=pieces, scale=Fraction(figure.scale))
             stop.set()  # until it has ended, since Ctrl-C interrupts the measurement
             with command_limits(WallClock(limit_s)):
-                told = execute(made.instance, made.answer, asked).to_json()
+                row = execute(result.instance, result.answer, options).to_json()
             stop.clear()
-            low, high = told["interval_s"]
+            low, high = row["interval_s"]
             load = round(os.getloadavg()[0], 1)
-            rows.append({"method": name, **told, "low_s": low, "high_s": high, "load": load})
-            progress(f"{name}, {told['instance']}: {told['median_s']:.3g} s, predicted {told['predicted_s']:.3g} s")
+            rows.append({"method": name, **row, "low_s": low, "high_s": high, "load": load})
+            progress(f"{name}, {row['instance']}: {row['median_s']:.3g} s, predicted {row['predicted_s']:.3g} s")
     return rows
 
 
@@ -391,8 +391,8 @@ def order_of_methods(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:
     """Count the verdicts, including those that do not occur."""
-    found = Counter(finding.agreement for finding in findings)
-    return {agreement.value: found[agreement] for agreement in Agreement}
+    verdicts = Counter(finding.agreement for finding in findings)
+    return {agreement.value: verdicts[agreement] for agreement in Agreement}
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,10 +478,10 @@ def reproduce(
         if published.emulated and table not in (None, published.emulated.table):
             raise InputError(f"is not measured; expected {published.emulated.table}", source=table)
         measured = measure_figure(published, quick, limit_s, progress, stop)
-        found = Reproduction(published, [], stop.is_set(), measured)
+        result = Reproduction(published, [], stop.is_set(), measured)
     else:
         findings = findings_of(published, rows, quick=quick, time_limit_s=limit_s, progress=progress, stop=stop)
-        found = Reproduction(published, findings, stop.is_set())
+        result = Reproduction(published, findings, stop.is_set())
     if target is not None:
-        write_whole(target, found.text(format or "text").encode())
-    return found
+        write_whole(target, result.text(format or "text").encode())
+    return result

@@ -116,11 +116,11 @@ def _is_all_to_all(instance: Instance) -> bool:
 
 def _all_to_all_optimum(instance: Instance) -> Optimum:
     """Return the time of the maximum concurrent flow, proved by lengths of links."""
-    done = run(instance, Request("all-to-all-mcf"))
-    bound = None if done.certificate is None else exact_bound(instance, done.certificate)
-    if done.certificate is None or bound is None or not done.record.verified:
-        raise InputError(done.record.message or "the maximum concurrent flow has no proved bound")
-    return Optimum(bound, bound, done.certificate)
+    result = run(instance, Request("all-to-all-mcf"))
+    bound = None if result.certificate is None else exact_bound(instance, result.certificate)
+    if result.certificate is None or bound is None or not result.record.verified:
+        raise InputError(result.record.message or "the maximum concurrent flow has no proved bound")
+    return Optimum(bound, bound, result.certificate)
 
 
 def failures(instance: Instance, kinds: Sequence[str], slow: Fraction, budget: Budget) -> Iterator[Failure]:
@@ -177,18 +177,18 @@ def resilience(
     if collective is not None:
         check_name(collective, FLOW_COLLECTIVES, "--collective")
     kinds = [check_name(one, FAILURES, "--kind") for one in ((kind,) if isinstance(kind, str) else kind)]
-    posed = with_demand(load(instance), collective, size, None)
-    posed = posed if isinstance(posed.network, Topology) else other_view(posed) or posed
-    intact = optimum_of(posed)
-    found: list[Failure] = []
+    problem = with_demand(load(instance), collective, size, None)
+    problem = problem if isinstance(problem.network, Topology) else other_view(problem) or problem
+    intact = optimum_of(problem)
+    results: list[Failure] = []
     with command_limits(clock, progress, asks=True) as budget:
-        found.extend(failures(posed, kinds or FAILURES, factor, budget))
+        results.extend(failures(problem, kinds or FAILURES, factor, budget))
         over = budget.is_exhausted
-    return Resilience(posed, intact, tuple(found), not over)
+    return Resilience(problem, intact, tuple(results), not over)
 
 
-def _factor(given: str | float | Fraction) -> Fraction:
-    text = str(given)
+def _factor(slow: str | float | Fraction) -> Fraction:
+    text = str(slow)
     factor = exact_number(text)
     if factor is None or factor >= 1:
         raise InputError(f"{text[:40]!r}; expected a part of the bandwidth from 0 to below 1", source="--slow")
@@ -199,15 +199,15 @@ def _factor(given: str | float | Fraction) -> Fraction:
 
 def _failure(instance: Instance, kind: str, names: tuple[str, ...], edits: Sequence[Edit]) -> Failure:
     try:
-        left = edit_instance(instance, edits)
-        if isinstance(left.network, Topology) and left.demand is not None and not _is_all_to_all(left):
-            check_balance(left.network, left.demand)  # otherwise the optimum of trees is no proved optimum
+        rest = edit_instance(instance, edits)
+        if isinstance(rest.network, Topology) and rest.demand is not None and not _is_all_to_all(rest):
+            check_balance(rest.network, rest.demand)  # otherwise the optimum of trees is no proved optimum
     except InputError as error:
         return Failure(kind, names, None, error.problem)
-    if not left.topology.links:
+    if not rest.topology.links:
         return Failure(kind, names, None, "no links are left", is_cut_off=True)
     try:
-        return Failure(kind, names, optimum_of(left))
+        return Failure(kind, names, optimum_of(rest))
     except InputError as error:
         return Failure(kind, names, None, error.problem, is_cut_off=True)
 

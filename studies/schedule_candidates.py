@@ -83,14 +83,14 @@ class Choice:
     @cached_property
     def ranks(self) -> int:
         """Number of ranks of the group."""
-        known = self.instance.demand
-        return self.instance.npus if known is None or known.ranks is None else len(known.ranks)
+        demand = self.instance.demand
+        return self.instance.npus if demand is None or demand.ranks is None else len(demand.ranks)
 
     def with_size(self, size: int, chunks: int) -> Instance:
         """Return the instance with a collective of a size."""
-        known = self.instance.demand
+        demand = self.instance.demand
         full = Fraction(size * self.ranks if self.kind in _PARTS else size)
-        return self.instance.with_changes(demand=Demand(self.kind, full, chunks, known.ranks if known else None))
+        return self.instance.with_changes(demand=Demand(self.kind, full, chunks, demand.ranks if demand else None))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class Candidate:
     unit: int  #: Bytes of the full buffer per byte of the runtimes' size.
     record: RunRecord
     also: tuple[Candidate, ...] = ()  #: Other candidates with the same program.
-    _known: dict[int, float] = field(default_factory=dict)
+    _times: dict[int, float] = field(default_factory=dict)
 
     @property
     def original_size(self) -> int:
@@ -135,13 +135,13 @@ class Candidate:
 
     def seconds(self, size: int) -> float:
         """Return the completion time at a size of the fastest candidate with its program."""
-        if size not in self._known:
-            self._known[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
-        return self._known[size]
+        if size not in self._times:
+            self._times[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
+        return self._times[size]
 
     def join(self, other: Candidate) -> Candidate:
         """Return both as one candidate with the cost of the faster one."""
-        return replace(self, also=(*self.also, other), _known={})
+        return replace(self, also=(*self.also, other), _times={})
 
     @cached_property
     def _line(self) -> Pipeline | None:
@@ -161,10 +161,10 @@ class Candidate:
         if self._transfers is not None:
             transfers = self._transfers.scale(Fraction(size, self.original_size))
             return totals_of(self.instance, transfers, mode_of(self.answer, self.instance.routing)).completion_s
-        found = completion_of(*resize_schedule(self.instance, self.answer, Fraction(size * self.unit)))
-        if found.seconds is None:
-            raise InputError(found.why)
-        return found.seconds
+        completion = completion_of(*resize_schedule(self.instance, self.answer, Fraction(size * self.unit)))
+        if completion.seconds is None:
+            raise InputError(completion.why)
+        return completion.seconds
 
 
 def resize_schedule(instance: Instance, answer: Written, size_bytes: Fraction) -> tuple[Instance, Written]:
@@ -172,8 +172,8 @@ def resize_schedule(instance: Instance, answer: Written, size_bytes: Fraction) -
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     scale = size_bytes / instance.demand.size_bytes
-    posed = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
-    return posed, scale_answer(answer, posed.sha256, scale)
+    problem = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
+    return problem, scale_answer(answer, problem.sha256, scale)
 
 
 @singledispatch
@@ -213,7 +213,7 @@ def _(answer: TranslatedTrees, sha256: str, scale: Fraction) -> TranslatedTrees:
 
 def items_of(text: str) -> list[Item]:
     """Parse ``--models``: comma-separated methods, each followed by its options."""
-    found: list[Item] = []
+    items: list[Item] = []
     for part in text.split(","):
         words = part.split()
         if not words:
@@ -230,8 +230,8 @@ def items_of(text: str) -> list[Item]:
             kinds = registry.get(words[0]).options
             with locate_errors(words[0]):
                 run_validation(partial(kinds.model_validate, options), kinds.model_fields)
-        found.append(Item(words[0], options))
-    return found
+        items.append(Item(words[0], options))
+    return items
 
 
 def counts_of(chunks: str | Sequence[int]) -> tuple[int, ...]:
@@ -264,8 +264,8 @@ def choice_of(
     items, numbers = items_of(models), counts_of(chunks)
     skip_scipy_statistics()  # before a method imports scipy
     limits = seconds_or_none(time_limit_s, "time_limit_s"), seconds_or_none(run_limit_s, "run_limit_s")
-    posed, kind = machine_and_collective(load(spec), collective)
-    return Choice(posed, kind, first, last, items, numbers, *limits)
+    problem, kind = machine_and_collective(load(spec), collective)
+    return Choice(problem, kind, first, last, items, numbers, *limits)
 
 
 @dataclass
@@ -273,23 +273,23 @@ class Candidates:
     """Schedules of all runs."""
 
     #: Candidates in the order of the methods, without duplicates of the same sends.
-    found: list[Candidate] = field(default_factory=list)
+    pool: list[Candidate] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     records: list[RunRecord] = field(default_factory=list)
     why_ended: str = ""  #: Reason why not everything was run; empty if it was.
     interrupted: bool = False
     flow_s_per_byte: Fraction | None = None  #: Proved lower bound in seconds per byte.
 
-    def add(self, made: Candidate) -> None:
+    def add(self, new: Candidate) -> None:
         """Add a candidate, unless one of the same label has the same sends."""
-        self.left_out.pop(made.label, None)
-        demand = made.instance.demand
-        alike = [one for one in self.found if one.label == made.label]
+        self.left_out.pop(new.label, None)
+        demand = new.instance.demand
+        alike = [one for one in self.pool if one.label == new.label]
         if demand and any(
-            is_same(resize_schedule(one.instance, one.answer, demand.size_bytes)[1], made.answer) for one in alike
+            is_same(resize_schedule(one.instance, one.answer, demand.size_bytes)[1], new.answer) for one in alike
         ):
             return
-        self.found.append(made)
+        self.pool.append(new)
 
 
 def candidates(
@@ -318,23 +318,23 @@ def candidates(
         progress(f"{number + 1} of {len(plan)}: {label}, {size:,} B")
         request = Request(item.model, options=item.options, time_limit_s=choice.limit_s(clock))
         try:
-            done = run(choice.with_size(size, chunks), request, stop=stop)
+            finish = run(choice.with_size(size, chunks), request, stop=stop)
         except CwbError as error:
             result.left_out.setdefault(label, str(error))
             continue
         except Exception as error:
             result.left_out.setdefault(label, f"internal error: {type(error).__name__}: {error}")
             continue
-        result.records.append(done.record)
-        if (made := _schedule(done)) is None:
-            result.left_out.setdefault(label, done.record.message or f"{done.record.status}, no schedule")
+        result.records.append(finish.record)
+        if (schedule := _schedule(finish)) is None:
+            result.left_out.setdefault(label, finish.record.message or f"{finish.record.status}, no schedule")
             continue
-        if isinstance(made[1], TreePacking):
+        if isinstance(schedule[1], TreePacking):
             trees.add(label := str(item))
-        one = Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record)
+        one = Candidate(label, item, chunks, *schedule, choice.ranks if choice.kind in _PARTS else 1, finish.record)
         result.add(one)
         with suppress(InputError):  # of one without a time, distinct_candidates tells why
-            all(map(one.seconds, compared if result.found[-1] is one else ()))
+            all(map(one.seconds, compared if result.pool[-1] is one else ()))
     if stop.is_set() and not result.interrupted:
         result.why_ended, result.interrupted = "stopped in the last run", True
     return result
@@ -357,50 +357,50 @@ def bounding_method(kind: Collective) -> str:
 
 def flow_bound(choice: Choice, stop: threading.Event | None = None, clock: WallClock | None = None) -> Fraction | None:
     """Return a verified lower bound in seconds per byte, without latency; None if there is none in time."""
-    method, posed = registry.get(bounding_method(choice.kind)), choice.with_size(choice.last, 1)
+    method, problem = registry.get(bounding_method(choice.kind)), choice.with_size(choice.last, 1)
     try:
-        if supported_view(method, posed)[1] is None:
-            exact = method.proved_bound(posed, method.options())
+        if supported_view(method, problem)[1] is None:
+            exact = method.proved_bound(problem, method.options())
             if exact is not None:
                 return exact / choice.last
-        record = run(posed, Request(method.name, time_limit_s=choice.limit_s(clock)), stop=stop).record
+        record = run(problem, Request(method.name, time_limit_s=choice.limit_s(clock)), stop=stop).record
     except CwbError:
         return None
     return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
 
 
-def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
+def _schedule(result: FinishedRun) -> tuple[Instance, Written] | None:
     """Return the verified schedule of a run, with chunk orders as sends on the links of their fabric."""
-    if done.instance is None or not done.record.verified:
+    if result.instance is None or not result.record.verified:
         return None
-    if isinstance(done.answer, ChunkOrders):
+    if isinstance(result.answer, ChunkOrders):
         with suppress(InputError):
-            made = to_sends(done.instance, done.answer)
-            return made if verify(*made).ok else None
-    return (done.instance, done.answer) if isinstance(done.answer, Written) else None
+            sends = to_sends(result.instance, result.answer)
+            return sends if verify(*sends).ok else None
+    return (result.instance, result.answer) if isinstance(result.answer, Written) else None
 
 
 def distinct_candidates(
-    found: Candidates, choice: Choice, sizes: Sequence[int] = (), stop: threading.Event | None = None
+    results: Candidates, choice: Choice, sizes: Sequence[int] = (), stop: threading.Event | None = None
 ) -> list[Candidate]:
     """Return candidates with distinct completion times; of those that agree at every size, the first.
 
     The sizes are the given ones, or half octaves of the choice. Once ``stop`` is set, the others are not compared.
     """
     sizes = sizes or sizes_between(choice.first, choice.last)
-    kept: list[tuple[Candidate, list[float]]] = []
-    for one in found.found:
+    distinct: list[tuple[Candidate, list[float]]] = []
+    for one in results.pool:
         if stop is not None and stop.is_set():
             break
         try:
             curve = [one.seconds(size) for size in sizes]
         except InputError as error:
-            found.left_out[one.label] = f"no completion time: {error.problem}"
+            results.left_out[one.label] = f"no completion time: {error.problem}"
             continue
-        if not any(all(abs(a - b) <= SAME * b for a, b in zip(curve, other, strict=True)) for _, other in kept):
-            kept.append((one, curve))
-    labels = Counter(one.label for one, _ in kept)
+        if not any(all(abs(a - b) <= SAME * b for a, b in zip(curve, other, strict=True)) for _, other in distinct):
+            distinct.append((one, curve))
+    labels = Counter(one.label for one, _ in distinct)
     return [
         one if labels[one.label] == 1 else replace(one, label=f"{one.label}, of {one.original_size:,} B")
-        for one, _ in kept
+        for one, _ in distinct
     ]

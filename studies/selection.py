@@ -90,7 +90,7 @@ class Selection:
     ranges: tuple[SelectedSchedule, ...]  #: Contiguous ranges of sizes, in ascending order.
     candidates: tuple[Candidate, ...]
     left_out: Mapping[str, str]  #: Reasons of methods that are not among them.
-    found: Candidates
+    results: Candidates
 
     @property
     def runtime(self) -> str:
@@ -100,14 +100,14 @@ class Selection:
     def nccl_files(self) -> dict[str, str]:
         """Return files for NCCL by name: algorithms and protocols of the least expected time, if it predicts any."""
         choice = self.choice
-        posed = choice.with_size(choice.last, 1)
-        if choice.kind not in TUNED or supports(posed):
+        problem = choice.with_size(choice.last, 1)
+        if choice.kind not in TUNED or supports(problem):
             return {}
-        found = prediction(posed, study_options({}))
-        offered = [at for at, cost in found.costs.items() if cost.bandwidth_GBps]
+        base = prediction(problem, study_options({}))
+        offered = [at for at, cost in base.costs.items() if cost.bandwidth_GBps]
         if not offered:
             return {}
-        curves = [partial(expected_seconds, found, Pick(*at, inf)) for at in offered]
+        curves = [partial(expected_seconds, base, Pick(*at, inf)) for at in offered]
         spans = [
             (first, last, offered[at][0].value, offered[at][1].value)
             for first, last, at in fastest(curves, choice.first, choice.last)
@@ -153,33 +153,33 @@ class Selection:
         }
 
     def _range(self, one: SelectedSchedule) -> dict[str, Any]:
-        made, ends = one.candidate, (one.first, one.last)
-        seconds = [made.seconds(size) for size in ends]
-        bounds = [self.choice.bound(size, self.found.flow_s_per_byte) for size in ends]
+        best, ends = one.candidate, (one.first, one.last)
+        seconds = [best.seconds(size) for size in ends]
+        bounds = [self.choice.bound(size, self.results.flow_s_per_byte) for size in ends]
         return {
             "min_bytes": one.first,
             "max_bytes": one.last,
-            "schedule": made.label,
-            "model": made.item.model,
-            "options": dict(made.item.options),
-            "chunks": made.chunks,
+            "schedule": best.label,
+            "model": best.item.model,
+            "options": dict(best.item.options),
+            "chunks": best.chunks,
             "file": one.file,
             "seconds": seconds,
-            "algbw_GBps": [size * made.unit / time / 1e9 for size, time in zip(ends, seconds, strict=True)],
+            "algbw_GBps": [size * best.unit / time / 1e9 for size, time in zip(ends, seconds, strict=True)],
             "bound_s": bounds,
             "gap": [relative_gap(time, bound) for time, bound in zip(seconds, bounds, strict=True)],
             "steps": one.algorithm.steps,
         }
 
 
-def select_schedules(choice: Choice, found: Candidates, target: AnyTarget, most: int | None = None) -> Selection:
+def select_schedules(choice: Choice, results: Candidates, target: AnyTarget, most: int | None = None) -> Selection:
     """Choose, for every size, the fastest candidate whose program fits the runtime, the target.
 
     Candidates with the same program, such as one with joined chunks and one without chunks, count as one. There are at
     most ``most`` files, by default :data:`MOST_FILES`, or the limit of the runtime.
     """
-    left_out, programs = dict(found.left_out), dict[Candidate, Program]()
-    some = distinct_candidates(found, choice)
+    left_out, programs = dict(results.left_out), dict[Candidate, Program]()
+    some = distinct_candidates(results, choice)
     exclusive = isinstance(target, Target) and target.dialect.exclusive
     most = most or (LOADED.get(target.dialect.name) if isinstance(target, Target) else None) or MOST_FILES
     while some:
@@ -198,12 +198,12 @@ def select_schedules(choice: Choice, found: Candidates, target: AnyTarget, most:
                 name = f"{choice.kind.name}-{number}-{some[curve].item.model}"
                 program = replace(programs[some[curve]], name=name, min_bytes=first, max_bytes=last + exclusive)
                 ranges.append(SelectedSchedule(first, last, some[curve], program))
-            return Selection(choice, target, tuple(ranges), tuple(some), left_out | found.left_out, found)
+            return Selection(choice, target, tuple(ranges), tuple(some), left_out | results.left_out, results)
         joined = twins[0].join(twins[1])
         programs[joined] = programs[twins[0]]
         some[some.index(twins[0])] = joined
         some.remove(twins[1])
-    why = "; ".join(f"{label}: {text}" for label, text in list((left_out | found.left_out).items())[:3])
+    why = "; ".join(f"{label}: {text}" for label, text in list((left_out | results.left_out).items())[:3])
     raise InputError(f"no schedule of {choice.kind.name} can be used" + (f" ({why}, ...)" if why else ""))
 
 
@@ -268,54 +268,54 @@ def select(
     choice = choice_of(instance, collective, first, last, models, chunks, time_limit_s, run_limit_s)
     clock = choice.clock(5.0 if folder else 2.0)  # writing includes a plot and a check of all programs
     flow_s_per_byte = flow_bound(choice, clock=clock)
-    found = candidates(choice, progress, clock=clock, compared=sizes_between(first, last))
+    results = candidates(choice, progress, clock=clock, compared=sizes_between(first, last))
     progress("comparing, and writing programs")
-    found.flow_s_per_byte = flow_s_per_byte
-    chosen = select_schedules(choice, found, target, most)
+    results.flow_s_per_byte = flow_s_per_byte
+    selection = select_schedules(choice, results, target, most)
     if folder is not None:
-        with new_folder(folder) as made:
-            _write_folder(made, folder.absolute(), chosen)
-    return chosen
+        with new_folder(folder) as into:
+            _write_folder(into, folder.absolute(), selection)
+    return selection
 
 
-def _write_folder(made: Path, folder: Path, chosen: Selection) -> None:
-    """Write all files into ``made``, to be renamed to ``folder``, and check the programs as a runtime loads them."""
+def _write_folder(into: Path, folder: Path, selection: Selection) -> None:
+    """Write all files into ``into``, to be renamed to ``folder``, and check the programs as a runtime loads them."""
     from ..reports.plots.look import draw_as
     from ..reports.plots.studies import draw_selection
     from ..reports.studies import selection_csv, selection_markdown
 
-    programs, schedules = made / "algorithms", made / "schedules"
+    programs, schedules = into / "algorithms", into / "schedules"
     programs.mkdir()
     schedules.mkdir()
-    for one in chosen.ranges:
+    for one in selection.ranges:
         lines = json_text(one.algorithm) if isinstance(one.algorithm, Plan) else xml_text(one.algorithm)
         (programs / one.file).write_bytes("".join(lines).encode())
         best = one.candidate
         extra = {"model": best.item.model, "options": dict(best.item.options)}
         write_schedule(schedules / f"{one.algorithm.name}.json", best.instance, best.answer, None, extra)
     texts = {}
-    if isinstance(chosen.target, Target):
-        dialect, choice = chosen.target.dialect, chosen.choice
-        checked = [check_file(programs / one.file, [dialect]) for one in chosen.ranges]
+    if isinstance(selection.target, Target):
+        dialect, choice = selection.target.dialect, selection.choice
+        checked = [check_file(programs / one.file, [dialect]) for one in selection.ranges]
         wrong = faults(checked, choice.first, choice.last, dialect)
         if not dialect.placed:
             listed = [(folder / "algorithms" / one.path.name, one.algorithm) for one in checked]
             texts["msccl.conf"] = config_text(listed)
     else:
-        wrong = [problem for one in chosen.ranges for problem in check_plan(programs / one.file).problems]
+        wrong = [problem for one in selection.ranges for problem in check_plan(programs / one.file).problems]
         texts["register_plans.py"] = getsource(register_plans)
     for fault in wrong[:1]:
         raise InputError(f"the files do not pass the check: {fault}")
-    plain = chosen.to_json()
-    records = (json.dumps(record.to_json(), allow_nan=False) for record in chosen.found.records)
+    plain = selection.to_json()
+    records = (json.dumps(record.to_json(), allow_nan=False) for record in selection.results.records)
     texts |= {
         "select.json": json.dumps(plain, indent=1, allow_nan=False) + "\n",
         "select.csv": selection_csv(plain),
         "select.md": selection_markdown(plain),
         "records.jsonl": "".join(f"{record}\n" for record in records),
-        **chosen.nccl_files(),
-        **chosen.ucc_files(),
+        **selection.nccl_files(),
+        **selection.ucc_files(),
     }
     for name, text in texts.items():
-        (made / name).write_bytes(text.encode(errors="surrogateescape" if name == "msccl.conf" else "backslashreplace"))
-    (made / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))
+        (into / name).write_bytes(text.encode(errors="surrogateescape" if name == "msccl.conf" else "backslashreplace"))
+    (into / "select.svg").write_bytes(draw_as("svg", draw_selection, plain))

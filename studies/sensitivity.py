@@ -54,10 +54,10 @@ def sensitivity(
         If the method does not support the instance, proves no time for it, or there is no bandwidth to change.
     """
     method = registry.get(request.model)
-    posed, options = method.validate_and_pose(instance, request.options)
-    if posed.timing is not None and posed.timing.semantics not in EPOCHS:
+    problem, options = method.validate_and_pose(instance, request.options)
+    if problem.timing is not None and problem.timing.semantics not in EPOCHS:
         raise Unsupported(f"{method.name} uses ticks that depend on the bandwidths, so these cannot be changed")
-    study = _Study(method, posed, options, request, stop or threading.Event())
+    study = _Study(method, problem, options, request, stop or threading.Event())
     base: Number | None = None
     entries: list[Entry] = []
     try:
@@ -87,16 +87,16 @@ def sensitivity(
 class _Study:
     """Solves of one problem with changed bandwidths."""
 
-    def __init__(self, method: Method, posed: Instance, options: Any, request: Request, stop: threading.Event) -> None:
-        self.method, self.instance, self.options, self.request = method, posed, options, request
+    def __init__(self, method: Method, case: Instance, options: Any, request: Request, stop: threading.Event) -> None:
+        self.method, self.instance, self.options, self.request = method, case, options, request
         self.solver: Any = None
         if method.needs_solver:
             self.solver = RecordingSolver(registry.solver(request.solver), request.solver_options)
-            if not (found := self.solver.installation()).ok:
-                raise SolverUnavailable(found.message)
+            if not (installation := self.solver.installation()).ok:
+                raise SolverUnavailable(installation.message)
         limits = {"threads": request.threads, "seed": request.seed, "gap": request.gap}
         self.budget = WallClock(request.time_limit_s).budget(**limits, stop=stop)
-        self.known: dict[str, Number | None] = {}
+        self.bounds: dict[str, Number | None] = {}
         self.solves = 0
         self.optimal = self.over = False
         self.first: Outcome | None = None
@@ -109,32 +109,32 @@ class _Study:
         self.plan = self.first.answer if isinstance(self.first.answer, BandwidthPlan) else None
         return self.seconds(self.instance)
 
-    def run(self, posed: Instance) -> Outcome:
+    def run(self, case: Instance) -> Outcome:
         """Run the method."""
-        return self.method.run(posed, self.solver, self.budget, self.options)
+        return self.method.run(case, self.solver, self.budget, self.options)
 
-    def seconds(self, posed: Instance) -> Number | None:
+    def seconds(self, case: Instance) -> Number | None:
         """Return the recomputed bound of a problem; None if none is proved in time."""
-        if posed.sha256 not in self.known:
-            self.known[posed.sha256] = self._solve_bound(posed)
-        return self.known[posed.sha256]
+        if case.sha256 not in self.bounds:
+            self.bounds[case.sha256] = self._solve_bound(case)
+        return self.bounds[case.sha256]
 
-    def _solve_bound(self, posed: Instance) -> Number | None:
+    def _solve_bound(self, case: Instance) -> Number | None:
         self.over = self.over or self.budget.is_exhausted
-        if self.over or self.method.objective_unit(posed) != "s":
+        if self.over or self.method.objective_unit(case) != "s":
             return None
         self.solves += 1
         try:
-            if (exact := self.method.proved_bound(posed, self.options)) is not None:
+            if (exact := self.method.proved_bound(case, self.options)) is not None:
                 return exact
-            if self.method.supports(posed) is not None:
+            if self.method.supports(case) is not None:
                 return None
-            outcome = self.first if posed is self.instance and self.first is not None else self.run(posed)
+            outcome = self.first if case is self.instance and self.first is not None else self.run(case)
             if outcome.bound is None or (self.optimal and outcome.status is not Status.OPTIMAL):
                 return None
             recomputed = None
             if outcome.answer is not None:
-                recomputed = verdict_of(posed, outcome.answer, outcome.certificate).bound
+                recomputed = verdict_of(case, outcome.answer, outcome.certificate).bound
         except (OutOfTime, SolverUnavailable):
             raise
         except CwbError:
@@ -165,14 +165,12 @@ class _Study:
             members = tuple((names[a], names[b]) for a, b in pairs)
             at = bandwidth_of(topology, pairs[0])
             shown = Entry(" - ".join(members[0]), float(at) / 1e9, 1, len(pairs), members)
-            for chosen in (pairs[:1], pairs)[: 1 if len(pairs) == 1 else 2]:
+            for part in (pairs[:1], pairs)[: 1 if len(pairs) == 1 else 2]:
 
-                def value(bandwidth: Fraction, at: Fraction = at, chosen: Sequence[Pair] = chosen) -> Number | None:
-                    return self.seconds(
-                        self.instance.with_changes(network=scale_links(topology, chosen, bandwidth / at))
-                    )
+                def value(bandwidth: Fraction, at: Fraction = at, part: Sequence[Pair] = part) -> Number | None:
+                    return self.seconds(self.instance.with_changes(network=scale_links(topology, part, bandwidth / at)))
 
-                yield replace(shown, count=len(chosen)), value, at
+                yield replace(shown, count=len(part)), value, at
 
     def colours(self, topology: Topology) -> tuple[list[Any], Sequence[Pair], list[Any]]:
         """Return node and link colours that an automorphism must preserve."""
@@ -275,9 +273,9 @@ def bandwidth_of(topology: Topology, pair: Pair) -> Fraction:
 
 def scale_links(topology: Topology, pairs: Sequence[Pair], factor: Fraction) -> Topology:
     """Multiply the bandwidth of all links between pairs of nodes, in both directions, by a factor."""
-    chosen = {*pairs, *((b, a) for a, b in pairs)}
+    both = {*pairs, *((b, a) for a, b in pairs)}
     links = tuple(
-        replace(link, bandwidth_Bps=link.bandwidth_Bps * factor) if ends in chosen else link
+        replace(link, bandwidth_Bps=link.bandwidth_Bps * factor) if ends in both else link
         for link, ends in zip(topology.links, topology.link_ends, strict=True)
     )
     return Topology(topology.nodes, links)

@@ -33,13 +33,13 @@ MOST_LINKS = 20_000  #: Machines with more links are simulated at their own rate
 MAX_PRINTED_SLOTS = 100_000  #: A placement with more slots is printed as their number; ``-o`` writes it whole.
 
 
-def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:
+def shown_answer(record: RunRecord, result: FinishedRun) -> Mapping[str, Any] | None:
     """Return the answer as printed.
 
     Unless they are in a file, it includes the trees of a forest of at most :data:`MAX_PRINTED_EDGES` edges, and the
     experts of a placement of at most :data:`MAX_PRINTED_SLOTS` slots.
     """
-    answer, shown = done.answer, record.answer
+    answer, shown = result.answer, record.answer
     if shown is None or "path" in shown:
         return shown
     if isinstance(answer, Placement) and shown["slots"] <= MAX_PRINTED_SLOTS:
@@ -49,34 +49,34 @@ def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | No
     return shown
 
 
-def with_files(path: Path, done: FinishedRun, notice: Progress = ignore) -> RunRecord:
+def with_files(path: Path, result: FinishedRun, notice: Progress = ignore) -> RunRecord:
     """Write the answer, or each of a pool with its rank in the name; return the record with the files."""
-    record = done.record
-    if done.instance is None or done.answer is None:
+    record = result.record
+    if result.instance is None or result.answer is None:
         return record
     if not record.pool:
-        return replace(record, answer=write_answer(path, done.instance, done, notice))
+        return replace(record, answer=write_answer(path, result.instance, result, notice))
     files: list[dict[str, str]] = []
-    for rank, answer in enumerate(done.pool, start=1):
-        one = replace(done, answer=answer, record=replace(record, answer=answer.to_json()))
+    for rank, answer in enumerate(result.pool, start=1):
+        one = replace(result, answer=answer, record=replace(record, answer=answer.to_json()))
         stem, dot, endings = path.name.partition(".")
-        files.append(write_answer(path.with_name(f"{stem}-{rank}{dot}{endings}"), done.instance, one, notice))
+        files.append(write_answer(path.with_name(f"{stem}-{rank}{dot}{endings}"), result.instance, one, notice))
     rows = [{**row, "answer": file} for row, file in zip(record.pool, files, strict=True)]
     return replace(record, pool=rows, answer=files[0])
 
 
-def write_answer(path: Path, instance: Instance, done: FinishedRun, notice: Progress = ignore) -> dict[str, str]:
+def write_answer(path: Path, instance: Instance, result: FinishedRun, notice: Progress = ignore) -> dict[str, str]:
     """Write the answer to a file, completely or not at all, and return its path and digest.
 
     A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in
     ``.gz``); chunk orders as sends on the links of their fabric, unless there are too many. Notices report omissions.
     """
-    return {"path": str(path), "sha256": _write(done.answer, path, instance, done, notice)}
+    return {"path": str(path), "sha256": _write(result.answer, path, instance, result, notice)}
 
 
 @singledispatch
-def _write(answer: Answer | None, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
-    record = done.record
+def _write(answer: Answer | None, path: Path, instance: Instance, result: FinishedRun, notice: Progress) -> str:
+    record = result.record
     data = {
         "schema": ANSWER_SCHEMA,
         "instance": record.instance,
@@ -92,33 +92,33 @@ def _write(answer: Answer | None, path: Path, instance: Instance, done: Finished
 
 
 @_write.register(Written)
-def _(answer: Written, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
-    return write_found(path, done)
+def _(answer: Written, path: Path, instance: Instance, result: FinishedRun, notice: Progress) -> str:
+    return write_found(path, result)
 
 
 @_write.register(Placement)
-def _(answer: Placement, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
-    extra = {"model": done.record.model, "bound": done.record.bound}
-    return write_placement(path, instance, answer, done.certificate, extra)
+def _(answer: Placement, path: Path, instance: Instance, result: FinishedRun, notice: Progress) -> str:
+    extra = {"model": result.record.model, "bound": result.record.bound}
+    return write_placement(path, instance, answer, result.certificate, extra)
 
 
 @_write.register(ChunkOrders)
-def _(answer: ChunkOrders, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+def _(answer: ChunkOrders, path: Path, instance: Instance, result: FinishedRun, notice: Progress) -> str:
     try:
         sends = to_sends(instance, answer)
     except InputError as error:
         notice(f"the orders are written, and not as sends on links: {error}")
-        return _write.dispatch(object)(answer, path, instance, done, notice)
-    return write_schedule(path, *sends, None, {"model": done.record.model})
+        return _write.dispatch(object)(answer, path, instance, result, notice)
+    return write_schedule(path, *sends, None, {"model": result.record.model})
 
 
 @_write.register(StreamedSteps)
-def _(answer: StreamedSteps, path: Path, instance: Instance, done: FinishedRun, notice: Progress) -> str:
+def _(answer: StreamedSteps, path: Path, instance: Instance, result: FinishedRun, notice: Progress) -> str:
     notice(f"{answer.sends:,} sends are not kept; the file has their number and digest")
-    return _write.dispatch(object)(answer, path, instance, done, notice)
+    return _write.dispatch(object)(answer, path, instance, result, notice)
 
 
-def effective_times(done: FinishedRun) -> dict[str, float]:
+def effective_times(result: FinishedRun) -> dict[str, float]:
     """Return completion time and bus bandwidth of a schedule at the effective rates of its machine.
 
     Nothing is returned for other networks, for rates that are effective already, for machines of more than
@@ -128,8 +128,8 @@ def effective_times(done: FinishedRun) -> dict[str, float]:
     from ..schedules.completion import completion_if_any
     from .schedule_candidates import scale_answer
 
-    instance, answer, known = done.instance, done.answer, done.record.metrics
-    if instance is None or not isinstance(answer, Written) or not known.get("completion_time_s"):
+    instance, answer, metrics = result.instance, result.answer, result.record.metrics
+    if instance is None or not isinstance(answer, Written) or not metrics.get("completion_time_s"):
         return {}
     try:
         if instance.timing is not None or len(instance.topology.links) > MOST_LINKS:
@@ -141,7 +141,7 @@ def effective_times(done: FinishedRun) -> dict[str, float]:
         return {}
     if seconds is None or network == instance.network:
         return {}
-    busbw = known["busbw_GBps"] * known["completion_time_s"] / seconds
+    busbw = metrics["busbw_GBps"] * metrics["completion_time_s"] / seconds
     return {"effective_time_s": seconds, "effective_busbw_GBps": busbw}
 
 
@@ -161,16 +161,16 @@ class Findings:
         return tuple(one.text() for one in (self.explanation, self.sensitivity) if one is not None)
 
 
-def start_of(given: ScheduleFile | str | Path) -> Start:
+def start_of(source: ScheduleFile | str | Path) -> Start:
     """Return the answer of a schedule file as the start of a search."""
-    file = read_schedule(Path(given)) if isinstance(given, str | Path) else given
+    file = read_schedule(Path(source)) if isinstance(source, str | Path) else source
     if not isinstance(file, ScheduleFile):
         raise InputError(f"{show_value(file)} is no schedule; expected a run or a schedule file", source="--start")
     return Start(file.instance, file.answer)
 
 
 def finish_run(
-    done: FinishedRun,
+    result: FinishedRun,
     request: Request,
     load: Callable[[], Instance],
     *,
@@ -183,24 +183,24 @@ def finish_run(
     notice: Progress = ignore,
 ) -> tuple[RunRecord, Findings]:
     """Write the answer of a run, study it, and append its record, also where the study fails."""
-    record, found = done.record, Findings()
+    record, findings = result.record, Findings()
     try:
-        if output is not None and done.answer is not None:
+        if output is not None and result.answer is not None:
             with (writing := WallClock()).phase("write"):
-                record = with_files(output, done, notice)
+                record = with_files(output, result, notice)
             record = replace(record, seconds={**writing.seconds(), **record.seconds})
-        if (explain or sensitivity) and done.instance is not None:
-            found = _run_studies(done, request, load, explain, sensitivity, picture, progress, notice)
-        why, worth = (None if one is None else one.to_json() for one in (found.explanation, found.sensitivity))
+        if (explain or sensitivity) and result.instance is not None:
+            findings = _run_studies(result, request, load, explain, sensitivity, picture, progress, notice)
+        why, worth = (None if one is None else one.to_json() for one in (findings.explanation, findings.sensitivity))
         record = replace(record, explanation=why, sensitivity=worth)
     finally:
         if append is not None:
             append_record(append, record)
-    return record, found
+    return record, findings
 
 
 def _run_studies(
-    done: FinishedRun,
+    result: FinishedRun,
     request: Request,
     load: Callable[[], Instance],
     explained: bool,
@@ -213,30 +213,30 @@ def _run_studies(
     from .explain import explain
     from .sensitivity import sensitivity
 
-    asked = "--sensitivity" if sensitive else "--explain"
-    found = Findings()
+    option = "--sensitivity" if sensitive else "--explain"
+    findings = Findings()
     try:
         with command_limits(WallClock(request.time_limit_s)):
             instance = load()
-        if explained and done.record.answer is not None:
+        if explained and result.record.answer is not None:
             notice("--explain: there is an answer")
         elif explained:
-            found = replace(found, explanation=explain(instance, request, progress))
+            findings = replace(findings, explanation=explain(instance, request, progress))
         if sensitive:
-            found = replace(found, sensitivity=sensitivity(instance, request, progress))
-        if picture is not None and found.sensitivity is not None and done.instance is not None:
+            findings = replace(findings, sensitivity=sensitivity(instance, request, progress))
+        if picture is not None and findings.sensitivity is not None and result.instance is not None:
             from ..reports.plots.schedule_trees import draw_sensitivity
 
-            write_plot(picture, draw_sensitivity, done.instance.network, found.sensitivity)
+            write_plot(picture, draw_sensitivity, result.instance.network, findings.sensitivity)
     except (OutOfTime, Unsupported) as error:
-        notice(f"{asked}: {error}")
+        notice(f"{option}: {error}")
     except CwbError as error:
         notice(f"error: {error}")
-        found = replace(found, exit_status=error.exit_status, error=error)
+        findings = replace(findings, exit_status=error.exit_status, error=error)
     except Exception as error:  # the run itself is done, and is not lost
-        notice(f"error: {asked}: internal error: {type(error).__name__}: {error} (--debug shows where)")
-        found = replace(found, exit_status=ExitStatus.FAILURE, error=error)
+        notice(f"error: {option}: internal error: {type(error).__name__}: {error} (--debug shows where)")
+        findings = replace(findings, exit_status=ExitStatus.FAILURE, error=error)
     except KeyboardInterrupt:
         notice("interrupted; what the run has found is kept")
-        found = replace(found, interrupted=True)
-    return found
+        findings = replace(findings, interrupted=True)
+    return findings

@@ -47,24 +47,24 @@ class MethodSupport:
 
 
 @cache
-def _probes(known: tuple[str, ...]) -> Mapping[tuple[str, str], Sequence[Instance]]:
+def _probes(kinds: tuple[str, ...]) -> Mapping[tuple[str, str], Sequence[Instance]]:
     """Return small instances by the kind of network and the collective, each with all of these that it may have."""
     from ..instances import load
 
-    found: dict[tuple[str, str], list[Instance]] = {}
+    probes: dict[tuple[str, str], list[Instance]] = {}
     for network, specs in NETWORKS.items():
         for instance in map(load, specs):
-            for name in [_OWN] if network in ("training", "experts") else known:
+            for name in [_OWN] if network in ("training", "experts") else kinds:
                 text = f"{name}(skew=1)" if is_messages(name) else name
-                found.setdefault((network, name), []).append(with_demand(instance, text or None, None, None))
-    return found
+                probes.setdefault((network, name), []).append(with_demand(instance, text or None, None, None))
+    return probes
 
 
 def support_of(method: Method) -> MethodSupport:
     """Return the networks and collectives that a method supports."""
     probes = _probes(tuple(collective_names())).items()
-    found = [at for at, posed in probes if any(refusal(method, each, as_it_is=True) is None for each in posed)]
-    networks, names = ({place[part] for place in found} for part in (0, 1))
+    pairs = [at for at, instances in probes if any(refusal(method, each, as_it_is=True) is None for each in instances)]
+    networks, names = ({place[part] for place in pairs} for part in (0, 1))
     kinds = tuple(kind.name for kind in collectives() if kind.name in names)
     return MethodSupport(tuple(network for network in NETWORKS if network in networks), kinds)
 
@@ -84,23 +84,23 @@ def refusal(method: Method, instance: Instance, *, as_it_is: bool = False) -> Re
 
 def method_refusals(instance: Instance) -> Iterator[tuple[Method, Refusal | None]]:
     """Yield every method with its refusal of an instance or None; supporting methods come first."""
-    asked = [(method, refusal(method, instance)) for method in map(registry.get, registry.names())]
-    yield from ((method, reason) for method, reason in asked if reason is None)
-    yield from ((method, reason) for method, reason in asked if reason is not None)
+    rows = [(method, refusal(method, instance)) for method in map(registry.get, registry.names())]
+    yield from ((method, reason) for method, reason in rows if reason is None)
+    yield from ((method, reason) for method, reason in rows if reason is not None)
 
 
 def methods() -> Iterator[dict[str, str]]:
     """Yield every method by family: type of its objective, and supported problems."""
     families = [registry.family(name) for name in registry.names()]
     for method in map(registry.get, sorted(registry.names(), key=lambda name: families.index(registry.family(name)))):
-        found = support_of(method)
+        support = support_of(method)
         yield {
             "name": method.name,
             "family": registry.family(method.name),
             "kind": method.kind.value,
-            "network": ", ".join(found.networks) or "none",
+            "network": ", ".join(support.networks) or "none",
             "summary": method.summary,
-            "collectives": found.of_collectives(),
+            "collectives": support.of_collectives(),
         }
 
 

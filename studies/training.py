@@ -44,7 +44,7 @@ class Training:
 
 def train(
     instance: Instance,
-    asked: TrainingOptions,
+    setup: TrainingOptions,
     progress: Progress = ignore,
     *,
     chunks: int = 1,
@@ -55,60 +55,60 @@ def train(
 
     ``chunks`` are those of each rank's part of a collective; ``seed`` and ``time_limit_s`` are of each run of a method.
     """
-    shape, workload = _workload(instance, asked)
-    methods = checked_methods(asked.method, workload.groups)
-    for name in asked.options:
-        if name not in (*methods.values(), asked.design):
+    shape, workload = _workload(instance, setup)
+    methods = checked_methods(setup.method, workload.groups)
+    for name in setup.options:
+        if name not in (*methods.values(), setup.design):
             raise InputError(f"options of {name!r}, which is neither a --method nor the --design", source="-O")
-    network = _network(instance, asked, progress, seed, time_limit_s)
+    network = _network(instance, setup, progress, seed, time_limit_s)
     times = CollectiveTimes(
         instance.with_changes(network=network, demand=None, also=(), workloads=(), transformers=(), cost_model=None),
         shape,
         workload.groups,
         methods,
-        asked.options,
+        setup.options,
         chunks,
         seed,
         time_limit_s,
         progress,
     )
-    loop = Loop(asked.loop or ("ddp" if asked.bucket else workload.loop.value))
+    loop = Loop(setup.loop or ("ddp" if setup.bucket else workload.loop.value))
     plan = Plan(
-        loop, streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline)
+        loop, streams=Streams(setup.streams), microbatches=setup.microbatches, pipeline=Pipeline(setup.pipeline)
     )
     used: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
-    for size in asked.bucket or (plan.bucket_bytes,):
+    for size in setup.bucket or (plan.bucket_bytes,):
         needed: dict[TimedCollective, None] = {}
-        cost, slowdowns = _recording_cost(times, needed), None if asked.streams == "one" else times.slowdowns
+        cost, slowdowns = _recording_cost(times, needed), None if setup.streams == "one" else times.slowdowns
         iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), cost, slowdowns)
         used.append((iteration, tuple(needed)))
     best, collectives = min(used, key=lambda each: each[0].seconds)
-    tried = {each.plan.bucket_bytes: each.seconds for each, _ in used}
-    return Training(times.instance, workload, best, collectives, tried)
+    by_bucket = {each.plan.bucket_bytes: each.seconds for each, _ in used}
+    return Training(times.instance, workload, best, collectives, by_bucket)
 
 
 def _recording_cost(times: CollectiveTimes, needed: dict[TimedCollective, None]) -> Any:
     def cost(communication: Any) -> Fraction:
         seconds = times(communication)
-        needed[times.made[communication]] = None
+        needed[times.results[communication]] = None
         return seconds
 
     return cost
 
 
-def _workload(instance: Instance, asked: TrainingOptions) -> tuple[Fabric, Workload]:
+def _workload(instance: Instance, setup: TrainingOptions) -> tuple[Fabric, Workload]:
     own = {each.name: each for each in instance.training()} if isinstance(instance.network, Fabric) else {}
-    name = asked.workload
+    name = setup.workload
     if name is None:
         if len(own) != 1:
             has = f"trains {', '.join(own)}" if own else "has no workload"
             raise InputError(f"missing, and the instance {has}; expected one such as gpt-3", source="--workload")
         name = next(iter(own))
-    if name in own and not asked.group:
+    if name in own and not setup.group:
         return instance.fabric, own[name]
     with locate_errors(source="--workload"):
         file = find_workload(name)
-    shape, groups = _groups(instance.network, asked.group, file)
+    shape, groups = _groups(instance.network, setup.group, file)
     with locate_errors(source="--workload"):
         layers = layers_of(file, {group: prod(span) for group, span in groups.items()}, shape.npus)
     for layer in layers:
@@ -121,13 +121,13 @@ def _workload(instance: Instance, asked: TrainingOptions) -> tuple[Fabric, Workl
     return shape, Workload(file.name, layers, groups)
 
 
-def _groups(network: Fabric | Topology, given: Mapping[str, str], file: WorkloadFile) -> tuple[Fabric, dict[str, Span]]:
+def _groups(network: Fabric | Topology, texts: Mapping[str, str], file: WorkloadFile) -> tuple[Fabric, dict[str, Span]]:
     """Map groups onto the dimensions; onto links as if there were a dimension for each degree."""
     npus = network.npus if isinstance(network, Fabric) else len(network.ranks)
     with locate_errors(source="--workload"):
-        nested, over = default_degrees(file, npus) if not given else ({}, {})
+        nested, over = default_degrees(file, npus) if not texts else ({}, {})
     spans: dict[str, list[int]] = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         with locate_errors(name, source="--group"):
             if text == ALL:
                 over[name] = None
@@ -135,7 +135,7 @@ def _groups(network: Fabric | Topology, given: Mapping[str, str], file: Workload
                 spans[name] = [_count(part) for part in text.split("x")]
             else:
                 nested[name] = _count(text)
-    if {"ep", "edp"} & nested.keys() and "dp" not in given:
+    if {"ep", "edp"} & nested.keys() and "dp" not in texts:
         over["dp"] = tuple(name for name in ("ep", "edp") if name in nested)
     with locate_errors(source="--group"):
         if not isinstance(network, Fabric):
@@ -164,58 +164,58 @@ def _count(text: str) -> int:
 
 
 def _network(
-    instance: Instance, asked: TrainingOptions, progress: Progress, seed: int, time_limit_s: float | None
+    instance: Instance, setup: TrainingOptions, progress: Progress, seed: int, time_limit_s: float | None
 ) -> Fabric | Topology:
     network = instance.network
     if not isinstance(network, Fabric):
-        for given, option in ((asked.bandwidth, "--bandwidth"), (asked.design, "--design")):
-            if given is not None:
+        for value, option in ((setup.bandwidth, "--bandwidth"), (setup.design, "--design")):
+            if value is not None:
                 raise InputError("given for links; expected it with dimensions such as RI(4)_SW(32)", source=option)
         return network
-    rates = asked.bandwidth
-    if asked.design is not None:
+    rates = setup.bandwidth
+    if setup.design is not None:
         if rates is not None:
             raise InputError("given together with --bandwidth; expected one of them", source="--design")
-        options = asked.options.get(asked.design, {})
+        options = setup.options.get(setup.design, {})
         rates = _design_bandwidths(
-            instance, Request(asked.design, options=options, seed=seed, time_limit_s=time_limit_s), progress
+            instance, Request(setup.design, options=options, seed=seed, time_limit_s=time_limit_s), progress
         )
     if rates is None and instance.design is not None and not isinstance(network, WiredFabric):
         text = "missing, and the instance is a design without bandwidths; expected it, or --design libra"
         raise InputError(text, source="--bandwidth")
-    known = to_wired_fabric(network)
+    wires = to_wired_fabric(network)
     zero = (Fraction(0),) * len(network.dimensions)
-    latency = asked.latency or (zero if rates is not None else known.latency_s)
+    latency = setup.latency or (zero if rates is not None else wires.latency_s)
     with locate_errors(source="--bandwidth"):
-        return WiredFabric(network.dimensions, tuple(rates or known.bandwidth_Bps), tuple(latency))
+        return WiredFabric(network.dimensions, tuple(rates or wires.bandwidth_Bps), tuple(latency))
 
 
 def _design_bandwidths(instance: Instance, request: Request, progress: Progress) -> list[Fraction]:
     stop = threading.Event()
-    done = run(instance, request, stop=stop)
+    result = run(instance, request, stop=stop)
     if stop.is_set():
         raise KeyboardInterrupt
-    if not isinstance(done.answer, BandwidthPlan) or done.record.verified is not True:
-        raise Unsupported(f"{request.model}: {done.record.message or 'no bandwidths'}")
-    progress(f"{request.model}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
-    return list(map(Fraction, done.answer.bandwidth_Bps))
+    if not isinstance(result.answer, BandwidthPlan) or result.record.verified is not True:
+        raise Unsupported(f"{request.model}: {result.record.message or 'no bandwidths'}")
+    progress(f"{request.model}: {', '.join(f'{rate / 1e9:.6g}' for rate in result.answer.bandwidth_Bps)} GB/s")
+    return list(map(Fraction, result.answer.bandwidth_Bps))
 
 
-def training_record(instance: str, asked: TrainingOptions, chunks: int, seed: int, limit_s: float | None) -> RunRecord:
+def training_record(instance: str, setup: TrainingOptions, chunks: int, seed: int, limit_s: float | None) -> RunRecord:
     """Simulate an iteration on a named instance, and return a record whose metrics are the :func:`measures`."""
     clock, started_at = WallClock(), time_stamp()
-    made = train(load(instance), asked, chunks=chunks, seed=seed, time_limit_s=limit_s)
-    found = measures(made)
+    training = train(load(instance), setup, chunks=chunks, seed=seed, time_limit_s=limit_s)
+    metrics = measures(training)
     return study_record(
         model="train",
         kind="simulation",
-        instance=made.instance.name,
-        instance_sha256=made.instance.sha256,
+        instance=training.instance.name,
+        instance_sha256=training.instance.sha256,
         options={},
         seed=seed,
-        objective=found["iteration_s"],
-        bound=found["lower_bound_s"],
-        metrics=found,
+        objective=metrics["iteration_s"],
+        bound=metrics["lower_bound_s"],
+        metrics=metrics,
         seconds=clock.seconds(),
         started_at=started_at,
     )
@@ -265,13 +265,13 @@ def measures(training: Training) -> dict[str, Any]:
     }
 
 
-def draw_timeline(path: Path, made: Training) -> None:
+def draw_timeline(path: Path, training: Training) -> None:
     """Draw the tasks of an iteration over time."""
     from ..reports.plots import write_plot
     from ..reports.plots.studies import Bar
     from ..reports.plots.studies import draw_timeline as draw
 
-    iteration = made.iteration
+    iteration = training.iteration
     rows = sorted(range(len(iteration.tasks)), key=lambda i: (iteration.tasks[i].stage, i))
     bars: list[Bar] = []
     for index in rows:
@@ -279,5 +279,5 @@ def draw_timeline(path: Path, made: Training) -> None:
         stage = f"stage {task.stage + 1}: " if iteration.stages > 1 else ""
         row = f"{stage}{task.stream or task.what}"
         bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
-    title = f"{made.workload.name} on {made.instance.name}"
+    title = f"{training.workload.name} on {training.instance.name}"
     write_plot(path, draw, title, bars)

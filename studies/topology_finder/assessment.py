@@ -55,12 +55,12 @@ def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int)
 
     That of a Cartesian product follows from its factors (docs/methods/topology-finder.md, "Options").
     """
-    if candidate.made in (Construction.POWER, Construction.PRODUCT):
+    if candidate.form in (Construction.POWER, Construction.PRODUCT):
         rates = [_rate(part, seconds, flows, classes) for part in candidate.of]
-        known = [(rate[0] * part.nodes, rate[1]) for rate, part in zip(rates, candidate.of, strict=True) if rate]
-        if len(known) < len(rates):
+        bounds = [(rate[0] * part.nodes, rate[1]) for rate, part in zip(rates, candidate.of, strict=True) if rate]
+        if len(bounds) < len(rates):
             return None
-        return min(known)[0] / candidate.nodes, all(exact for _, exact in known)
+        return min(bounds)[0] / candidate.nodes, all(exact for _, exact in bounds)
     if candidate.nodes**2 * candidate.degree > flows or seconds == 0:
         return None
     return _solved_rate(candidate, seconds, classes)
@@ -77,32 +77,32 @@ def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> t
     return None if proved.seconds is None else (float(1 / proved.seconds), proved.exact)
 
 
-def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
+def run_finder(network: PublishedNetwork, nodes: int) -> RunRecord:
     """Run the topology finder for a published network, or for the bounds of a size and degree."""
     started, started_at = perf_counter(), time_stamp()
     job = Job(
         nodes,
-        wanted.degrees[-1],
-        parse(wanted.alpha, UnitKind.TIME, allow_zero=True),
-        parse(wanted.size, UnitKind.SIZE, allow_zero=False),
-        parse(wanted.bandwidth, UnitKind.RATE, allow_zero=False),
-        bidirectional=wanted.bidirectional,
-        circulants=wanted.circulants,
+        network.degrees[-1],
+        parse(network.alpha, UnitKind.TIME, allow_zero=True),
+        parse(network.size, UnitKind.SIZE, allow_zero=False),
+        parse(network.bandwidth, UnitKind.RATE, allow_zero=False),
+        bidirectional=network.bidirectional,
+        circulants=network.circulants,
     )
-    name, metrics = wanted.network, {}
+    name, metrics = network.network, {}
     if name == "bound":
         metrics = _bound_metrics(job)
     elif name == "all":
-        metrics = _count_networks(nodes, wanted)
+        metrics = _count_networks(nodes, network)
     else:
         choice = fastest(find(job, generate_network)) if name == "best" else _named_choice(job, name)
-        name, metrics = str(choice.candidate), _network_metrics(job, choice, rate=wanted.rate)
+        name, metrics = str(choice.candidate), _network_metrics(job, choice, rate=network.rate)
     return study_record(
         model="find-topology",
         kind="exact",
         instance=name,
         instance_sha256="",
-        options=wanted.model_dump(exclude_unset=True),
+        options=network.model_dump(exclude_unset=True),
         seed=0,
         objective=metrics.get("all_reduce_s"),
         metrics=metrics,
@@ -111,11 +111,11 @@ def run_finder(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     )
 
 
-def _count_networks(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
-    closure = Closure(range(2, nodes + 1), wanted.degrees, circulants=wanted.circulants)
+def _count_networks(nodes: int, network: PublishedNetwork) -> dict[str, Any]:
+    closure = Closure(range(2, nodes + 1), network.degrees, circulants=network.circulants)
     frontiers = (
-        closure.frontier(n, degree, bidirectional=wanted.bidirectional)
-        for degree in wanted.degrees
+        closure.frontier(n, degree, bidirectional=network.bidirectional)
+        for degree in network.degrees
         for n in range(degree + 1, nodes + 1)
     )
     return {"networks": sum(map(len, frontiers))}
@@ -128,8 +128,8 @@ def _closure(nodes: int, degree: int, circulants: bool) -> Closure:
 
 def _named_choice(job: Job, name: str) -> Choice:
     """Find a known network or a base network by name, on the frontier or not, with its least T_B."""
-    kept = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
-    for one in (*kept, *bases(job.nodes, job.degree)):
+    frontier = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
+    for one in (*frontier, *bases(job.nodes, job.degree)):
         if str(one) == name:
             return value_candidate(one, job, generate_network)[-1]
     raise InputError(f"the topology finder stores no {name!r} of {job.nodes} nodes and degree {job.degree}")
@@ -138,7 +138,7 @@ def _named_choice(job: Job, name: str) -> Choice:
 def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
     one = choice.candidate  # a base network is named by its generator, without a circulant's offsets
     generator = one.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
-    family = one.made.value if one.of else generator
+    family = one.form.value if one.of else generator
     values = {
         "T_L": choice.steps,
         "T_B": str(choice.bandwidth),
@@ -147,8 +147,8 @@ def _network_metrics(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
         "all_reduce_s": float(choice.all_reduce_s),
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
     }
-    if rate and (known := _rate(choice.candidate, None, MOST_FLOWS, MOST_CLASSES)) is not None:
-        values |= _all_to_all_metrics(job, known[0], "" if known[1] else "_limit")
+    if rate and (pair_rate := _rate(choice.candidate, None, MOST_FLOWS, MOST_CLASSES)) is not None:
+        values |= _all_to_all_metrics(job, pair_rate[0], "" if pair_rate[1] else "_limit")
     return values
 
 

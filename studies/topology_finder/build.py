@@ -70,25 +70,25 @@ def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, ba
     def part(way: bool = transposed) -> gathers.Gather:
         return _build_candidate(one.of[0], generate, transposed=way, bare=bare)
 
-    match one.made:
+    match one.form:
         case Construction.BASE:
-            made = _base(one, generate, transposed=transposed, bare=bare)
+            gather = _base(one, generate, transposed=transposed, bare=bare)
         case Construction.LINE_GRAPH:
-            made = part()
+            gather = part()
             for _ in range(one.count):
-                made = sort_links(gathers.line_graph(made), transposed=transposed)
-                made = gathers.without_sends(made.nodes, made.degree, made.links) if bare else made
+                gather = sort_links(gathers.line_graph(gather), transposed=transposed)
+                gather = gathers.without_sends(gather.nodes, gather.degree, gather.links) if bare else gather
         case Construction.DEGREE_EXPANSION:
-            made = gathers.degree_expansion(part(), one.count)
+            gather = gathers.degree_expansion(part(), one.count)
         case Construction.POWER:
-            made = gathers.cartesian_power(part(), one.count)
+            gather = gathers.cartesian_power(part(), one.count)
         case Construction.PRODUCT:
-            made = _product(one, generate, transposed=transposed, bare=bare)
+            gather = _product(one, generate, transposed=transposed, bare=bare)
         case Construction.BOTH_DIRECTIONS:
-            made = gathers.both_directions(part(), part(not transposed))
+            gather = gathers.both_directions(part(), part(not transposed))
         case Construction.PARALLEL:
-            made = gathers.parallel_links(part(), one.count)
-    return sort_links(made, transposed=transposed)
+            gather = gathers.parallel_links(part(), one.count)
+    return sort_links(gather, transposed=transposed)
 
 
 def sort_links(gather: gathers.Gather, *, transposed: bool) -> gathers.Gather:
@@ -101,15 +101,15 @@ def sort_links(gather: gathers.Gather, *, transposed: bool) -> gathers.Gather:
 
 
 def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
-    known = _special().get(one.expression)
-    ends = known["links"] if known is not None else generate(one.expression).link_ends
+    entry = _special().get(one.expression)
+    ends = entry["links"] if entry is not None else generate(one.expression).link_ends
     links = np.array(ends, dtype=np.int64)[:, :: -1 if transposed else 1]
     if bare:
         return gathers.without_sends(one.nodes, one.degree, links)
-    if known is None:
+    if entry is None:
         return breadth_first(one.nodes, one.degree, links)
-    step, source, piece, link = np.array(known["transposed" if transposed else "gather"], dtype=np.int64).T
-    pieces = known["pieces"]
+    step, source, piece, link = np.array(entry["transposed" if transposed else "gather"], dtype=np.int64).T
+    pieces = entry["pieces"]
     owner, start = np.divmod(np.arange(one.nodes * pieces), pieces)
     return gathers.Gather(
         one.nodes, one.degree, links, pieces, owner, start, np.ones_like(owner), source * pieces + piece, link, step
@@ -123,13 +123,13 @@ def breadth_first(nodes: int, degree: int, links: Ints) -> gathers.Gather:
 
 def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
     """Combine the links of all factors with the breadth-first all-gather on them, which is optimal (theorem 13)."""
-    stride, found = 1, []
+    stride, parts = 1, []
     for factor in one.of:
         links = _build_candidate(factor, generate, transposed=transposed, bare=True).links
         low = np.arange(one.nodes).reshape(-1, factor.nodes, stride)[:, 0, :].ravel()
-        found.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
+        parts.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
         stride *= factor.nodes
-    links = np.concatenate(found)
+    links = np.concatenate(parts)
     return gathers.without_sends(one.nodes, one.degree, links) if bare else breadth_first(one.nodes, one.degree, links)
 
 
@@ -137,5 +137,5 @@ def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool
 def _special() -> dict[str, dict[str, Any]]:
     """Read all-gathers that are not breadth-first: rows of step, source, piece and link, both directions."""
     text = files(__name__.rpartition(".")[0]).joinpath("special.json").read_text(encoding="utf-8")
-    known: dict[str, dict[str, Any]] = json.loads(text)
-    return known
+    special: dict[str, dict[str, Any]] = json.loads(text)
+    return special

@@ -67,7 +67,7 @@ class Candidate:
     steps: int  #: T_L in units of alpha.
     bandwidth: Fraction  #: T_B in units of M/B.
     traits: Traits
-    made: Construction = Construction.BASE  #: Last expansion of its construction.
+    form: Construction = Construction.BASE  #: Last expansion of its construction.
     of: "tuple[Candidate, ...]" = ()  #: Candidates to which the expansion was applied.
     #: Number of times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
     count: int = 1
@@ -82,7 +82,7 @@ class Candidate:
 
     def __str__(self) -> str:
         inner = str(self.of[0]) if self.of else ""
-        closed = inner if self.of and self.of[0].made in (Construction.BASE, Construction.LINE_GRAPH) else f"({inner})"
+        closed = inner if self.of and self.of[0].form in (Construction.BASE, Construction.LINE_GRAPH) else f"({inner})"
         power = f"^{self.count}" if self.count > 1 else ""
         forms = {
             Construction.BASE: self.expression,
@@ -95,13 +95,13 @@ class Candidate:
             Construction.BOTH_DIRECTIONS: f"{closed} ∪ its transpose",
             Construction.PARALLEL: f"{self.count} × {closed}",
         }
-        return forms[self.made]
+        return forms[self.form]
 
 
 def line_graph(of: Candidate) -> Candidate:
     """Return the line graph: one more step, and 1/N more bandwidth time (theorems 7 and 10)."""
     traits = of.traits & (Traits.SYMMETRIC | Traits.REGULAR)
-    again = of.made is Construction.LINE_GRAPH
+    again = of.form is Construction.LINE_GRAPH
     base, count = (of.of, of.count + 1) if again else ((of,), 1)
     nodes, bandwidth = of.degree * of.nodes, of.bandwidth + Fraction(1, of.nodes)
     return Candidate(nodes, of.degree, of.steps + 1, bandwidth, traits, Construction.LINE_GRAPH, base, count)
@@ -126,7 +126,7 @@ def power(of: Candidate, n: int) -> Candidate:
 
 def product(*of: Candidate) -> Candidate:
     """Return the product of :attr:`Traits.FACTOR` candidates: the sum of the steps, optimal bandwidth (theorem 13)."""
-    flat = (part for one in of for part in (one.of if one.made is Construction.PRODUCT else (one,)))
+    flat = (part for one in of for part in (one.of if one.form is Construction.PRODUCT else (one,)))
     factors = tuple(sorted(flat, key=lambda part: (part.nodes, part.degree, part.expression)))
     nodes = prod(part.nodes for part in factors)
     traits = Traits.FACTOR | Traits.REGULAR | Traits.SYMMETRIC | Traits.BIDIRECTIONAL
@@ -147,7 +147,7 @@ def both_directions(of: Candidate) -> Candidate:
 
 def parallel(of: Candidate, k: int) -> Candidate:
     """Return the network with every link multiplied, at the same values."""
-    if of.made is Construction.PARALLEL:
+    if of.form is Construction.PARALLEL:
         return parallel(of.of[0], k * of.count)
     traits = of.traits & ~Traits.FACTOR
     return Candidate(of.nodes, k * of.degree, of.steps, of.bandwidth, traits, Construction.PARALLEL, (of,), k)
@@ -158,7 +158,7 @@ def rebuild_candidate(one: Candidate, *of: Candidate) -> Candidate:
     if not of:
         return one
     first, count = of[0], one.count
-    made: dict[Construction, Callable[[], Candidate]] = {
+    builders: dict[Construction, Callable[[], Candidate]] = {
         Construction.LINE_GRAPH: lambda: reduce(lambda inner, _: line_graph(inner), range(count), first),
         Construction.DEGREE_EXPANSION: lambda: degree_expansion(first, count),
         Construction.POWER: lambda: power(first, count),
@@ -166,7 +166,7 @@ def rebuild_candidate(one: Candidate, *of: Candidate) -> Candidate:
         Construction.BOTH_DIRECTIONS: lambda: both_directions(first),
         Construction.PARALLEL: lambda: parallel(first, count),
     }
-    return made[one.made]()
+    return builders[one.form]()
 
 
 _ALL = Traits.BIDIRECTIONAL | Traits.SYMMETRIC | Traits.REGULAR | Traits.FACTOR
@@ -236,12 +236,12 @@ def circulant_diameter(n: int) -> int:
 @cache
 def generalized_kautz(d: int, n: int) -> tuple[int, Fraction]:
     """Return T_L and T_B of the breadth-first all-gather of a generalized Kautz graph of nominal degree ``d``."""
-    known = _table().get(str(d), [])
-    if n - d - 1 < len(known):
-        steps, bandwidth = known[n - d - 1]
+    rows = _table().get(str(d), [])
+    if n - d - 1 < len(rows):
+        steps, bandwidth = rows[n - d - 1]
         return steps, Fraction(bandwidth)
-    found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
-    return found.steps, found.bandwidth(d)
+    broadcast = Broadcast(graph_of(range(n), imase_itoh(d, n)))
+    return broadcast.steps, broadcast.bandwidth(d)
 
 
 def transpose_candidate(one: Candidate) -> Candidate:
@@ -254,8 +254,8 @@ def transpose_candidate(one: Candidate) -> Candidate:
         return rebuild_candidate(one, *map(transpose_candidate, one.of))
     if not one.expression.startswith("generalized_kautz"):
         return one
-    found = Broadcast(graph_of(range(one.nodes), imase_itoh(one.degree, one.nodes)[:, ::-1]))
-    return replace(one, steps=found.steps, bandwidth=found.bandwidth(one.degree))
+    broadcast = Broadcast(graph_of(range(one.nodes), imase_itoh(one.degree, one.nodes)[:, ::-1]))
+    return replace(one, steps=broadcast.steps, bandwidth=broadcast.bandwidth(one.degree))
 
 
 def imase_itoh(d: int, n: int) -> Ints:

@@ -61,9 +61,9 @@ def search(nodes: int, degree: int, *, two_way: bool, seed: int = 0, trials: int
     if two_way and degree % 2 and nodes % 2:
         return []
     random = Random(f"{seed}:{nodes}:{degree}:{two_way}")  # noqa: S311 (nothing is secret here)
-    kept = _by_steps(nodes, degree, two_way, trials, random)
+    groups = _by_steps(nodes, degree, two_way, trials, random)
     best: list[Circulant] = []
-    for steps, sets in sorted(kept.items()):
+    for steps, sets in sorted(groups.items()):
         least = _least_bandwidth(nodes, degree, sets, two_way)
         if not best or least[0] < best[-1].bandwidth:
             best.append(Circulant(nodes, least[1], two_way, steps, least[0]))
@@ -75,18 +75,18 @@ def search(nodes: int, degree: int, *, two_way: bool, seed: int = 0, trials: int
 def rings(nodes: int, links: Offsets, most: int) -> list[int]:
     """Count the nodes at hop distance 1, 2, ... from node 0; empty if some are too far."""
     everybody = (1 << nodes) - 1
-    left, front = everybody - 1, 1
-    found: list[int] = []
-    while left and len(found) < most:
+    rest, front = everybody - 1, 1
+    counts: list[int] = []
+    while rest and len(counts) < most:
         near = 0
         for a in links:
             near |= front << a | front >> (nodes - a)
-        front = near & left
+        front = near & rest
         if not front:
             return []
-        left ^= front
-        found.append(front.bit_count())
-    return [] if left else found
+        rest ^= front
+        counts.append(front.bit_count())
+    return [] if rest else counts
 
 
 def links_of(nodes: int, offsets: Offsets, two_way: bool) -> Offsets:
@@ -116,7 +116,7 @@ def _least_bandwidth(nodes: int, degree: int, sets: Iterable[Offsets], two_way: 
 
 def _by_steps(nodes: int, degree: int, two_way: bool, trials: int, random: Random) -> dict[int, list[Offsets]]:
     """Try sets of offsets, and keep some of every diameter."""
-    kept: dict[int, list[Offsets]] = {}
+    groups: dict[int, list[Offsets]] = {}
     room = max(16, BALANCED // (nodes * degree))
     width = degree // 2 if two_way else degree
     largest = (nodes - 1) // 2 if two_way else nodes - 1
@@ -124,22 +124,22 @@ def _by_steps(nodes: int, degree: int, two_way: bool, trials: int, random: Rando
 
     def evaluate(offsets: Offsets, most: int) -> tuple[int, int]:
         """Return steps and sum of distances, to be minimized."""
-        found = rings(nodes, links_of(nodes, offsets, two_way), most)
-        if not found:
+        counts = rings(nodes, links_of(nodes, offsets, two_way), most)
+        if not counts:
             return nodes, nodes * nodes
-        if len(sets := kept.setdefault(len(found), [])) < room and offsets not in sets:
+        if len(sets := groups.setdefault(len(counts), [])) < room and offsets not in sets:
             sets.append(offsets)
-        return len(found), sum(t * count for t, count in enumerate(found, 1))
+        return len(counts), sum(t * count for t, count in enumerate(counts, 1))
 
     if comb(largest, width) <= ALL_SETS:
         for offsets in _normal(nodes, largest, width):
             evaluate((*offsets, *middle), nodes)
     elif comb(largest - 1, width - 1) <= WITH_ONE:
         for rest in combinations(range(2, largest + 1), width - 1):
-            evaluate((1, *rest, *middle), min(kept, default=nodes) + FURTHER)
+            evaluate((1, *rest, *middle), min(groups, default=nodes) + FURTHER)
     else:
         _climb(evaluate, trials, largest, width, middle, random)
-    return kept
+    return groups
 
 
 def _normal(nodes: int, largest: int, width: int) -> Iterator[Offsets]:
@@ -149,7 +149,7 @@ def _normal(nodes: int, largest: int, width: int) -> Iterator[Offsets]:
             yield offsets
 
 
-def _climb(tried: Tried, trials: int, largest: int, width: int, middle: Offsets, random: Random) -> None:
+def _climb(evaluate: Tried, trials: int, largest: int, width: int, middle: Offsets, random: Random) -> None:
     """Replace one offset at a time if the result is no worse; restart after many trials without improvement."""
     base = largest ** (1 / width)  # like digits, its powers reach near every node
     powers = {round(base**i) for i in range(width)}
@@ -164,7 +164,7 @@ def _climb(tried: Tried, trials: int, largest: int, width: int, middle: Offsets,
             while len(others) < width:
                 others.add(random.randint(1, largest))
             offsets = tuple(sorted(others))
-        new = tried((*offsets, *middle), score[0] + FURTHER if score else largest)
+        new = evaluate((*offsets, *middle), score[0] + FURTHER if score else largest)
         fails = 0 if score is None or new < score else fails + 1
         if score is None or new <= score:
             best, score = offsets, new

@@ -29,11 +29,11 @@ class Closure:
     """
 
     def __init__(self, sizes: Iterable[int], degrees: Sequence[int], *, circulants: bool = True) -> None:
-        asked = set(sizes)
-        self.sizes = [n for n in range(2, max(asked) + 1) if any(size % n == 0 for size in asked)]
+        targets = set(sizes)
+        self.sizes = [n for n in range(2, max(targets) + 1) if any(size % n == 0 for size in targets)]
         self.degrees = degrees
         self.cells: dict[Cell, list[candidates.Candidate]] = defaultdict(list)
-        self._known = frozenset(self.sizes)
+        self._size_set = frozenset(self.sizes)
         self._factors: dict[Cell, dict[bool, candidates.Candidate]] = defaultdict(dict)
         self._factor_cells: list[Cell] = []
         cells = [(nodes, degree) for nodes in self.sizes for degree in range(1, max(degrees) + 1)]
@@ -78,15 +78,15 @@ class Closure:
     def _expand(self, one: candidates.Candidate) -> None:
         """Apply every expansion that stays within the sizes and degrees."""
         nodes, degree, most = one.nodes, one.degree, max(self.degrees)
-        if degree > 1 and candidates.Traits.REGULAR in one.traits and nodes * degree in self._known:
+        if degree > 1 and candidates.Traits.REGULAR in one.traits and nodes * degree in self._size_set:
             self._offer(candidates.line_graph(one))
         for n in range(2, most // degree + 1):
             if not self._leads(n * degree):
                 continue
             self._offer(candidates.parallel(one, n))
-            if candidates.Traits.REGULAR in one.traits and n * nodes in self._known:
+            if candidates.Traits.REGULAR in one.traits and n * nodes in self._size_set:
                 self._offer(candidates.degree_expansion(one, n))
-            if candidates.Traits.FACTOR not in one.traits and nodes**n in self._known:
+            if candidates.Traits.FACTOR not in one.traits and nodes**n in self._size_set:
                 self._offer(candidates.power(one, n))
         if candidates.Traits.SYMMETRIC in one.traits and not one.bidirectional and 2 * degree <= most:
             self._offer(candidates.both_directions(one))
@@ -103,12 +103,12 @@ class Closure:
         for other in self._factor_cells:
             if other[0] * nodes > largest:
                 break
-            if other[0] * nodes not in self._known or other[1] + degree > most:
+            if other[0] * nodes not in self._size_set or other[1] + degree > most:
                 continue
-            made = self._factors.get((other[0] * nodes, other[1] + degree), {})
+            best = self._factors.get((other[0] * nodes, other[1] + degree), {})
             for bidirectional, one in self._factors[cell].items():
                 two = self._factors[other].get(bidirectional)
-                if two and (bidirectional not in made or one.steps + two.steps <= made[bidirectional].steps):
+                if two and (bidirectional not in best or one.steps + two.steps <= best[bidirectional].steps):
                     self._offer(candidates.product(one, two))
 
 
@@ -140,11 +140,11 @@ class Job:
         if self.nodes < 2 or self.degree < 1:
             raise InputError(f"{self.nodes} nodes of degree {self.degree}; expected at least 2 nodes and degree 1")
         if self.nodes < self.degree + 1:
-            wanted = f"expected at least {self.degree + 1}"
-            raise InputError(f"{self.nodes} nodes are too few for degree {self.degree}; {wanted}", place="--nodes")
+            limits = f"expected at least {self.degree + 1}"
+            raise InputError(f"{self.nodes} nodes are too few for degree {self.degree}; {limits}", place="--nodes")
         if self.nodes > MAX_NODES or self.degree > MAX_DEGREE:
-            wanted = f"expected at most {MAX_NODES:,} and {MAX_DEGREE}"
-            raise InputError(f"{self.nodes:,} nodes of degree {self.degree}; {wanted}", place="--nodes")
+            limits = f"expected at most {MAX_NODES:,} and {MAX_DEGREE}"
+            raise InputError(f"{self.nodes:,} nodes of degree {self.degree}; {limits}", place="--nodes")
 
     @property
     def ratio_s(self) -> Fraction:
@@ -187,8 +187,8 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     closure = Closure([job.nodes], list(degrees), circulants=job.circulants)
     points: dict[tuple[int, Fraction], list[Choice]] = {}
     for degree in degrees:
-        known = closure.frontier(job.nodes, degree, bidirectional=job.bidirectional)
-        for one in (*known, *(search_circulants(job, degree, known) if job.searched else ())):
+        frontier = closure.frontier(job.nodes, degree, bidirectional=job.bidirectional)
+        for one in (*frontier, *(search_circulants(job, degree, frontier) if job.searched else ())):
             for choice in value_candidate(one, job, generate):
                 points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
     best: list[Choice] = []
@@ -201,13 +201,13 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     return best
 
 
-def search_circulants(job: Job, degree: int, known: Sequence[candidates.Candidate]) -> Iterator[candidates.Candidate]:
+def search_circulants(job: Job, degree: int, front: Sequence[candidates.Candidate]) -> Iterator[candidates.Candidate]:
     """Search for circulants of a degree, unless a known network is optimal in both values.
 
     Formulas give the best two-way ones of degrees 1, 2 and 4.
     """
     steps, bandwidth = len(nearest(job.nodes, degree)), Fraction(job.nodes - 1, job.nodes)
-    best = any(one.steps == steps and one.bandwidth == bandwidth for one in known)
+    best = any(one.steps == steps and one.bandwidth == bandwidth for one in front)
     for two_way in (True, False):
         if best or degree == 1 or (degree in (2, 4) if two_way else job.bidirectional):
             continue
@@ -219,15 +219,15 @@ def search_circulants(job: Job, degree: int, known: Sequence[candidates.Candidat
 
 def fastest(choices: Sequence[Choice], seconds: Sequence[Fraction] | None = None) -> Choice:
     """Return the fastest choice, by default for an all-reduce; of ties the one with fewer steps."""
-    taken = [choice.all_reduce_s for choice in choices] if seconds is None else seconds
-    return min(zip(choices, taken, strict=True), key=lambda pair: (pair[1], pair[0].steps))[0]
+    times = [choice.all_reduce_s for choice in choices] if seconds is None else seconds
+    return min(zip(choices, times, strict=True), key=lambda pair: (pair[1], pair[0].steps))[0]
 
 
 def average_s(job: Job, choice: Choice, rate: float | None) -> Fraction:
     """Return the average time of the job's collectives; if ``rate`` is None, with the upper bound of all-to-alls."""
     share = job.all_to_all_share
-    sent = job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)
-    all_to_all_s = sent / (choice.all_to_all_limit if rate is None else Fraction(rate))
+    part_s = job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)
+    all_to_all_s = part_s / (choice.all_to_all_limit if rate is None else Fraction(rate))
     return (1 - share) * choice.all_reduce_s + share * all_to_all_s
 
 
@@ -242,10 +242,10 @@ def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int
     If ``bidirectional``, one of the links out of a node leads back to the sender; the degree is then at least 2 for
     more than two nodes.
     """
-    rings, left, most = [], nodes - 1, degree
-    while left > 0:
-        rings.append(min(most, left))
-        left -= rings[-1]
+    rings, rest, most = [], nodes - 1, degree
+    while rest > 0:
+        rings.append(min(most, rest))
+        rest -= rings[-1]
         most *= degree - bidirectional
     return rings
 
@@ -301,7 +301,7 @@ def _all_gathers(one: candidates.Candidate, graph: IncomingLinks) -> list[candid
 
 def expansions(one: candidates.Candidate) -> int:
     """Return the number of expansions that made a network."""
-    return (one.made is not candidates.Construction.BASE) * one.count + sum(map(expansions, one.of))
+    return (one.form is not candidates.Construction.BASE) * one.count + sum(map(expansions, one.of))
 
 
 def _nothing(job: Job) -> str:
@@ -311,5 +311,5 @@ def _nothing(job: Job) -> str:
         reason = "an odd number of nodes of odd degree cannot be paired"
     else:
         reason = "no expansion of the base networks has this size"
-    wanted = "another size" if job.spare_ports else "another size, or --spare-ports"
-    return f"no {kind} of {job.nodes} nodes and degree {job.degree} is known: {reason}; expected {wanted}"
+    remedy = "another size" if job.spare_ports else "another size, or --spare-ports"
+    return f"no {kind} of {job.nodes} nodes and degree {job.degree} is known: {reason}; expected {remedy}"

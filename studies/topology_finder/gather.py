@@ -167,7 +167,7 @@ def line_graph(base: Gather) -> Gather:
     target = np.tile(out[head], (1, d))
     over = np.tile(base.link[:, None] * d + np.arange(d), (1, d))
     which = first[source] + (base.chunk - base.first_of[tail])[:, None]
-    kept = source != target
+    proper = source != target
     place, own = expand_ranges(first, count)
     begin = np.tile(np.arange(d), len(own))
     return Gather(
@@ -178,9 +178,9 @@ def line_graph(base: Gather) -> Gather:
         owner,
         base.start[chunk],
         base.size[chunk],
-        np.concatenate([np.repeat(own, d), which[kept]]),
-        np.concatenate([np.repeat(place, d) * d + begin, over[kept]]),
-        np.concatenate([np.zeros(len(begin), dtype=np.int64), np.repeat(base.step + 1, d * d)[kept.ravel()]]),
+        np.concatenate([np.repeat(own, d), which[proper]]),
+        np.concatenate([np.repeat(place, d) * d + begin, over[proper]]),
+        np.concatenate([np.zeros(len(begin), dtype=np.int64), np.repeat(base.step + 1, d * d)[proper.ravel()]]),
     )
 
 
@@ -239,8 +239,8 @@ def cartesian_power(base: Gather, n: int) -> Gather:
     for part in range(n):
         for phase in range(n):
             k = (part + phase) % n
-            done = [(part + earlier) % n for earlier in range(phase)]
-            home, away = _pair_coordinates(nodes, n, k, done)
+            before = [(part + earlier) % n for earlier in range(phase)]
+            home, away = _pair_coordinates(nodes, n, k, before)
             at = even.owner[even.chunk]
             shard = _node(home, at[:, None], nodes, k)
             chunk.append((shard * n + part) * per + (even.chunk - per * at)[:, None])
@@ -319,8 +319,8 @@ def _links_of(base: Gather, end: int) -> Ints:
             "loops",
             place="network.links",
         )
-    found: Ints = np.argsort(base.links[:, end], kind="stable").reshape(base.nodes, base.degree)
-    return found
+    order: Ints = np.argsort(base.links[:, end], kind="stable").reshape(base.nodes, base.degree)
+    return order
 
 
 def _at_least_two(n: int) -> None:
@@ -335,11 +335,11 @@ def _node(others: Ints, digit: Ints, nodes: int, k: int) -> Ints:
     return node
 
 
-def _pair_coordinates(nodes: int, n: int, k: int, done: list[int]) -> tuple[Ints, Ints]:
+def _pair_coordinates(nodes: int, n: int, k: int, dimensions: list[int]) -> tuple[Ints, Ints]:
     """Pair an owner's coordinates, except the k-th, with those of all nodes that differ in dimensions done."""
     home = np.arange(nodes ** (n - 1))
     away = home
-    for dimension in done:
+    for dimension in dimensions:
         stride = nodes ** (dimension - (dimension > k))
         digit = np.arange(nodes)
         home = np.repeat(home, nodes)

@@ -168,7 +168,7 @@ def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPat
     choice = runs.Choice(load("ring(4)"), Collective.ALL_GATHER, 1024, 2**20, items, (1,))
     found = runs.candidates(choice)
     assert found.interrupted
-    assert [one.label for one in found.found] == ["ring"]
+    assert [one.label for one in found.pool] == ["ring"]
     assert "after 1 of 6 runs" in found.why_ended
 
 
@@ -250,5 +250,5 @@ def test_a_method_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(runs, "run", failing)
     items = runs.items_of("direct, ring")
     found = runs.candidates(runs.Choice(load("ring(4)"), Collective.ALL_GATHER, 1024, 2**20, items, (1,)))
-    assert {one.label for one in found.found} == {"ring"}
+    assert {one.label for one in found.pool} == {"ring"}
     assert found.left_out == {"direct": "internal error: ZeroDivisionError: nought"}

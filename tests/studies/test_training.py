@@ -95,7 +95,7 @@ def test_collectives_of_different_groups_share_links():
     times = CollectiveTimes(cwb.load("ring(4)"), Fabric(()), {}, {})
     a, b, c = (Communication(Collective.ALL_REDUCE, Fraction(1), group) for group in "abc")
     for each, busy in ((a, [1, 4, 0]), (b, [0, 2, 0]), (c, [0, 0, 4])):
-        times.made[each] = TimedCollective(each, 2, "ring", Fraction(4), True, busy_s=np.array(busy, dtype=float))
+        times.results[each] = TimedCollective(each, 2, "ring", Fraction(4), True, busy_s=np.array(busy, dtype=float))
     assert times.slowdowns([a, b, c]) == [Fraction(3, 2), Fraction(3, 2), 1]
     assert times.slowdowns([b]) == times.slowdowns([b, c])[:1] == [1]
 

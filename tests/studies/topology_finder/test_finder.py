@@ -292,7 +292,7 @@ def test_bidirectional_networks(base_network):
     """With links back everywhere, unidirectional networks appear as the union with their transpose."""
     choices = find(_job(256, 4, bidirectional=True), base_network)
     assert all(choice.candidate.bidirectional for choice in choices)
-    made = [choice.candidate.made for choice in choices]
+    made = [choice.candidate.form for choice in choices]
     assert Construction.BOTH_DIRECTIONS in made
     fewer = find(_job(256, 4), base_network)
     assert choices[0].steps >= fewer[0].steps
