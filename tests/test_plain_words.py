@@ -47,7 +47,6 @@ STILL_THERE = {
     "harness": "done found left",
     "heuristics": GONE_TEXT,
     "schedules": GONE_TEXT,
-    "studies": GONE_TEXT,
 }
 
 #: Nouns and verbs that end like participles.
