@@ -286,10 +286,10 @@ def draw_schedule(
     if kind in TREE_KINDS:
         if not isinstance(answer := write_out(answer, instance), TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")
-        shown = (_title(instance, schedule), instance.topology, answer, trees)
+        args = (_title(instance, schedule), instance.topology, answer, trees)
         if kind == "map":
-            return draw_as(form, schedule_map.draw, *shown, places)
-        return draw_as(form, schedule_trees.draw_trees if kind == "trees" else schedule_trees.draw_over_network, *shown)
+            return draw_as(form, schedule_map.draw, *args, places)
+        return draw_as(form, schedule_trees.draw_trees if kind == "trees" else schedule_trees.draw_over_network, *args)
     if kind == "heatmap" and form != "html":
         return draw_as(form, schedule_traffic.draw_heatmap, _traffic(schedule, 1))
     trace, pieces = _simulate_answer(schedule, mode)
@@ -303,9 +303,9 @@ def draw_schedule(
     if kind == "gantt":
         return draw_as(form, schedule_time.draw_gantt, traffic, trace)
     parts = min(_INTERVALS, max(20, _CELLS // max(1, len(traffic.topology.links))))
-    edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
+    edges, shares = utilization(instance, answer, trace, parts, pieces=pieces)
     title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
-    return draw_as(form, schedule_time.draw_utilization, title, edges, used)
+    return draw_as(form, schedule_time.draw_utilization, title, edges, shares)
 
 
 def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:

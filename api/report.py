@@ -48,8 +48,8 @@ class _KeptSchedules:
         from ..schedules.files import read_schedule
         from .plots import draw_schedule
 
-        named = [folder / f"{record.key}.npz" for folder in self._folders] if _KEY.fullmatch(record.key) else []
-        file = next((path for path in named if path.is_file()), None)
+        paths = [folder / f"{record.key}.npz" for folder in self._folders] if _KEY.fullmatch(record.key) else []
+        file = next((path for path in paths if path.is_file()), None)
         if file is None:
             return None
         if file.stat().st_size <= MAX_SCHEDULE_BYTES:

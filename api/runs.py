@@ -253,7 +253,7 @@ def solve(
         begin = None if start is None else start_of(start)
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin, bounds)
     last_model = None if write_model is None else LastModel(Path(write_model))
-    shown = progress or ignore
+    report = progress or ignore
     solved: list[tuple[Any, MatrixModel]] = []
     declared = registry.get(model).formulation is not None
 
@@ -264,7 +264,7 @@ def solve(
             arrays = matrix()
             solved[:] = [(arrays.columns[0].model(), arrays)]
 
-    run = run_method(problem, request, listener=Listener(shown, on_model=keep))
+    run = run_method(problem, request, listener=Listener(report, on_model=keep))
     if last_model is not None:
         last_model.write()
     record, studies = finish_run(
@@ -276,8 +276,8 @@ def solve(
         explain=explain,
         sensitivity=sensitivity,
         picture=None if picture is None else Path(picture),
-        progress=shown,
-        notice=shown,
+        progress=report,
+        notice=report,
     )
     if studies.error is not None and progress is None:
         warnings.warn(f"a study failed: {studies.error!r}", stacklevel=3)

@@ -52,8 +52,8 @@ class ThreadWatch:
     def record_tally(self, tally: ComparisonProgress) -> None:
         """Note when the first run is done, and when fewer are left than jobs."""
         now = time.perf_counter()
-        self.first = min(self.first, now if tally.done else self.first)
-        if tally.total - tally.done - tally.others < self.jobs:
+        self.first = min(self.first, now if tally.runs else self.first)
+        if tally.total - tally.runs - tally.others < self.jobs:
             self.last = min(self.last, now)
 
     def __enter__(self) -> ThreadWatch:

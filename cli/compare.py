@@ -34,17 +34,17 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
 @common.methods_option(
     "Instead of a suite: methods, such as ring,tacos,forestcoll.",
     "NAMES",
-    shell_complete=completion.complete("models", listed=True),
+    shell_complete=completion.complete("models", is_list=True),
 )
 @click.option(
     "--instances",
-    shell_complete=completion.complete("instances", files=True, listed=True),
+    shell_complete=completion.complete("instances", files=True, is_list=True),
     metavar="NAMES",
     help="Instances of --models, such as 'torus(4,4),my.json'.",
 )
 @click.option(
     "--collectives",
-    shell_complete=completion.complete("collectives", listed=True),
+    shell_complete=completion.complete("collectives", is_list=True),
     metavar="NAMES",
     help="Collectives for --instances.  [default: their own, else all_reduce]",
 )
@@ -55,7 +55,7 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
 )
 @click.option(
     "--solvers",
-    shell_complete=completion.complete("solvers", listed=True),
+    shell_complete=completion.complete("solvers", is_list=True),
     metavar="NAMES",
     help="Solvers for those --models that use one.  [default: highs]",
 )
@@ -216,15 +216,15 @@ def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    printed = console(err=True)
+    terminal = console(err=True)
     columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("{task.description}"), console=printed, transient=True) as bars:
+    with Bars(*columns, TextColumn("{task.description}"), console=terminal, transient=True) as bars:
         bar = bars.add_task("starting")
 
         def watch(tally: ComparisonProgress) -> None:
             bars.update(bar, total=tally.total, completed=tally.runs + tally.others, description=progress_text(tally))
 
-        yield printed.print, watch
+        yield terminal.print, watch
 
 
 def progress_text(tally: ComparisonProgress) -> str:

@@ -13,20 +13,20 @@ from click.shell_completion import CompletionItem
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete(kind: str, *, files: bool = False, listed: bool = False) -> Completer:
+def complete(kind: str, *, files: bool = False, is_list: bool = False) -> Completer:
     """Return a completer for the names of a kind, see :func:`names`.
 
     Parameters
     ----------
     files : bool
         Whether the argument may also be a file.
-    listed : bool
+    is_list : bool
         Whether the argument is a comma-separated list; its last name is completed.
     """
 
     def completer(context: click.Context, param: click.Parameter, word: str) -> list[CompletionItem]:
         del context, param
-        before, comma, last = word.rpartition(",") if listed else ("", "", word)
+        before, comma, last = word.rpartition(",") if is_list else ("", "", word)
         items = [CompletionItem(f"{before}{comma}{name}") for name in names(kind) if name.startswith(last)]
         return items + ([CompletionItem(word, type="file")] if files else [])
 

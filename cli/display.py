@@ -29,13 +29,13 @@ def show_record(instance: Instance | None, record: RunRecord, size: str | None =
     size : str, optional
         Size of the collective as the user wrote it.
     """
-    printed = console()
+    terminal = console()
     network = None if instance is None else instance.network
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
-        printed.print(allocation_table(network, record))
-    printed.print(summary_table(record, collective_text(instance, size)))
+        terminal.print(allocation_table(network, record))
+    terminal.print(summary_table(record, collective_text(instance, size)))
     if record.pool:
-        printed.print(pool_table(record))
+        terminal.print(pool_table(record))
 
 
 def collective_text(instance: Instance | None, size: str | None = None) -> str:
@@ -154,8 +154,8 @@ def summary_table(record: RunRecord, collective: str = "") -> Table:
         table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None:
         gap = record.gap
-        shown = "n/a" if gap is None else f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
-        table.add_row("gap", shown)
+        text = "n/a" if gap is None else f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
+        table.add_row("gap", text)
     if record.verified is not None:
         table.add_row("verified", "yes" if record.verified else "NO")
     seconds = record.seconds

@@ -69,10 +69,10 @@ def _show(reports: Sequence[SolverReport], default: str) -> None:
         table.add_row(
             one.name + (" (default)" if one.name == default else ""), one.version, one.licence, one.test_model
         )
-    printed = console()
-    printed.print(programs)
-    printed.print(table)
-    printed.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
+    terminal = console()
+    terminal.print(programs)
+    terminal.print(table)
+    terminal.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
 
 
 def examine(name: str) -> SolverReport:

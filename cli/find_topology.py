@@ -107,15 +107,15 @@ def show(data: dict[str, Any]) -> None:
     table.add_row(
         "lower bound", str(bound["T_L"]), bound["T_B"], ratio, f"{bound['all_reduce_s'] * 1e6:,.1f}", "", "", ""
     )
-    printed = table_console(WIDTH)
-    printed.print(table)
+    terminal = table_console(WIDTH)
+    terminal.print(table)
     for row in data["frontier"]:
         if row["also"]:
-            printed.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
-    printed.print(f"* best of these for {_job(data)}; networks of other kinds may be better")
+            terminal.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
+    terminal.print(f"* best of these for {_job(data)}; networks of other kinds may be better")
     if schedule := data.get("schedule"):
         verdict = "verified" if schedule["verified"] else f"WRONG: {schedule['violations'][0]}"
-        printed.print(f"{schedule['collective']}: {schedule['steps']} steps, {schedule['sends']:,} sends, {verdict}")
+        terminal.print(f"{schedule['collective']}: {schedule['steps']} steps, {schedule['sends']:,} sends, {verdict}")
 
 
 def _job(data: dict[str, Any]) -> str:

@@ -28,8 +28,8 @@ MAX_PRINTED = 2000  #: Rows and columns up to which a model is printed.
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Number of equal chunks of each rank's part.")
 @click.option("--output", "-o", type=common.OUTPUT_FILE, help="File to write: .lp or .mps.")
-@click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
-@click.option("--names", "named", is_flag=True, help="Use the model's names instead of x1, x2, ….")
+@click.option("--print", "to_stdout", is_flag=True, help="Print the model as an LP file.")
+@click.option("--names", "with_names", is_flag=True, help="Use the model's names instead of x1, x2, ….")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
 @common.network_edits
 @common.time_limit_option
@@ -42,8 +42,8 @@ def formulate(
     data: str | None,
     chunks: int | None,
     output: Path | None,
-    printed: bool,
-    named: bool,
+    to_stdout: bool,
+    with_names: bool,
     as_json: bool,
     edits: Any,
 ) -> None:
@@ -68,17 +68,17 @@ def formulate(
         model = declared.build(problem, **options)
     matrix = compile_matrix(model)
     size = matrix.size
-    if printed:
+    if to_stdout:
         if max(size.variables, size.constraints) > MAX_PRINTED:
             raise InputError(
                 f"a model of {size.variables:,} variables and {size.constraints:,} constraints; "
                 f"expected at most {MAX_PRINTED:,} of each, or use -o",
                 source="--print",
             )
-        echo(write_model(model, ".lp", named=named).decode(), nl=False)
+        echo(write_model(model, ".lp", with_names=with_names).decode(), nl=False)
         return
     if output is not None:
-        write_whole(output, write_model(model, output.suffix, named=named))
+        write_whole(output, write_model(model, output.suffix, with_names=with_names))
     about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
     if matrix.row_by_row:
         about["row_by_row"] = matrix.row_by_row
@@ -146,7 +146,7 @@ def write_template(name: str, folder: Path) -> None:
         return text.replace(TEMPLATE, name).replace(module, name.replace("-", "_"))
 
     template = files("cwb").joinpath("examples", module)
-    with new_folder(folder) as written:
+    with new_folder(folder) as target:
         for file in FILES:
             text = template.joinpath(file).read_text(encoding="utf-8")
-            (written / rename(file)).write_text(rename(text), encoding="utf-8")
+            (target / rename(file)).write_text(rename(text), encoding="utf-8")

@@ -14,7 +14,7 @@ _AMD = ("mi50", "mi60", "mi100", "mi300a", "mi300x", "mi325x")
 
 _output = click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Output file.")
 
-_named = combine(click.option("--name", help="Name of the instance; by default the file's."), _output)
+_name = combine(click.option("--name", help="Name of the instance; by default the file's."), _output)
 
 _boxes = combine(
     click.option("--boxes", type=click.IntRange(min=1), default=1, help="Number of boxes."),
@@ -78,7 +78,7 @@ def libra(**options: Any) -> None:
     "--as-drawn", is_flag=True, help="Use the network of the paper's figure if it differs from the original's code."
 )
 @click.option("--schedule", type=PATH, metavar="JSON", help="A schedule of the original for this input.")
-@_named
+@_name
 def teccl(**options: Any) -> None:
     """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
@@ -129,7 +129,7 @@ def wan(**options: Any) -> None:
 )
 @_nvls
 @_boxes
-@_named
+@_name
 def nccl(**options: Any) -> None:
     """Import a topology of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), or a graph (NCCL_GRAPH_DUMP_FILE).
 
@@ -154,7 +154,7 @@ def nccl(**options: Any) -> None:
 @_pcie_rates
 @_nvls
 @_boxes
-@_named
+@_name
 def nvidia_smi(**options: Any) -> None:
     """Import the text of nvidia-smi topo -m.
 
@@ -176,7 +176,7 @@ def nvidia_smi(**options: Any) -> None:
 @click.option("--xgmi", metavar="LINKS", help="xGMI links of a pair and the rate of one, as '2 x 50 GB/s'.")
 @_pcie_rates
 @_boxes
-@_named
+@_name
 def rocm_smi(**options: Any) -> None:
     """Import the text of rocm-smi --showtopo.
 
@@ -194,7 +194,7 @@ def rocm_smi(**options: Any) -> None:
 @click.option(
     "--fabric", is_flag=True, help="Write a network of dimensions, for bandwidth designs, instead of a graph."
 )
-@_named
+@_name
 def astra(**options: Any) -> None:
     """Import a network of ASTRA-sim's analytical backend, or the logical dimensions of its ns-3 backend.
 
@@ -210,7 +210,7 @@ def astra(**options: Any) -> None:
 @click.option("--sketch", type=PATH, metavar="JSON", help="A sketch: number of boxes, and the senders between them.")
 @click.option("--size", metavar="SIZE", help="Data size of the costs; by default as in the name (1MB is 1 MiB).")
 @click.option("--time-unit", default="1 us", help="Time of a cost of 1.")
-@_named
+@_name
 def taccl(**options: Any) -> None:
     """Import a topology of the original TACCL (microsoft/taccl), for the boxes of a sketch.
 
@@ -226,7 +226,7 @@ def taccl(**options: Any) -> None:
 @click.option("--bandwidth", metavar="RATE", help="Bandwidth of links without one, such as '25 GB/s'.")
 @click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
 @click.option("--one-way", is_flag=True, help="Links lead from source to target only, unless they say otherwise.")
-@_named
+@_name
 def links(**options: Any) -> None:
     """Import a list of links: columns source, target, bandwidth, latency, count, bidirectional.
 
@@ -242,7 +242,7 @@ def links(**options: Any) -> None:
 @click.argument("file", type=PATH, metavar="XML")
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
 @click.option("--size", metavar="SIZE", default="1 GiB", help="Full buffer of the collective.")
-@_named
+@_name
 def msccl(**options: Any) -> None:
     """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 

@@ -21,7 +21,7 @@ selecting = combine(
     ),
     click.option(
         "--only",
-        shell_complete=completion.complete("models", listed=True),
+        shell_complete=completion.complete("models", is_list=True),
         metavar="MODELS",
         help="Only records of these methods, such as 'ring,teccl*'.",
     ),

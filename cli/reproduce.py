@@ -15,7 +15,7 @@ from .streams import INTERRUPTED, echo
 @click.command(cls=Command)
 @click.argument("paper", required=False)
 @click.argument("table", required=False)
-@click.option("--list", "listed", is_flag=True, help="Print the tables and their numbers of rows, and run nothing.")
+@click.option("--list", "list_only", is_flag=True, help="Print the tables and their numbers of rows, and run nothing.")
 @click.option(
     "--unchecked", is_flag=True, help="Print the rows that cannot be checked, and the reason for each; run nothing."
 )
@@ -30,7 +30,7 @@ from .streams import INTERRUPTED, echo
 def reproduce(
     paper: str | None,
     table: str | None,
-    listed: bool,
+    list_only: bool,
     unchecked: bool,
     form: str | None,
     output: Path | None,
@@ -56,13 +56,13 @@ def reproduce(
     from ..studies.reproduce import load_paper, papers, select_rows
     from ..studies.reproduce import reproduce as compute
 
-    if (paper is None or listed or unchecked) and (form is not None or output is not None):
+    if (paper is None or list_only or unchecked) and (form is not None or output is not None):
         raise InputError("only for the rows of a paper", source="--format" if output is None else "--output")
     if paper is None:
         for name in papers():
             echo(f"{name}: {load_paper(name).title}")
         return ExitStatus.OK
-    if listed:
+    if list_only:
         rows = select_rows(load_paper(paper), table)
         for name in dict.fromkeys(row.table for row in rows):
             count = sum(row.table == name for row in rows)

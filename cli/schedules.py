@@ -169,13 +169,13 @@ def _show_simulation(data: dict[str, Any]) -> None:
     headings = ("link", "from", "to", "busy us", "utilization")
     busiest = new_table("busiest links", *headings, right=("link", *headings[3:]))
     for link in data["busiest_links"]:
-        used = "n/a" if link["utilization"] is None else f"{link['utilization']:.1%}"
-        busiest.add_row(str(link["link"]), link["source"], link["target"], f"{link['busy_s'] * 1e6:,.6g}", used)
-    printed = console()
-    printed.print(summary)
-    printed.print(busiest)
+        share = "n/a" if link["utilization"] is None else f"{link['utilization']:.1%}"
+        busiest.add_row(str(link["link"]), link["source"], link["target"], f"{link['busy_s'] * 1e6:,.6g}", share)
+    terminal = console()
+    terminal.print(summary)
+    terminal.print(busiest)
     for line in data["violations"]:
-        printed.print(line, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
 
 
 @click.command(cls=common.Command)
@@ -266,10 +266,10 @@ def _show_execution(execution: Execution) -> None:
         table.add_row("measured / predicted with headers", f"{data['ratio_with_headers']:.3f}")
     exact = "equal to the definition" if data["dtype"] == "int64" else "within the tolerance"
     table.add_row("result", exact if execution.ok else "WRONG")
-    printed = console()
-    printed.print(table)
+    terminal = console()
+    terminal.print(table)
     for line in execution.wrong:
-        printed.print(line, soft_wrap=True)
+        terminal.print(line, soft_wrap=True)
 
 
 @click.command(cls=common.Command)

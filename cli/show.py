@@ -34,9 +34,9 @@ def show(what: str, edits: Edits) -> None:
     cwb show bfb/lp
     cwb show torus
     """
-    printed = console()
+    terminal = console()
     for part in _parts(what, edits):
-        printed.print(part)
+        terminal.print(part)
 
 
 def _parts(what: str, edits: Edits) -> list[RenderableType]:

@@ -158,7 +158,7 @@ def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, s
 
 def prices_table(model: CostModel) -> Table:
     """Tabulate the price of every component in every tier."""
-    components = sorted({component for needed in COMPONENTS.values() for component in needed})
+    components = sorted({component for names in COMPONENTS.values() for component in names})
     table = new_table(f"prices in {_PRICE}", "tier", *components, fold=True)
     for tier, prices in model.prices.items():
         table.add_row(tier, *(_price(prices[c]) if c in prices else "none" for c in components))

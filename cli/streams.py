@@ -97,10 +97,10 @@ def console(*, err: bool = False) -> Console:
 
 def table_console(width: int = WIDTH) -> Console:
     """Return a console for wide tables; if it is no terminal, lines have at least ``width`` characters."""
-    printed = console()
-    if not printed.is_terminal:
-        printed.width = max(printed.width, width)
-    return printed
+    terminal = console()
+    if not terminal.is_terminal:
+        terminal.width = max(terminal.width, width)
+    return terminal
 
 
 class _EscapedRenderable:

@@ -190,10 +190,10 @@ def show(data: dict[str, Any]) -> None:
         collectives.add_row(each["collective"], each["group"], ranks, size, each["method"], time, verdict)
     if (more := len(data["collectives"]) - _LISTED) > 0:
         collectives.caption = f"and {more:,} more (--json has all)"
-    printed = console()
-    printed.print(summary)
+    terminal = console()
+    terminal.print(summary)
     if data["collectives"]:
-        printed.print(collectives)
+        terminal.print(collectives)
 
 
 def _share(part: float, total: float) -> str:

@@ -335,8 +335,8 @@ class Linear:
         if not isinstance(other, Linear):
             return NotImplemented
         left, right = self.close_loops(), other.close_loops()
-        added = right.terms if sign == 1.0 else [terms.scale(sign) for terms in right.terms]
-        return Linear([*left.terms, *added], left.constant + sign * right.constant, left.scope)
+        others = right.terms if sign == 1.0 else [terms.scale(sign) for terms in right.terms]
+        return Linear([*left.terms, *others], left.constant + sign * right.constant, left.scope)
 
     def __add__(self, other: Any) -> Any:
         return self._add(other, 1.0)

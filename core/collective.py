@@ -27,7 +27,7 @@ class Pieces:
         """Collect pairs of holders and receivers."""
         index: dict[tuple[int, ...], int] = {}
         columns = [[index.setdefault(tuple(sorted(set(group))), len(index)) for group in pair] for pair in pairs]
-        return cls(tuple(index), [holders for holders, _ in columns], [needed for _, needed in columns])
+        return cls(tuple(index), [holders for holders, _ in columns], [receivers for _, receivers in columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Collective:
     def copies(self) -> bool:
         """True if several ranks need a piece."""
         pieces = self.pieces_of(2)
-        return any(len(pieces.groups[needed]) > 1 for needed in pieces.needed_by)
+        return any(len(pieces.groups[group]) > 1 for group in pieces.needed_by)
 
     @property
     def passes(self) -> int:
@@ -110,14 +110,14 @@ class Collective:
         ``sizes`` are bytes per position in ``ranks``; row s of pairs has what position s sends to every position.
         """
         pieces, demands = self.pieces_of(len(ranks)), list[Demand]()
-        for holder, needed in zip(pieces.held_by, pieces.needed_by, strict=True):
+        for holder, receivers in zip(pieces.held_by, pieces.needed_by, strict=True):
             source, *others = pieces.groups[holder]
             if self.sums or others:
                 raise InputError(f"{self.name} has pieces of several ranks, which cannot have sizes of their own")
-            targets = [target for target in pieces.groups[needed] if target != source]
+            targets = [target for target in pieces.groups[receivers] if target != source]
             row = sizes[targets[0] if self.sized_by == "receiver" else source]
             size = row[targets[0]] if self.sized_by == "pair" else row
-            kind = Collective.POINT_TO_POINT if len(pieces.groups[needed]) == 1 else Collective.BROADCAST
+            kind = Collective.POINT_TO_POINT if len(pieces.groups[receivers]) == 1 else Collective.BROADCAST
             if size:
                 group = tuple(ranks[position] for position in (source, *targets))
                 demands.append(Demand(kind, size, chunks, group, part_of=self))
@@ -357,7 +357,7 @@ class Conditions:
     def bytes_of(self) -> Mapping[Condition, Fraction]:
         """Bytes of every kind of data."""
         pairs = zip(self.held_by.tolist(), self.needed_by.tolist(), strict=True)
-        return {(self.groups[holders], self.groups[needed], self.reduced): self.size for holders, needed in pairs}
+        return {(self.groups[holders], self.groups[receivers], self.reduced): self.size for holders, receivers in pairs}
 
 
 def conditions(demand: Demand, npus: int) -> Conditions:
@@ -370,12 +370,12 @@ def conditions(demand: Demand, npus: int) -> Conditions:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")
     pieces = demand.collective.pieces_of(count)
     groups = [tuple(sorted(ranks[position] for position in group)) for group in pieces.groups]
-    named = [RankGroup(group) if len(group) > 1 else group for group in groups]
-    holders, needed = np.asarray(pieces.held_by, dtype=np.int64), np.asarray(pieces.needed_by, dtype=np.int64)
+    sets = [RankGroup(group) if len(group) > 1 else group for group in groups]
+    holders, receivers = np.asarray(pieces.held_by, dtype=np.int64), np.asarray(pieces.needed_by, dtype=np.int64)
     if list(ranks) != sorted(ranks):  # the order of pieces is that of ranks, not of positions
-        order = sorted(range(len(named)), key=lambda index: (len(named[index]), named[index]))
+        order = sorted(range(len(sets)), key=lambda index: (len(sets[index]), sets[index]))
         place = np.argsort(order)
-        holders, needed, named = place[holders], place[needed], [named[index] for index in order]
-        by_rank = np.lexsort((needed, holders))
-        holders, needed = holders[by_rank], needed[by_rank]
-    return Conditions(tuple(named), holders, needed, demand.collective.sums, demand.part_bytes(npus))
+        holders, receivers, sets = place[holders], place[receivers], [sets[index] for index in order]
+        by_rank = np.lexsort((receivers, holders))
+        holders, receivers = holders[by_rank], receivers[by_rank]
+    return Conditions(tuple(sets), holders, receivers, demand.collective.sums, demand.part_bytes(npus))

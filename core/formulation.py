@@ -230,12 +230,12 @@ class Formulation(Supporter):
         Formulation
             Known by its name at the top level of a plug-in file, or after :func:`cwb.register`.
         """
-        added = (add,) if callable(add) else tuple(add)
+        additions = (add,) if callable(add) else tuple(add)
         dropped, replaced = (drop,) if isinstance(drop, str) else tuple(drop), dict(replace or {})
-        for function in (*added, *replaced.values(), *([objective] if objective is not None else [])):
+        for function in (*additions, *replaced.values(), *([objective] if objective is not None else [])):
             if not callable(function):
                 raise InputError(f"{show_value(function)} is no function of model and index", source=name)
-        new = [*(getattr(function, "__name__", "an addition") for function in added), *replaced]
+        new = [*(getattr(function, "__name__", "an addition") for function in additions), *replaced]
         parts = {"without ": dropped, "with ": new, "with the objective ": [objective.__name__] if objective else ()}
         changes = ", ".join(f"{word}{' and '.join(names)}" for word, names in parts.items() if names)
 
@@ -251,7 +251,7 @@ class Formulation(Supporter):
             "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
         }
         variant = Formulation(name, **(self._declaration | changed | declaration))
-        functions = [variant._wrap_errors(function) for function in added]
+        functions = [variant._wrap_errors(function) for function in additions]
         again = {constraint: variant._wrap_errors(function) for constraint, function in replaced.items()}
         aim = variant._wrap_errors(objective) if objective else None
 
@@ -333,8 +333,8 @@ class Formulation(Supporter):
 
     def labels(self, index: Any) -> Mapping[str, Callable[[Any], str]]:
         """Return functions that name the indices of constraints, for each argument of their rules."""
-        named: Mapping[str, Callable[[Any], str]] = self._resolve_function(self._labels)(index)
-        return named
+        labels: Mapping[str, Callable[[Any], str]] = self._resolve_function(self._labels)(index)
+        return labels
 
     def is_bound(self, index: Any) -> bool:
         """Check if the optimum of the model bounds every answer."""

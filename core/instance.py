@@ -124,9 +124,9 @@ class Instance(DisplayMixin):
         """Digest of all that defines the problem; names and descriptions do not count."""
         labels = ("name", "description", "source")
         problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels}
-        for added in ("timing", "experts", "rank_costs", "routing"):  # digests without them stay as they were
-            if problem[added] in (None, Routing.FIXED):
-                del problem[added]
+        for label in ("timing", "experts", "rank_costs", "routing"):  # digests without them stay as they were
+            if problem[label] in (None, Routing.FIXED):
+                del problem[label]
         digest = hashlib.sha256()
         for text in _canonical(problem):
             digest.update(text.encode())
@@ -161,7 +161,7 @@ def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
 def _canonical_topology(topology: Topology) -> Iterator[str]:
     """Yield a network in the same format, without plain data in between, which takes minutes for millions of links."""
     size = len(topology.nodes)
-    named = {node.name: _json(node.name) for node in iterate_in_time(topology.nodes, size, "names in its digest")}
+    names = {node.name: _json(node.name) for node in iterate_in_time(topology.nodes, size, "names in its digest")}
     number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
 
     def exact(value: Fraction | bool | None) -> str:
@@ -174,12 +174,12 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
         for link in topology.kind_links
     ]
     links = (
-        f'{kinds[kind]}{named[link.source]},"target":{named[link.target]}}}'
+        f'{kinds[kind]}{names[link.source]},"target":{names[link.target]}}}'
         for kind, link in zip(topology.link_kinds, topology.links, strict=True)
     )
     nodes = (
         f'{{"buffer_bytes":{exact(node.buffer_bytes)},"kind":"{node.kind.value}",'
-        f'"multicast":{exact(node.multicast)},"name":{named[node.name]}{_REDUCES if node.reduces else ""}}}'
+        f'"multicast":{exact(node.multicast)},"name":{names[node.name]}{_REDUCES if node.reduces else ""}}}'
         for node in topology.nodes
     )
     yield '{"links":['

@@ -39,14 +39,14 @@ class Appendable:
         self._heal_tail()
         end = os.lseek(self.descriptor, 0, os.SEEK_END)
         try:
-            written = os.write(self.descriptor, line)
+            count = os.write(self.descriptor, line)
             os.fsync(self.descriptor)
         except OSError:
             os.ftruncate(self.descriptor, end)
             raise
-        if written != len(line):
+        if count != len(line):
             os.ftruncate(self.descriptor, end)
-            problem = f"took {written:,} of a record's {len(line):,} bytes: is the disk full?"
+            problem = f"took {count:,} of a record's {len(line):,} bytes: is the disk full?"
             raise InputError(problem, source=str(self.path))
 
     def _heal_tail(self) -> None:
@@ -125,14 +125,14 @@ def heal(path: Path) -> int:
         return 0
     with locate_os_errors("cannot be read", str(path)), lock_for_append(path) as file:
         lines = _lines(path.read_bytes())
-        broken = [line for line in lines if not is_object(line)]
-        if broken:
-            move_aside(path, broken)
+        bad_lines = [line for line in lines if not is_object(line)]
+        if bad_lines:
+            move_aside(path, bad_lines)
             whole = [line if line.endswith(b"\n") else line + b"\n" for line in lines if is_object(line)]
             write_whole(path, b"".join(whole))
         elif lines and not lines[-1].endswith(b"\n"):
             os.write(file.descriptor, b"\n")
-        return len(broken)
+        return len(bad_lines)
 
 
 def _lines(content: bytes) -> list[bytes]:

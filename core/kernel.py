@@ -142,8 +142,8 @@ class _Kernel:
     def _calls(self) -> dict[str, _Kernel]:
         """Kernels among the globals, by their names there."""
         space = self.py_func.__globals__
-        named = {name: space.get(name) for name in _names(self.py_func.__code__)}
-        return {name: other for name, other in named.items() if isinstance(other, _Kernel)}
+        values = {name: space.get(name) for name in _names(self.py_func.__code__)}
+        return {name: other for name, other in values.items() if isinstance(other, _Kernel)}
 
     def _compile(self) -> Callable[..., Any]:
         numba = _numba()
@@ -263,9 +263,9 @@ def cache_folder() -> Path | None:
 
     ``CWB_CACHE_DIR`` sets another; if it is empty, nothing is cached.
     """
-    named = os.environ.get(CACHE_VARIABLE)
-    if named is not None:
-        return _writable(Path(named) / "kernels") if named else None
+    folder = os.environ.get(CACHE_VARIABLE)
+    if folder is not None:
+        return _writable(Path(folder) / "kernels") if folder else None
     temporary = Path(tempfile.gettempdir()) / f"cwb-kernels-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
     return _writable(_user_cache() / "cwb" / "kernels") or _writable(temporary)
 

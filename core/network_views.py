@@ -160,8 +160,8 @@ def rings_of(topology: Topology) -> WiredFabric | None:
     stack: list[_LinkedDimension] = []
     for stride, size in zip(strides, sizes, strict=True):
         lower = [rank for rank in range(n) if rank // stride % size < size - 1]
-        used = [ends.pop(pair, None) for rank in lower for pair in ((rank, rank + stride), (rank + stride, rank))]
-        kinds = {None if link is None else (link.bandwidth_Bps, link.latency_s) for link in used}
+        links = [ends.pop(pair, None) for rank in lower for pair in ((rank, rank + stride), (rank + stride, rank))]
+        kinds = {None if link is None else (link.bandwidth_Bps, link.latency_s) for link in links}
         rates = kinds.pop()
         if rates is None or kinds:
             return None

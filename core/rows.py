@@ -75,13 +75,13 @@ class _UnpickledRule:
     """Rule of a complete constraint, kept for its description, and pickled as None: nested functions cannot be."""
 
     def __init__(self, rule: Any) -> None:
-        self._used = rule
+        self._rule = rule
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._used(*arguments)
+        return self._rule(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_used"], name)
+        return getattr(self.__dict__["_rule"], name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -201,15 +201,15 @@ class ArrayRows:
                 read[id(terms.component), place] += factor
         if isinstance(relation, bool):
             return relation and not read and lower <= 0.0 <= upper
-        written = pyo.Constraint(expr=relation)
-        written.construct()
-        repn = generate_standard_repn(written.body, quadratic=False)
+        constraint = pyo.Constraint(expr=relation)
+        constraint.construct()
+        repn = generate_standard_repn(constraint.body, quadratic=False)
         if repn.nonlinear_expr is not None:
             return False
         factors = Counter[tuple[int, int]]()
         for variable, factor in zip(repn.linear_vars, repn.linear_coefs, strict=True):
             factors[_place(variable)] += factor
-        low, up = written.lb, written.ub
+        low, up = constraint.lb, constraint.ub
         dust = 1e-15 * max(map(abs, factors.values()), default=0.0)
         return (
             all(_same(factors[each], read[each], dust) for each in factors.keys() | read.keys())

@@ -112,10 +112,10 @@ def sorted_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
         return 0.0 if entry.up is None else entry.up.slope_s_per_GBps or 0.0
 
     best: dict[str, float] = {}
-    listed = list(entries)
-    for entry in listed:
+    all_entries = list(entries)
+    for entry in all_entries:
         best[entry.name] = min(best.get(entry.name, 0.0), gain(entry))
-    return tuple(sorted(listed, key=lambda entry: best[entry.name]))
+    return tuple(sorted(all_entries, key=lambda entry: best[entry.name]))
 
 
 def per_GBps(slope_s_per_Bps: float) -> float:

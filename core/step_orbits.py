@@ -67,10 +67,10 @@ def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
     source, target = (orbit_of(column, orders, nodes).ravel() for column in (sends.source, sends.target))
     chunk, reduce = np.arange(motions)[:, None] * len(base.chunks) + sends.chunk, np.tile(sends.reduce, motions)
     offset, path_links = offsets(np.tile(sends.hops, motions)), orbit_of(sends.path_links, orders, links).ravel()
-    moved = Sends(chunk.ravel(), source, target, reduce, offset, path_links)  # motion by motion
-    order = np.arange(len(moved)).reshape(motions, -1).T.ravel()
+    orbit = Sends(chunk.ravel(), source, target, reduce, offset, path_links)  # motion by motion
+    order = np.arange(len(orbit)).reshape(motions, -1).T.ravel()
     chunks = _move_chunks(base.chunks, topology, orders, nodes)
-    return StepSchedule(base.instance_sha256, chunks, moved.take(order), np.repeat(base.step, motions))
+    return StepSchedule(base.instance_sha256, chunks, orbit.take(order), np.repeat(base.step, motions))
 
 
 def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: list[Ints]) -> Chunks:
@@ -89,6 +89,6 @@ def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: l
         else:
             places.append(np.array([number.setdefault(tuple(each), len(number)) for each in images.tolist()]))
     place = np.stack(places, axis=1)
-    holders, needed = place[:, chunks.held_by].ravel(), place[:, chunks.needed_by].ravel()
+    holders, receivers = place[:, chunks.held_by].ravel(), place[:, chunks.needed_by].ravel()
     units, reduced = np.tile(chunks.units, len(place)), np.tile(chunks.reduced, len(place))
-    return Chunks(units, chunks.unit_bytes, tuple(number), holders, needed, reduced)
+    return Chunks(units, chunks.unit_bytes, tuple(number), holders, receivers, reduced)

@@ -79,13 +79,13 @@ class Model(Strict):
             block.make("mlp", matrices * (self.mlp_hidden or 4 * h), dense),
         ]
         if sparse := self.layers - dense:
-            used, routed = self.active_experts, block.talk(Collective.ALL_TO_ALL, tokens * self.active_experts * h, EP)
+            k, routed = self.active_experts, block.talk(Collective.ALL_TO_ALL, tokens * self.active_experts * h, EP)
             expert = matrices * (self.expert_hidden or 4 * h)
             always = h * self.experts + self.shared_experts * expert
             layers += [
                 block.make("attention of experts", attention, sparse, scores=scores),
                 block.make("router", always, sparse, forward=routed),
-                block.make("experts", expert * self.experts, sparse, used=expert * used, forward=routed, back=routed),
+                block.make("experts", expert * self.experts, sparse, active=expert * k, forward=routed, back=routed),
                 Layer("combined", input_gradient=Phase(communication=routed), repeat=sparse),
             ]
         if self.vocabulary:
@@ -135,20 +135,20 @@ class _Blocks:
         parameters: int,
         repeat: int,
         *,
-        used: int | None = None,
+        active: int | None = None,
         scores: Fraction = Fraction(0),
         forward: tuple[Communication, ...] = (),
         back: tuple[Communication, ...] = (),
     ) -> Layer:
         """Derive one block.
 
-        Numbers are of all TP ranks together. ``used``: of experts, the parameters that a token uses; ``scores``:
+        Numbers are of all TP ranks together. ``active``: of experts, the parameters that a token uses; ``scores``:
         forward operations whose factors are both activations.
         """
         shared, kind, zero = self.sizes.get(TP, 1), Collective, self.model.zero_stage
-        operations = 2 * self.tokens * (parameters if used is None else used)
-        split, group = (1, DP) if used is None or self.sizes.get(EP, 1) == 1 else (self.sizes[EP], EDP)
-        outputs = self.tokens * self.model.hidden * (1 if used is None else self.model.active_experts)
+        operations = 2 * self.tokens * (parameters if active is None else active)
+        split, group = (1, DP) if active is None or self.sizes.get(EP, 1) == 1 else (self.sizes[EP], EDP)
+        outputs = self.tokens * self.model.hidden * (1 if active is None else self.model.active_experts)
         activations = self.talk(kind.ALL_REDUCE, outputs, TP)
         message = self.talk(kind.POINT_TO_POINT, self.tokens * self.model.hidden, PP)
         share = Fraction(parameters, shared * split)

@@ -213,11 +213,11 @@ def link_image(ends: tuple[Ints, Ints], kinds: Ints, image: Ints) -> Ints | None
     nodes, size = len(image), int(kinds.max(initial=0)) + 1
     here = (tail * nodes + head) * size + kinds
     there = (image[tail] * nodes + image[head]) * size + kinds
-    order, moved = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
-    if not np.array_equal(here[order], there[moved]):
+    order, image_order = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
+    if not np.array_equal(here[order], there[image_order]):
         return None
     links = np.empty(len(order), dtype=np.int64)
-    links[moved] = order
+    links[image_order] = order
     return links
 
 
@@ -243,10 +243,10 @@ def expand_orbits(answer: TreeOrbits, topology: Topology) -> TreePacking:
     parts = [answer.trees]
     images = translation_images(answer.translations, topology)
     for translation, (image, links) in zip(answer.translations, images, strict=True):
-        moved = parts
+        copies = parts
         for _ in range(translation.order - 1):
-            moved = [move_trees(part, number[image[tree_node]], links) for part in moved]
-            parts = parts + moved
+            copies = [move_trees(part, number[image[tree_node]], links) for part in copies]
+            parts = parts + copies
     return concatenate_packings(parts)
 
 

@@ -98,20 +98,20 @@ def map_groups(fabric: Fabric, degrees: Mapping[str, int]) -> dict[str, Span]:
     the groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2, 4, 32):
     both span a part of dimension 2. The product of the sizes must be the number of NPUs.
     """
-    shown = " x ".join(f"{name}={degree}" for name, degree in degrees.items())
+    text = " x ".join(f"{name}={degree}" for name, degree in degrees.items())
     if (product := prod(degrees.values())) != fabric.npus:
-        raise InputError(f"{shown} is {product:,} NPUs; {fabric} has {fabric.npus:,}")
+        raise InputError(f"{text} is {product:,} NPUs; {fabric} has {fabric.npus:,}")
     free = list(fabric.sizes)
     spans: dict[str, Span] = {}
     for name, degree in degrees.items():
         span: list[int] = []
-        needed = degree
+        rest = degree
         for index, room in enumerate(free):
-            part = gcd(needed, room)
+            part = gcd(rest, room)
             span.append(part)
-            needed //= part
+            rest //= part
             free[index] = room // part
-        if needed != 1:
-            raise InputError(f"{name}={degree} of {shown} does not fit the dimensions of {fabric}")
+        if rest != 1:
+            raise InputError(f"{name}={degree} of {text} does not fit the dimensions of {fabric}")
         spans[name] = tuple(span)
     return spans

@@ -85,10 +85,10 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
     if instance is None or not len(sends):
         return
     network = instance.topology
-    used = {"nodes": int(max(sends.source.max(), sends.target.max())) + 1, "links": int(sends.path_links.max()) + 1}
+    sizes = {"nodes": int(max(sends.source.max(), sends.target.max())) + 1, "links": int(sends.path_links.max()) + 1}
     for what, count in (("nodes", len(network.nodes)), ("links", len(network.links))):
-        if used[what] > count:
-            text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {count:,}"
+        if sizes[what] > count:
+            text = f"the schedule uses {sizes[what]:,} {what}, {instance.name[:60]!r} has {count:,}"
             raise InputError(f"{text}; expected its own instance", source="instance")
 
 

@@ -142,13 +142,13 @@ def _with_nics(box: Box, layout: Layout) -> _WithNics:
             text = f"the rate of NIC {show_value(name)} is not in the file; expected --nic such as '400 Gb/s'"
             raise InputError(text)
         ports[name] = rate
-    ways, used = _ways_to_nics(box, ports)
-    if not used:
+    ways, nics = _ways_to_nics(box, ports)
+    if not nics:
         raise InputError("no path leads from a GPU to a NIC")
-    if layout.nic and layout.nic.count not in (None, len(used)):
-        text = f"the GPUs are nearest to {len(used)} NICs ({', '.join(used)[:120]}), not to {layout.nic.count}"
+    if layout.nic and layout.nic.count not in (None, len(nics)):
+        text = f"the GPUs are nearest to {len(nics)} NICs ({', '.join(nics)[:120]}), not to {layout.nic.count}"
         raise InputError(f"{text}; expected their number, or --nics with their names", source="--nic")
-    return box, {name: ports[name] for name in names if name in used}, ways
+    return box, {name: ports[name] for name in names if name in nics}, ways
 
 
 def _add_nics(box: Box, nic: Times | None) -> _WithNics:
@@ -176,7 +176,7 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
         if c.pcie:
             ahead.setdefault(c.source, []).append(c)
     ways: set[tuple[str, str]] = set()
-    used: dict[str, None] = {}
+    best: dict[str, None] = {}
     ends = {*box.gpus, *(name for name, role in box.parts.items() if role is Role.NIC)}
     for gpu in box.gpus:
         shortest = _shortest_ways(gpu, ahead, ends)
@@ -184,9 +184,9 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
         scores = {nic: (-min(ports[nic], *(c.rate_Bps for c in way)), len(way)) for nic, way in reached.items()}
         for nic, score in scores.items():
             if score == min(scores.values()):
-                used[nic] = None
+                best[nic] = None
                 ways |= {end for c in reached[nic] for end in ((c.source, c.target), (c.target, c.source))}
-    return ways, [nic for nic in ports if nic in used]
+    return ways, [nic for nic in ports if nic in best]
 
 
 def _shortest_ways(start: str, ahead: Mapping[str, Sequence[Cable]], ends: set[str]) -> dict[str, tuple[Cable, ...]]:

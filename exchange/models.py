@@ -8,7 +8,7 @@ from typing import Any
 FORMATS = (".lp", ".mps")  #: Endings of the files that can be written.
 
 
-def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
+def write_model(model: Any, suffix: str, *, with_names: bool = False) -> bytes:
     """Write a Pyomo model with its own names, or x1, x2 and so on; without an objective it minimizes zero."""
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept
@@ -20,7 +20,7 @@ def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
         # The writers would warn of a constant objective.
         with TemporaryDirectory(prefix="cwb-") as folder, LoggingIntercept(StringIO(), "pyomo"):
             path = Path(folder) / f"model{suffix}"
-            model.write(str(path), io_options={"symbolic_solver_labels": named})
+            model.write(str(path), io_options={"symbolic_solver_labels": with_names})
             return path.read_bytes()
     finally:
         if not objectives:

@@ -197,8 +197,8 @@ def _findings(text: str) -> Iterator[str]:
         nics.setdefault(tuple(ends), {})[side] = nic
         directly.add(bool(direct))
         names.add(name)
-    if used := {one["send"] for one in nics.values() if "send" in one}:
-        yield f"Boxes send over {len(used)} {'NIC' if len(used) == 1 else 'NICs'} ({', '.join(sorted(names))})."
+    if senders := {one["send"] for one in nics.values() if "send" in one}:
+        yield f"Boxes send over {len(senders)} {'NIC' if len(senders) == 1 else 'NICs'} ({', '.join(sorted(names))})."
         if False in directly:
             yield "Data between boxes passes through memory of the CPU (no GPUDirect RDMA)."
     if crossed := sum(len(one) == 2 and one["send"] != one["receive"] for one in nics.values()):
@@ -245,8 +245,8 @@ def _from_json(text: str) -> Measurements:
     args = data.get("args")
     program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
     config = data.get("config")
-    listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
-    entries = listed if isinstance(listed, list) else []
+    rows = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
+    entries = rows if isinstance(rows, list) else []
     ranks = {show_value(one.get("rank")) for one in entries if isinstance(one, dict)}
     code = data.get("nccl_version")
     version = _version_text(code) if isinstance(code, int) else ""

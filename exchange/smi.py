@@ -59,16 +59,16 @@ def import_nvidia_smi(
         if re.search("link type between two gpus", text, re.IGNORECASE):
             raise InputError("the text of rocm-smi --showtopo, which cwb import rocm-smi reads; expected nvidia-smi's")
         matrix = read_matrix(text)
-        named = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
-        single, origin = _nvlink(matrix, text, rates, named)
+        products = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
+        single, origin = _nvlink(matrix, text, rates, products)
         parts, cables = _nvlinks(matrix, single)
-        sharp = bool(named) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in named)
+        sharp = bool(products) and all(GENERATIONS[name].capability >= NVLS_CAPABILITY for name in products)
         box = replace(_with_pcie(matrix, parts, cables, rates, layout), nvls=sharp)
         source = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
         if layout.rack is not None:
             box, layout = rack_of(box, layout)
             source += f"; {layout.trays} such trays are a rack"
-        elif parts and named & {"gb200", "gb300"}:
+        elif parts and products & {"gb200", "gb300"}:
             source += "; NVSwitches join the GPUs of one tray, not those of a rack (--rack 72 does)"
         return machine_instance(box, layout, name=name or paths[0].stem, source=source)
 
@@ -131,7 +131,7 @@ def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
     return cells
 
 
-def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[dict[str, Times], str]:
+def _nvlink(matrix: Matrix, text: str, rates: Rates, products: set[str]) -> tuple[dict[str, Times], str]:
     """Find the number and the rate of the NVLinks of every GPU, and their source in words."""
     highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
     if not highest:
@@ -143,13 +143,13 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates, named: set[str]) -> tuple[d
         share = Fraction(1) if rates.rating is Rating.NOMINAL else Fraction(4, 5)
         times = {gpu: Times(len(some), (some or [Fraction(0)])[0] * share) for gpu, some in status.items()}
         return times, f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
-    if len(named) != 1:
+    if len(products) != 1:
         raise InputError(
             f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch; expected --generation"
             " such as h100, --nvlink such as '18 x 25 GB/s', or the text of nvidia-smi -L or nvidia-smi nvlink -s in"
             " the file or in another one"
         )
-    (name,) = named
+    (name,) = products
     one = GENERATIONS[name]
     origin = f"rates of NVLinks are the {rates.rating.value} ones of {name.upper()}"
     return dict.fromkeys(matrix.gpus, one.nvlinks(rates.rating)), origin
@@ -197,13 +197,13 @@ def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role
         if over is None:
             cables += [Cable(a, b, links[a].rate_Bps * n) for a, row in rows.items() for b, n in row.items() if n]
             continue
-        shown = {n for row in rows.values() for n in row.values()}
-        if len(shown) > 1:
+        counts = {n for row in rows.values() for n in row.values()}
+        if len(counts) > 1:
             text = f"{over} has {count[over]} NVLinks, but its row has {sum(rows[over].values())}"
             raise InputError(f"{text}, not the same for all; that is neither a switch nor a mesh")
         switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
         parts[switch] = Role.SWITCH
-        cables += [c for gpu in group for c in both(gpu, switch, links[gpu].rate_Bps * min(shown))]
+        cables += [c for gpu in group for c in both(gpu, switch, links[gpu].rate_Bps * min(counts))]
     return parts, cables
 
 
@@ -227,13 +227,13 @@ def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rate
         raise InputError("PCIe joins GPUs that NVLinks do not, and its rate is not in the text; expected --pcie")
     allowed = [nic for nic in matrix.nics if not layout.nics or nic in layout.nics]
     rate = layout.nic.rate_Bps if layout.nic else Fraction(GB)
-    used: dict[str, None] = {}
+    nearest: dict[str, None] = {}
     for gpu in matrix.gpus:
         near = {nic: matrix.near(gpu, nic) or 0 for nic in allowed}
         for nic in (nic for nic in allowed if near[nic] == min(near.values())):
-            used[nic] = None
+            nearest[nic] = None
             cables = [*cables, *both(gpu, nic, rate, pcie=True)]
-    ports = {nic: None for nic in matrix.nics if nic in used or nic not in allowed}
+    ports = {nic: None for nic in matrix.nics if nic in nearest or nic not in allowed}
     return Box(matrix.gpus, {**parts, **nics}, merge_cables(cables), ports, assigns_nics=True)
 
 

@@ -130,12 +130,12 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
     for sender, receivers in conn.items():
         if not re.match(r"[0-9]{1,5}\Z", sender) or int(sender) >= gpus:
             raise InputError(f"sender {show_value(sender)}; expected a GPU from 0 to {gpus - 1}", place=place)
-        listed = receivers if isinstance(receivers, list) else []
-        is_valid = all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed)
-        if not listed or not is_valid or len({*listed}) < len(listed):
+        targets = receivers if isinstance(receivers, list) else []
+        is_valid = all(type(gpu) is int and 0 <= gpu < gpus for gpu in targets)
+        if not targets or not is_valid or len({*targets}) < len(targets):
             text = f"receivers {show_value(receivers)}; expected different GPUs from 0 to {gpus - 1}"
             raise InputError(text, place=place)
-        connections[int(sender)] = listed
+        connections[int(sender)] = targets
     return boxes, connections
 
 

@@ -195,8 +195,8 @@ def _chunks(demand: Demand, ranks: int, *, to_each: bool) -> Chunks:
     """Count chunks as the sends do; those from a rank to itself have nowhere to go."""
     own = np.repeat(np.arange(ranks), demand.chunks)
     groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
-    holders, needed = own, np.full(len(own), ranks)
+    holders, receivers = own, np.full(len(own), ranks)
     if to_each:
-        holders, needed, groups = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks), groups[:-1]
+        holders, receivers, groups = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks), groups[:-1]
     unit = demand.size_bytes / len(own)
-    return Chunks(np.ones_like(holders), unit, groups, holders, needed, np.zeros(len(holders), dtype=np.bool_))
+    return Chunks(np.ones_like(holders), unit, groups, holders, receivers, np.zeros(len(holders), dtype=np.bool_))

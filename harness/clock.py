@@ -37,20 +37,20 @@ class WallClock:
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
         """Time a phase; phases of the same name add up."""
-        lap, start, used = Lap(), self._now(), self.cpu_s()
+        lap, start, cpu_start = Lap(), self._now(), self.cpu_s()
         try:
             yield lap
         except BaseException:
             self.broken_in = self.broken_in or name
             raise
         finally:
-            lap.seconds, lap.cpu_seconds = self._now() - start, self.cpu_s() - used
+            lap.seconds, lap.cpu_seconds = self._now() - start, self.cpu_s() - cpu_start
             self._phases[name] = self._phases.get(name, 0.0) + lap.seconds
 
     @contextmanager
     def apart(self, name: str) -> Iterator[None]:
         """Time a phase while the clock stands still: it counts toward no other phase, limit or total."""
-        start, used = time.perf_counter(), time.process_time()
+        start, cpu_start = time.perf_counter(), time.process_time()
         self._stopped_at = start
         try:
             yield
@@ -58,7 +58,7 @@ class WallClock:
             seconds = time.perf_counter() - start
             self._excluded_s += seconds
             self._stopped_at = None
-            self._excluded_cpu_s += time.process_time() - used
+            self._excluded_cpu_s += time.process_time() - cpu_start
             self._phases[name] = self._phases.get(name, 0.0) + seconds
 
     def elapsed_s(self) -> float:

@@ -70,8 +70,8 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
     limit_s = None if limit is None else float(limit)
     memory_bytes = None if memory is None else int(parse(memory, UnitKind.SIZE))
-    unused: list[tuple[str, dict[str, Any]]] = [(with_own[0][0], {})]
-    solving = {model: with_own if _needs_solver(model) else unused for model in models}
+    plain: list[tuple[str, dict[str, Any]]] = [(with_own[0][0], {})]
+    solving = {model: with_own if _needs_solver(model) else plain for model in models}
     names = list(_instances(suite, grid))
     others = (grid.seeds, _or_none(grid.collectives), _or_none(grid.sizes), *grid.options.values())
     if len(names) * sum(map(len, solving.values())) * prod(map(len, others)) > MAX_CELLS:
@@ -154,7 +154,7 @@ def _needs_solver(model: str) -> bool:
 def _instances(suite: Suite, grid: GridFile) -> list[str]:
     """List instances: names, files and expressions as given, matches of patterns, expanded ranges."""
     specs: dict[str, None] = {}
-    unused, folder = set(grid.over), suite.folder or Path()
+    rest, folder = set(grid.over), suite.folder or Path()
     for index, name in enumerate(grid.instances):
         if "(" not in name and ("*" in name or "?" in name):
             matching = [candidate for candidate in shipped_instances() if fnmatchcase(candidate, name)]
@@ -167,23 +167,23 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
                 raise InputError(text, place=f"instances[{index}]")
             specs |= dict.fromkeys(matching)
             continue
-        unused -= set(_IN_BRACES.findall(name))
+        rest -= set(_IN_BRACES.findall(name))
         for spec in _expand_braces(name, grid.over, f"instances[{index}]"):
             beside = None if suite.folder is None else suite.folder / spec
             specs[str(beside) if beside is not None and is_file(beside) else spec] = None
-    if unused:
-        raise InputError(f"no instance has {{{min(unused)}}} in it", place=f"over.{min(unused)}")
+    if rest:
+        raise InputError(f"no instance has {{{min(rest)}}} in it", place=f"over.{min(rest)}")
     return list(specs)
 
 
 def _expand_braces(name: str, over: Mapping[str, Sequence[int]], place: str) -> Iterator[str]:
     """Yield an expression for every combination of the numbers of its ``{names}``."""
     names = list(dict.fromkeys(_IN_BRACES.findall(name)))
-    for used in names:
-        if used not in over:
-            raise InputError(f"{{{used}}} is not defined in 'over'", place=place)
-    for values in product(*(over[used] for used in names)):
+    for key in names:
+        if key not in over:
+            raise InputError(f"{{{key}}} is not defined in 'over'", place=place)
+    for values in product(*(over[key] for key in names)):
         spec = name
-        for used, value in zip(names, values, strict=True):
-            spec = spec.replace(f"{{{used}}}", str(value))
+        for key, value in zip(names, values, strict=True):
+            spec = spec.replace(f"{{{key}}}", str(value))
         yield spec

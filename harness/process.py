@@ -86,8 +86,8 @@ _MOST_IDLE = 6
 
 def start_servers(tasks: Iterable[Task], most: int) -> None:
     """Start the servers that runs need first, at most ``most``, so that their imports overlap."""
-    needed = {_key(task): task for task in tasks if task.record is None}
-    for task in islice(needed.values(), most):
+    first_tasks = {_key(task): task for task in tasks if task.record is None}
+    for task in islice(first_tasks.values(), most):
         _give_back(_borrow(task))
 
 

@@ -77,12 +77,12 @@ def run_one(
     return run(instance, request, progress, stop).record
 
 
-def write_found(path: Path, result: FinishedRun, **named: str) -> str:
+def write_found(path: Path, result: FinishedRun, **words: str) -> str:
     """Write the schedule of a run that has one to a file, with words that name it; return its SHA-256."""
     from ..schedules.files import Written, write_schedule
 
     assert result.instance is not None and isinstance(result.answer, Written)  # noqa: S101 (of the caller)
-    extra = {"model": result.record.model, "bound_s": result.record.bound, **named}
+    extra = {"model": result.record.model, "bound_s": result.record.bound, **words}
     pieces = result.record.metrics.get("pieces") if isinstance(result.answer, Forest) else None
     return write_schedule(path, result.instance, result.answer, result.certificate, extra, pieces)
 
@@ -168,9 +168,9 @@ def run(
         outcome, verdict, whose = _improve_bound(problem, outcome, verdict, request, limits, clock)
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
-    named = solver if solver is not None and (solver.called or failed) else None
+    solver = solver if solver is not None and (solver.called or failed) else None
     outcome = _add_restriction(outcome, method, options)
-    record = _record(instance, problem, request, method, named, outcome, verdict, exit_status, clock, started_at)
+    record = _record(instance, problem, request, method, solver, outcome, verdict, exit_status, clock, started_at)
     record = replace(record, history=incumbent.history)
     if record.bound is not None:
         record = replace(record, bound_of=whose or method.name)
@@ -322,8 +322,8 @@ def _improve_bound(
     limits = WallClock(limit_s).budget()
     with clock.phase("bounds"), suppress(RunInterrupted), time_limited(limits, 0.0, budget.stop):
         for name, (place, seconds) in BOUNDING.items():
-            met = verdict.bound == least or not verdict.ok or limits.is_exhausted
-            if met or seconds > usual_s or supported_view(registry.get(name), problem)[1]:
+            is_closed = verdict.bound == least or not verdict.ok or limits.is_exhausted
+            if is_closed or seconds > usual_s or supported_view(registry.get(name), problem)[1]:
                 continue
             with suppress(CwbError):
                 proof = resolve_function(place)(problem, registry.solver(DEFAULT_SOLVER), limits)
@@ -371,8 +371,8 @@ def _record(
     gap = relative_gap(objective, bound)
     verified = None if outcome.answer is None or (attested and not violations) else not violations
     # A bound alone always is its own objective.
-    met = verified and proof == RECOMPUTED and gap == 0 and not isinstance(outcome.answer, BoundOnly)
-    status = Status.OPTIMAL if met and outcome.status is Status.FEASIBLE else outcome.status
+    is_closed = verified and proof == RECOMPUTED and gap == 0 and not isinstance(outcome.answer, BoundOnly)
+    status = Status.OPTIMAL if is_closed and outcome.status is Status.FEASIBLE else outcome.status
     version = outcome.reports[-1].version if outcome.reports else solver.installation().version if solver else None
     if exit_status is None:
         exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]

@@ -91,11 +91,11 @@ def tasks(
     for indices in problems.values():
         cell = plan[indices[0]]
         instance = _load_for_record(cell, progress, load_s)
-        named: _Named = cell.instance, "", cell.collective
+        identity: _Named = cell.instance, "", cell.collective
         if isinstance(instance, Instance):
-            named = instance.name, instance.sha256, instance.collective_name
+            identity = instance.name, instance.sha256, instance.collective_name
         for index in indices:
-            task_at[index] = settle_task(task_of(plan[index], named, limits.grace_s), instance)
+            task_at[index] = settle_task(task_of(plan[index], identity, limits.grace_s), instance)
     by_key: dict[str, Task] = {}
     for index in range(len(plan)):
         by_key.setdefault(task_at[index].key, task_at[index])

@@ -40,7 +40,7 @@ COST_MODELS = {
 
 
 def build_instance(
-    file: schema.InstanceFile, name: str, find: FindWorkload, network: MakeNetwork, folder: Path | None = None
+    file: schema.InstanceFile, name: str, find: FindWorkload, make: MakeNetwork, folder: Path | None = None
 ) -> Instance:
     """Build an instance from its validated file.
 
@@ -48,28 +48,28 @@ def build_instance(
     """
     with locate_errors("network"):
         if isinstance(spec := file.network, str):
-            built = network(spec)
+            network = make(spec)
         else:
-            built = _build_fabric(spec) if isinstance(spec, schema.FabricFile) else build_topology(spec)
+            network = _build_fabric(spec) if isinstance(spec, schema.FabricFile) else build_topology(spec)
     workloads: list[Workload] = []
     transformers: list[Transformer] = []
     for index, training in enumerate(file.workloads):
         with locate_errors(f"workloads[{index}]"):
             if training.transformer is not None:
-                transformers.append(_build_transformer(training, training.transformer, _fabric(built)))
+                transformers.append(_build_transformer(training, training.transformer, _fabric(network)))
             else:
-                workloads.append(_build_workload(training, _fabric(built), find))
+                workloads.append(_build_workload(training, _fabric(network), find))
     cost_model = None
     if file.cost_model is not None:
         with locate_errors("cost_model"):
-            fabric = _fabric(built)
+            fabric = _fabric(network)
         cost_model = _build_cost_model(file.cost_model)
         cost_model.price_per_Bps(fabric)  # rejects a missing entry now, not in the middle of a run
     design = None
     if file.design is not None:
         with locate_errors("design"):
-            design = _build_design(file.design, _fabric(built))
-    npus = built.npus if isinstance(built, Fabric) else len(built.ranks)
+            design = _build_design(file.design, _fabric(network))
+    npus = network.npus if isinstance(network, Fabric) else len(network.ranks)
     experts = None
     if file.experts is not None:
         with locate_errors("experts"):
@@ -85,11 +85,11 @@ def build_instance(
             if not demands:
                 raise InputError("given without a first collective")
             demands += _build_demands(further, npus)
-    if file.routing is not Routing.FIXED and not isinstance(built, Topology):
+    if file.routing is not Routing.FIXED and not isinstance(network, Topology):
         raise InputError("routing needs a network of nodes and links", place="network")
     return Instance(
         name=file.name or name,
-        network=built,
+        network=network,
         demand=demands[0] if demands else None,
         also=tuple(demands[1:]),
         workloads=tuple(workloads),
@@ -97,7 +97,7 @@ def build_instance(
         cost_model=cost_model,
         design=design,
         experts=experts,
-        rank_costs=_build_rank_costs(file, built),
+        rank_costs=_build_rank_costs(file, network),
         routing=file.routing,
         description=file.description,
         source=file.source,
@@ -180,21 +180,21 @@ def _build_rank_costs(file: schema.InstanceFile, network: Fabric | Topology) -> 
 
 
 def _build_workload(file: schema.TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
-    used = None
+    base = None
     if file.use is not None:
         with locate_errors("use"):
-            used = find(file.use)
+            base = find(file.use)
     if file.groups is not None:
         with locate_errors("groups"):
             groups = _build_groups(file.groups, fabric)
-    elif used is not None:
+    elif base is not None:
         with locate_errors("use"):
-            nested, over = default_degrees(used, fabric.npus)
+            nested, over = default_degrees(base, fabric.npus)
             groups = join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
     else:
         raise InputError("missing, but the layers name groups", place="groups")
-    if used is not None:
-        layers = layers_of(used, {each: prod(span) for each, span in groups.items()}, fabric.npus)
+    if base is not None:
+        layers = layers_of(base, {each: prod(span) for each, span in groups.items()}, fabric.npus)
     else:
         layers = tuple(map(_build_layer, file.layers or ()))
     for index, layer in enumerate(layers):
@@ -205,7 +205,7 @@ def _build_workload(file: schema.TrainingFile, fabric: Fabric, find: FindWorkloa
                         f"layer {layer.name!r} names group {communication.group!r}; the groups are {', '.join(groups)}",
                         place=f"layers[{index}]",
                     )
-    return Workload(file.name or (used.name if used else "workload"), layers, groups, file.loop, Fraction(file.weight))
+    return Workload(file.name or (base.name if base else "workload"), layers, groups, file.loop, Fraction(file.weight))
 
 
 def _build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:

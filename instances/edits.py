@@ -120,8 +120,8 @@ def _restrict_to_ranks(
         raise InputError("leaves fewer than two ranks; expected at least 2")
     away = {*network.ranks} - {*names}
     links = tuple(link for link in network.links if link.source not in away and link.target not in away)
-    used = {end for link in links for end in (link.source, link.target)}
-    nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in used))
+    ends = {end for link in links for end in (link.source, link.target)}
+    nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in ends))
     return Topology(tuple(nodes), links), tuple(_renumber_ranks(each, ranks) for each in demands)
 
 
@@ -129,22 +129,22 @@ def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> 
     """Return the demands of the other ranks when one is lost; each keeps the size of its part."""
     if name not in network.ranks:
         return demands
-    lost = network.ranks.index(name)
+    rank = network.ranks.index(name)
     # A message without its source or its only receiver is left out.
-    rest = tuple(d for d in demands if d.part_of is None or (lost,) not in ((d.ranks or ())[:1], (d.ranks or ())[1:]))
+    rest = tuple(d for d in demands if d.part_of is None or (rank,) not in ((d.ranks or ())[:1], (d.ranks or ())[1:]))
     if demands and not rest:
-        raise InputError(f"all data of the collective is of rank {lost}; expected another rank")
-    return tuple(_demand_without_rank(each, lost, len(network.ranks)) for each in rest)
+        raise InputError(f"all data of the collective is of rank {rank}; expected another rank")
+    return tuple(_demand_without_rank(each, rank, len(network.ranks)) for each in rest)
 
 
-def _demand_without_rank(demand: Demand, lost: int, count: int) -> Demand:
+def _demand_without_rank(demand: Demand, missing: int, count: int) -> Demand:
     group = demand.group(count)
-    if lost not in group:
+    if missing not in group:
         return demand
     kind = demand.collective
-    if kind in WHOLE or (kind.rooted and lost == group[0]):
-        raise InputError(f"rank {lost} has the only copy of data of the {kind.name}; expected another rank")
-    others = tuple(rank for rank in group if rank != lost)
+    if kind in WHOLE or (kind.rooted and missing == group[0]):
+        raise InputError(f"rank {missing} has the only copy of data of the {kind.name}; expected another rank")
+    others = tuple(rank for rank in group if rank != missing)
     size = demand.size_bytes * Fraction(kind.parts_of(len(others)), kind.parts_of(len(group)))
     return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else others)
 

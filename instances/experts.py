@@ -30,7 +30,7 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
     several layers, or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, to
     generate loads; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
     """
-    arguments = expression.bind(_PARAMETERS, needed=("gpus", "slots"))
+    arguments = expression.bind(_PARAMETERS, mandatory=("gpus", "slots"))
     gpus, nodes = _integer(arguments, "gpus", 2), _integer(arguments, "nodes", 1, 1)
     inside = nodes > 1 and gpus % nodes == 0 and gpus > nodes
     if "loads" in arguments:

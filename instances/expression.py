@@ -54,7 +54,7 @@ class Expression:
     #: Arguments with a name; the names are normalised in the same way.
     keywords: Mapping[str, Value] = field(default_factory=dict)
 
-    def bind(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
+    def bind(self, parameters: Sequence[str], mandatory: Sequence[str] = ()) -> dict[str, Any]:
         """Return the arguments by their names; ``parameters`` are those of arguments without one, in order."""
         if len(self.positional) > len(parameters):
             raise InputError(f"{self.name} takes at most {len(parameters)} arguments")
@@ -65,7 +65,7 @@ class Expression:
             if name in arguments:
                 raise InputError(f"argument {name!r} is given twice")
             arguments[name] = value
-        for name in needed:
+        for name in mandatory:
             if name not in arguments:
                 raise InputError(f"{self.name} needs {name}=...")
         return arguments

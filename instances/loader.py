@@ -30,7 +30,7 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     ("1000 GB/s" unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost
     first.
     """
-    arguments = expression.bind(_PARAMETERS, needed=("workload", "dims"))
+    arguments = expression.bind(_PARAMETERS, mandatory=("workload", "dims"))
     workload: dict[str, Any] = {"use": arguments["workload"]}
     if "loop" in arguments:
         workload["loop"] = arguments["loop"]

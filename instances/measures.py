@@ -219,5 +219,5 @@ class _Cuts:
         half = (len(ranks) + 1) // 2
         loads = np.array([[row[pair] for pair in self.capacity] for row in rows])
         worst = np.sort(np.minimum(loads, half), axis=0)[len(ranks) - half :].sum(axis=0)
-        used = worst > 0
-        return float((self.weights[used] / worst[used]).min()) * self.unit_Bps * (1 - 1e-12)
+        busy = worst > 0
+        return float((self.weights[busy] / worst[busy]).min()) * self.unit_Bps * (1 - 1e-12)

@@ -54,8 +54,8 @@ def to_markdown(table: Table) -> str:
     spec = table.spec
     headings = [_heading(key.heading, key.unit) for key in table.keys]
     for group in spec.groups:
-        shown = group.heading if group.name.replace(".", "").isdigit() else group.name  # a size as 64 KiB
-        prefix = f"{shown}: " if shown else ""
+        title = group.heading if group.name.replace(".", "").isdigit() else group.name  # a size as 64 KiB
+        prefix = f"{title}: " if title else ""
         headings += [prefix + _heading(column.heading, column.unit) for column in spec.columns]
     rules = ["---:" if key.form else "---" for key in table.keys]
     rules += ["---:"] * (len(headings) - len(rules))

@@ -37,13 +37,13 @@ class GapMatrix:
     rows: tuple[Problem, ...]
     columns: tuple[str, ...]
     cells: Mapping[tuple[Problem, str], GapCell]
-    hidden: tuple[int, int]  #: numbers of problems and of methods that are left out
+    omissions: tuple[int, int]  #: numbers of problems and of methods that are left out
     proofs: str  #: kinds of proof behind the bounds
 
     @property
     def left_out(self) -> str:
         """Sentence that counts the problems and methods left out; empty without any."""
-        problems, methods = self.hidden
+        problems, methods = self.omissions
         return f"{problems} more problems and {methods} more methods are not shown" if problems or methods else ""
 
 
@@ -63,8 +63,8 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
     methods = [series_name(run, solvers) for run in top_runs]
     kept_columns = most_common(methods, columns)
     cells = {(problem_of(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in top_runs}
-    hidden = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
-    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, hidden, bounds.proofs(top_runs))
+    omissions = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
+    return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, omissions, bounds.proofs(top_runs))
 
 
 def problem_name(problem: Problem) -> str:

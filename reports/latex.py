@@ -65,11 +65,11 @@ def _escape_character(character: str) -> str:
 
 def render(table: Table) -> str:
     """Write a table with caption and label, in parts if it is longer or wider than a page."""
-    named = rf"\caption{{{escape(table.spec.title)}}}\label{{tab:{table.spec.name}}}"
+    caption = rf"\caption{{{escape(table.spec.title)}}}\label{{tab:{table.spec.name}}}"
     parts = _parts(table)
     if is_long(table):
-        return "".join(_longtable(part, named if part is parts[0] else "") for part in parts)
-    lines = [r"\begin{table}", r"\centering", r"\footnotesize", named]
+        return "".join(_longtable(part, caption if part is parts[0] else "") for part in parts)
+    lines = [r"\begin{table}", r"\centering", r"\footnotesize", caption]
     for part in parts:
         lines += [r"\par\medskip"] if part is not parts[0] else []
         lines += [rf"\begin{{tabular}}{{{_columns(part)}}}", r"\toprule", *_headings(part), r"\midrule"]
@@ -77,10 +77,10 @@ def render(table: Table) -> str:
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
-def _longtable(table: Table, named: str) -> str:
+def _longtable(table: Table, caption: str) -> str:
     """Write a table over several pages, with its caption if there is one."""
     again = [r"\toprule", *_headings(table), r"\midrule"]
-    first = [*([rf"{named} \\"] if named else []), *again, r"\endfirsthead"]
+    first = [*([rf"{caption} \\"] if caption else []), *again, r"\endfirsthead"]
     goes_on = [r"\midrule", _line([_spanning(len(table.header_columns), "continued on the next page")]), r"\endfoot"]
     parts = [r"\begingroup", r"\footnotesize", rf"\begin{{longtable}}{{{_columns(table)}}}"]
     parts += [*first, *again, r"\endhead", *goes_on, r"\endlastfoot"]

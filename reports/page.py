@@ -195,13 +195,13 @@ def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) ->
     cells: list[str] = []
     for index, text in enumerate(texts):
         repeated = repeated and text == above[index] and index < len(texts) - 1
-        label = row.labels[table.shown[index]]
+        label = row.labels[table.visible[index]]
         value = f' data-v="{label!r}"' if isinstance(label, int | float) else ""
         form = table.keys[index].form is not None
         classes = {"n": form, "same": repeated, "long": len(text) > _LONG}
         names = " ".join(name for name, holds in classes.items() if holds)
-        named = f' class="{names}"' if names else ""
-        cells.append(f"<td{named}{value}>{markup(text)}</td>")
+        attribute = f' class="{names}"' if names else ""
+        cells.append(f"<td{attribute}{value}>{markup(text)}</td>")
     new = previous is not None and texts[:1] != above[:1]
     numbers = _cells(cell for group in row.cells for cell in group)
     code = "" if facets is None else f' data-f="{facets.code(row.records)}"'

@@ -62,10 +62,10 @@ def _check_types(record: RunRecord, file: Path, line: int) -> RunRecord:
     for each in fields(RunRecord):
         value, (types, expected) = getattr(record, each.name), _TYPES.get(each.type, (object, ""))
         if not isinstance(value, types):
-            shown = repr(value)
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            text = repr(value)
+            text = text if len(text) <= 60 else text[:57] + "..."
             place = f"line {line}.{each.name}"
-            raise InputError(f"{shown} is wrong; expected {expected}", source=str(file), place=place)
+            raise InputError(f"{text} is wrong; expected {expected}", source=str(file), place=place)
     return record
 
 
@@ -172,11 +172,11 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
             raise _unknown(name, items)
     columns = columns or list(range(len(spec.columns)))
     has_answers = any(spec.columns[c].name in _ANSWER_COLUMNS for c in columns)
-    shown = tuple(keys) or tuple(i for i in table.shown if has_answers or spec.keys[i].name != "question")
+    labels = tuple(keys) or tuple(i for i in table.visible if has_answers or spec.keys[i].name != "question")
     return replace(
         table,
         spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
-        shown=shown,
+        visible=labels,
         rows=tuple(
             replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
         ),
@@ -200,7 +200,7 @@ def pivot_table(table: Table, pair: str) -> Table:
     spec = table.spec
     row_key, column_key = (_key(spec.keys, name) for name in names)
     others = [
-        i for i in table.shown if i not in (row_key, column_key) and len({row.labels[i] for row in table.rows}) > 1
+        i for i in table.visible if i not in (row_key, column_key) and len({row.labels[i] for row in table.rows}) > 1
     ]
     places = [*others, row_key]
     values = sorted({row.labels[column_key] for row in table.rows}, key=natural)

@@ -61,14 +61,14 @@ def _schedules(runs: Sequence[LedgerRun], play: Play) -> str:
     players: list[str] = []
     for problem in sorted(by_problem, key=lambda problem: natural(problem_name(problem))):
         for run in sorted(by_problem[problem], key=lambda run: run.completion_s or 0.0):
-            if (shown := play(run.record)) is None:
+            if (content := play(run.record)) is None:
                 continue
             title = f"{problem_name(problem)}: {run.method}, {amount(run.completion_s or 0.0, TIMES)}"
             inside = (
-                f'<p class="reading">{markup(shown)}</p>'
-                if isinstance(shown, str)
+                f'<p class="reading">{markup(content)}</p>'
+                if isinstance(content, str)
                 else f'<iframe sandbox="allow-scripts" loading="lazy" title="{markup(title)}" '
-                f'srcdoc="{html.escape(shown.decode())}"></iframe>'
+                f'srcdoc="{html.escape(content.decode())}"></iframe>'
             )
             players.append(f'<details class="card player"><summary>{markup(title)}</summary>{inside}</details>')
             break
@@ -188,8 +188,8 @@ def _environment(runs: Sequence[LedgerRun]) -> str:
     for run in runs:
         record = run.record
         where = record.environment
-        named = (str(where.get(name, "--")) for name in ("cpu", "cores", "platform", "python"))
-        machines.setdefault((record.host or "--", *named, record.cwb_version, str(record.threads)), []).append(record)
+        values = (str(where.get(name, "--")) for name in ("cpu", "cores", "platform", "python"))
+        machines.setdefault((record.host or "--", *values, record.cwb_version, str(record.threads)), []).append(record)
         versions = where.get("packages")
         if isinstance(versions, Mapping):
             packages.update((str(name), str(version)) for name, version in versions.items())

@@ -162,7 +162,7 @@ class Table:
     """A finished table."""
 
     spec: TableSpec
-    shown: tuple[int, ...]  #: keys shown to readers; the others are the same in every row
+    visible: tuple[int, ...]  #: keys shown to readers; the others are the same in every row
     rows: tuple[Row, ...]
     footers: tuple[FooterRow, ...]
     notes: tuple[str, ...]  #: notes below it, with explanations of the marks that occur
@@ -170,7 +170,7 @@ class Table:
     @property
     def keys(self) -> tuple[Key, ...]:
         """Keys shown to readers."""
-        return tuple(self.spec.keys[i] for i in self.shown)
+        return tuple(self.spec.keys[i] for i in self.visible)
 
     @property
     def header_columns(self) -> tuple[Key | Column, ...]:
@@ -179,7 +179,7 @@ class Table:
 
     def label_texts(self, row: Row) -> tuple[str, ...]:
         """Texts of the shown labels of a row."""
-        return tuple(printable(self.spec.keys[i].text(row.labels[i])) for i in self.shown)
+        return tuple(printable(self.spec.keys[i].text(row.labels[i])) for i in self.visible)
 
 
 def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
@@ -194,9 +194,9 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     columns = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
     spec = replace(spec, columns=tuple(spec.columns[c] for c in columns))
     rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in rows)
-    shown = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
+    keys = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
     footers = tuple(_footer(spec, footer, rows) for footer in spec.footers)
-    return Table(spec, shown, rows, footers, _notes(rows, by_cell, spec))
+    return Table(spec, keys, rows, footers, _notes(rows, by_cell, spec))
 
 
 #: The entries of every cell: of every run the latest, in order of their seeds.

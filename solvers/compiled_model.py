@@ -57,7 +57,7 @@ class CompiledLinearModel:
         self._row = {id(c): i for i, c in enumerate(matrix.rows)}
         self._constant = matrix.body_constants()
         self._nonzeros = matrix.size.nonzeros
-        self._added: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
+        self._new_rows: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
         self._duals: Sequence[float] | None = None
         self._scale = 1.0
         self._last_tuple: tuple[object, NDArray[np.int32]] = (None, np.zeros(0, dtype=np.int32))
@@ -96,15 +96,15 @@ class CompiledLinearModel:
 
     def assemble(self) -> MatrixModel:
         """Return the present model, with all rows and columns, in arrays that no longer change."""
-        A, added = self._matrix.A, self._added
-        ends = np.cumsum([0, *(len(columns) for columns, _ in added)])
-        columns = np.concatenate([np.zeros(0, dtype=np.int32), *(columns for columns, _ in added)])
-        data = np.concatenate([np.zeros(0), *(coefficients for _, coefficients in added)])
+        A, new_rows = self._matrix.A, self._new_rows
+        ends = np.cumsum([0, *(len(columns) for columns, _ in new_rows)])
+        columns = np.concatenate([np.zeros(0, dtype=np.int32), *(columns for columns, _ in new_rows)])
+        data = np.concatenate([np.zeros(0), *(coefficients for _, coefficients in new_rows)])
         width = len(self._matrix.columns)
         old = sp.csr_array((A.data, A.indices, A.indptr), shape=(A.shape[0], width))
-        new = sp.csr_array((data, columns, ends), shape=(len(added), width))
+        new = sp.csr_array((data, columns, ends), shape=(len(new_rows), width))
         self._replace(A=sp.csr_array(sp.vstack([old, new], format="csr")))
-        self._added = []
+        self._new_rows = []
         return self._matrix.with_settled_bounds()
 
     def add_constraint(self, constraint: Any) -> None:
@@ -118,7 +118,7 @@ class CompiledLinearModel:
         lower = -inf if constraint.lb is None else constraint.lb - constant
         upper = inf if constraint.ub is None else constraint.ub - constant
         self.native_row(lower, upper, columns, coefficients)
-        self._added.append((columns, coefficients))
+        self._new_rows.append((columns, coefficients))
         matrix = self._matrix
         self._row[id(constraint)] = len(matrix.rows)
         self._constant.append(constant)
@@ -171,11 +171,11 @@ class CompiledLinearModel:
         # A tuple cannot have changed since it was last looked up; a loop of re-solves passes the same one.
         if components is self._last_tuple[0]:
             return self._last_tuple[1]
-        listed = components if isinstance(components, list | tuple) else list(components)
+        items = components if isinstance(components, list | tuple) else list(components)
         try:
-            numbers = np.fromiter(map(index.__getitem__, map(id, listed)), np.int32, len(listed))
+            numbers = np.fromiter(map(index.__getitem__, map(id, items)), np.int32, len(items))
         except KeyError:
-            name = next(component.name for component in listed if id(component) not in index)
+            name = next(component.name for component in items if id(component) not in index)
             raise InputError(f"{kind} {name} is not in the compiled model") from None
         if isinstance(components, tuple):
             self._last_tuple = (components, numbers)

@@ -103,8 +103,8 @@ class _Search:
         rows = [part for part in start if part[0] == ROW]
         bounds = [part for part in start if part[0] != ROW]
         rows = minimal_parts(rows, lambda trial: self.is_infeasible([*trial, *bounds]) is True)
-        used = set(np.unique(self.matrix.A[[i for _, i in rows]].indices).tolist()) | self._quadratic_columns(rows)
-        bounds = [part for part in bounds if part[1] in used]
+        columns = set(np.unique(self.matrix.A[[i for _, i in rows]].indices).tolist()) | self._quadratic_columns(rows)
+        bounds = [part for part in bounds if part[1] in columns]
         bounds = minimal_parts(bounds, lambda trial: self.is_infeasible([*rows, *trial]) is True)
         parts, whole = [*rows, *bounds], not self.relaxed
         irreducible = self.is_infeasible(parts) is True
@@ -283,11 +283,11 @@ def _index(data: Any, labels: Labels) -> str:
     names = index_names(data.parent_component(), len(parts))
     if not names:
         return ", ".join(map(str, parts))
-    shown = []
+    texts = []
     for name, part in zip(names, parts, strict=True):
         label = labels[name](part) if name in labels else str(part)
-        shown.append(f"{name}={part}" if label == str(part) else f"{name}={part} ({label})")
-    return ", ".join(shown)
+        texts.append(f"{name}={part}" if label == str(part) else f"{name}={part} ({label})")
+    return ", ".join(texts)
 
 
 def _of_bound(matrix: MatrixModel, kind: str, number: int) -> Condition:

@@ -70,9 +70,9 @@ def correct_multipliers(matrix: MatrixModel, y: FloatArray, lower: FloatArray, u
         loose = np.flatnonzero(up != down)
         movable = np.flatnonzero((matrix.row_lower == matrix.row_upper) | (np.abs(y) > 100.0 * largest))
         target = -np.where(short != 0.0, short + np.copysign(largest, short), 0.0)[loose]
-        moved = y.copy()
-        moved[movable] += lsmr(matrix.A[movable][:, loose].T, target, atol=1e-14, btol=1e-14, maxiter=400)[0]
-        y = _drop_wrong_signs(matrix, moved)
+        trial = y.copy()
+        trial[movable] += lsmr(matrix.A[movable][:, loose].T, target, atol=1e-14, btol=1e-14, maxiter=400)[0]
+        y = _drop_wrong_signs(matrix, trial)
     return y * _factor(matrix, y, lower, upper)
 
 
@@ -93,11 +93,11 @@ def _reduced_costs(matrix: MatrixModel, y: FloatArray) -> tuple[FloatArray, Floa
 
 def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
     """Return the factor, mostly 1, that keeps costs of unbounded variables from changing sign."""
-    used = matrix.A.T @ y
-    fits = (np.isinf(upper) & (matrix.c > 0) & (used > 0)) | (np.isinf(lower) & (matrix.c < 0) & (used < 0))
+    prices = matrix.A.T @ y
+    fits = (np.isinf(upper) & (matrix.c > 0) & (prices > 0)) | (np.isinf(lower) & (matrix.c < 0) & (prices < 0))
     fits &= np.isinf(upper) != np.isinf(lower)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(fits, matrix.c / np.where(used == 0.0, 1.0, used), inf)
+        share = np.where(fits, matrix.c / np.where(prices == 0.0, 1.0, prices), inf)
     least = float(share.min(initial=inf))
     return 1.0 if least > 1.0 + 1e-12 else least * (1.0 - 1e-12)
 

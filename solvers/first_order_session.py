@@ -231,9 +231,9 @@ def _project_point(
         missing = np.maximum(matrix.row_lower - activity, 0.0) - np.maximum(activity - matrix.row_upper, 0.0)
         slack = np.minimum(activity - matrix.row_lower, matrix.row_upper - activity)
         tight = np.flatnonzero(slack <= 10.0 * max(violation, tolerance))
-        moved = point.copy()
-        moved[columns] += lsmr(matrix.A[tight][:, columns], missing[tight], atol=1e-15, btol=1e-15, maxiter=400)[0]
-        point = matrix.polish_point(moved)
+        trial = point.copy()
+        trial[columns] += lsmr(matrix.A[tight][:, columns], missing[tight], atol=1e-15, btol=1e-15, maxiter=400)[0]
+        point = matrix.polish_point(trial)
     return best, least
 
 

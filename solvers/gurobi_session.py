@@ -167,8 +167,8 @@ class GurobiSession(Session):
         for sense, where, right in sides:
             rows = np.flatnonzero(where & linear)
             if rows.size:
-                added = model.addMConstr(sp.csr_matrix(matrix.A[rows]), self.x, sense, right[rows])
-                self._linear_rows.append((rows, added))
+                block = model.addMConstr(sp.csr_matrix(matrix.A[rows]), self.x, sense, right[rows])
+                self._linear_rows.append((rows, block))
             for i, Q in quadratic.items():
                 if where[i]:
                     part = slice(matrix.A.indptr[i], matrix.A.indptr[i + 1])
@@ -210,7 +210,7 @@ class GurobiSession(Session):
             return None
         try:
             self.model.computeIIS()
-            rows = [i for index, added in self._linear_rows for i in index[np.flatnonzero(added.IISConstr)].tolist()]
+            rows = [i for index, block in self._linear_rows for i in index[np.flatnonzero(block.IISConstr)].tolist()]
             lower, upper = (np.flatnonzero(flags).tolist() for flags in (self.x.IISLB, self.x.IISUB))
         except gp.GurobiError:
             return None
@@ -246,8 +246,8 @@ class GurobiSession(Session):
     def _duals(self) -> list[float]:
         """Return the dual values; a row with two sides has the sum of both."""
         rows = np.zeros(len(self.matrix.rows))
-        for index, added in self._linear_rows:
-            rows[index] += added.Pi
+        for index, block in self._linear_rows:
+            rows[index] += block.Pi
         duals: list[float] = rows.tolist()
         return duals
 

@@ -272,5 +272,5 @@ def _unused_variables(model: Any, columns: Sequence[Any]) -> list[Any]:
     components = list(model.component_objects(Var, active=True))
     if sum(len(component) for component in components) == len(columns):
         return []
-    used = {id(column) for column in columns}
-    return [v for c in components for v in c.values() if id(v) not in used and not v.fixed]
+    ids = {id(column) for column in columns}
+    return [v for c in components for v in c.values() if id(v) not in ids and not v.fixed]

@@ -248,10 +248,10 @@ def _bounds_at_once(
     """Return all columns' ``bounds``, the tighter of own and domain's, at a tenth of the time."""
     sides = []
     for own, side, none, tighter in (("_lb", 0, -inf, np.maximum), ("_ub", 1, inf, np.minimum)):
-        listed = list(map(attrgetter(own), columns))
-        values = np.array(listed, dtype=float)
+        raw = list(map(attrgetter(own), columns))
+        values = np.array(raw, dtype=float)
         missing = np.isnan(values)
-        if np.count_nonzero(missing) != listed.count(None):
+        if np.count_nonzero(missing) != raw.count(None):
             raise ValueError
         values[missing] = none
         of_domain = [domain.bounds()[side] for domain in domains]

@@ -127,8 +127,8 @@ class PlainRows:
         """Return a variable's column; its whole component gets columns with it, in order."""
         position = self._position
         if id(variable) not in position:
-            first, added = self._columns_of(variable.parent_component())
-            position.update(zip(map(id, added), range(first, first + len(added)), strict=True))
+            first, variables = self._columns_of(variable.parent_component())
+            position.update(zip(map(id, variables), range(first, first + len(variables)), strict=True))
         return position[id(variable)]
 
     def _columns_of(self, component: Any) -> tuple[int, list[Any]]:
@@ -136,19 +136,19 @@ class PlainRows:
         if component is None:
             raise NotPlain
         if id(component) not in self._components:
-            added = members(component)
-            if any(map(_IS_FIXED, added)):
+            variables = members(component)
+            if any(map(_IS_FIXED, variables)):
                 raise NotPlain
-            self._components[id(component)] = len(self.columns), added
-            self.columns += added
+            self._components[id(component)] = len(self.columns), variables
+            self.columns += variables
         return self._components[id(component)]
 
     def _add_many(self, component: Any, many: ArrayRows) -> None:
         first_row = len(self.rows) + 1
         for terms in many.terms:
-            first, added = self._columns_of(terms.component)
+            first, block = self._columns_of(terms.component)
             variables = terms.variables
-            if added is not variables and (len(added) != len(variables) or not all(map(is_, added, variables))):
+            if block is not variables and (len(block) != len(variables) or not all(map(is_, block, variables))):
                 raise NotPlain
             self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
         self.rows += members(component)
@@ -177,10 +177,10 @@ class PlainRows:
         by_column = self._by_row().tocsc()
         by_column.sum_duplicates()
         by_column.eliminate_zeros()
-        used = np.diff(by_column.indptr) > 0
-        if not used.all():
-            by_column = by_column[:, np.flatnonzero(used)]
-            self.columns = [column for column, is_used in zip(self.columns, used.tolist(), strict=True) if is_used]
+        mask = np.diff(by_column.indptr) > 0
+        if not mask.all():
+            by_column = by_column[:, np.flatnonzero(mask)]
+            self.columns = [column for column, is_used in zip(self.columns, mask.tolist(), strict=True) if is_used]
         matrix = by_column.tocsr()
         self.c = matrix[[0], :].toarray()[0]
         self.A = matrix[1:, :]

@@ -185,7 +185,7 @@ class _Watch:
 
     def __init__(self, track: Track, matrix: MatrixModel, budget: Budget) -> None:
         self._track, self._size, self._budget = track, matrix.size, budget
-        self._shown: str | None = None
+        self._last_line: str | None = None
         self._last_report = Incumbent(of_solver=True)
         self._ticks = 0
 
@@ -197,16 +197,16 @@ class _Watch:
             if self._ticks % _TICKS_OF_SILENCE == 0:
                 size = self._size
                 self._budget.progress(f"{self._track.name}: {size.variables:,} variables, {size.constraints:,} rows")
-        elif self._shown is None or self._ticks >= _TICKS_OF_A_LINE:
+        elif self._last_line is None or self._ticks >= _TICKS_OF_A_LINE:
             self.tell()
 
     def tell(self) -> None:
         """Show the latest line, if it is new."""
         line = self._track.line
-        if line is not None and line != self._shown:
+        if line is not None and line != self._last_line:
             self._budget.progress(line)
             self._tell_numbers()
-            self._shown, self._ticks = line, 0
+            self._last_line, self._ticks = line, 0
 
     def _tell_numbers(self) -> None:
         if self._track.incumbent != self._last_report:

@@ -34,19 +34,21 @@ worn woven written
 """
 IRREGULAR = frozenset(IRREGULAR_TEXT.split())
 
-#: Participles that no parameter, local variable or attribute has as its name: it has the noun of its content.
-GONE_TEXT = """
-asked chosen done drawn found given gone grown held kept known left made posed said seen sent taken told tried wanted
-"""
-GONE = frozenset(GONE_TEXT.split())
+#: Participles that no parameter, local variable or attribute has as its name: it has the noun of its content. A file's
+#: field of a transformer is ``hidden``.
+GONE_TEXT = "added asked listed moved named needed posed tried used wanted"
+GONE = (IRREGULAR - {"hidden"}) | frozenset(GONE_TEXT.split())
 
 #: Those of them that some variables of a folder still have as names.
 STILL_THERE = {
-    "algorithms": GONE_TEXT,
-    "exchange": "done found given held kept known left made said sent taken told wanted",
+    "algorithms": " ".join(GONE),
+    "exchange": """added begun broken done found given got held kept known listed made moved named needed said sent
+        taken told used wanted written""",
     "harness": "done found left",
-    "heuristics": GONE_TEXT,
-    "schedules": GONE_TEXT,
+    "heuristics": " ".join(GONE),
+    "models": "added begun brought got laid listed moved needed shown used",
+    "schedules": " ".join(GONE),
+    "studies": "bent led listed lost moved named needed shown used",
 }
 
 #: Nouns and verbs that end like participles.

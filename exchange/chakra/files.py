@@ -43,8 +43,8 @@ def file_of(trace: Trace, rank: int) -> bytes:
                 message.attr.add(name=name, int64_val=value)
         parts.append(frame_message(message))
         if node.id in passed:
-            begun = node_class(id=first + node.id, name="turn", type=COMP, ctrl_deps=[*node.after, *turn])
-            parts.append(frame_message(begun))
+            start = node_class(id=first + node.id, name="turn", type=COMP, ctrl_deps=[*node.after, *turn])
+            parts.append(frame_message(start))
     return b"".join(parts)
 
 
@@ -233,13 +233,13 @@ def _add(file: Any, name: str, fields: tuple[tuple[str, int, str, bool], ...]) -
 
 def _add_field(message: Any, field: tuple[str, int, str, bool]) -> Any:
     name, number, kind, several = field
-    added = message.field.add(name=name, number=number)
-    added.label = added.LABEL_REPEATED if several else added.LABEL_OPTIONAL
+    entry = message.field.add(name=name, number=number)
+    entry.label = entry.LABEL_REPEATED if several else entry.LABEL_OPTIONAL
     if kind in _KINDS:
-        added.type = getattr(added, f"TYPE_{kind.upper()}")
+        entry.type = getattr(entry, f"TYPE_{kind.upper()}")
     else:
-        added.type, added.type_name = added.TYPE_MESSAGE, f".ChakraProtoMsg.{kind}"
-    return added
+        entry.type, entry.type_name = entry.TYPE_MESSAGE, f".ChakraProtoMsg.{kind}"
+    return entry
 
 
 def frame_message(message: Any) -> bytes:

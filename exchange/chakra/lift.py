@@ -246,8 +246,8 @@ class _TraceReader:
         unit = self._unit(sum(units))
         if self.kind is Collective.POINT_TO_POINT:
             sizes: dict[tuple[int, ...], int] = defaultdict(int)
-            for count, (holders, needed) in zip(units, ends, strict=True):
-                sizes[holders + needed] += count
+            for count, (holders, receivers) in zip(units, ends, strict=True):
+                sizes[holders + receivers] += count
             demands = [Demand(self.kind, count * unit, 1, pair) for pair, count in sizes.items()]
             return Instance(self.name, self.topology, demands[0], also=tuple(demands[1:])), unit
         ranks = None
@@ -294,7 +294,7 @@ class _TraceReader:
             unit * common,
             tuple(groups),
             np.array([place[holders] for holders, _ in ends], dtype=np.int64),
-            np.array([place[needed] for _, needed in ends], dtype=np.int64),
+            np.array([place[receivers] for _, receivers in ends], dtype=np.int64),
             np.full(len(units), self.kind in SUMS),
         )
 

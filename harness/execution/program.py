@@ -83,7 +83,7 @@ class _Kind(NamedTuple):
     size: Fraction
     elements: int
     first: int
-    needed: tuple[int, ...]
+    receivers: tuple[int, ...]
 
 
 def lower(
@@ -144,8 +144,8 @@ class _Lowering:
             if len(column) and (column.min() < 0 or column.max() >= limit):
                 raise InputError("names a node, link or chunk that does not exist", place="sends")
         network = network_of(instance)
-        broken, _ = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
-        for send in np.flatnonzero(broken)[:1].tolist():
+        is_broken, _ = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
+        for send in np.flatnonzero(is_broken)[:1].tolist():
             ends = (self.topology.nodes[int(column[send])].name for column in (sends.source, sends.target))
             raise InputError(f"send {send}: its path does not lead from {' to '.join(ends)}", place="sends")
 
@@ -156,10 +156,10 @@ class _Lowering:
             chunks = self.chunk_kind.get(condition, [])
             size = sum(self.ordered.units[chunk] for chunk in chunks) * self.ordered.unit_bytes
             if size != kind.size:
-                rank = min(kind.needed or condition[0])
+                rank = min(kind.receivers or condition[0])
                 text = f"chunks have {float(size):,.10g} of the {float(kind.size):,.10g} bytes for rank {rank}"
                 raise InputError(text, place="chunks")
-            cells += len({*condition[0], *kind.needed}) * len(chunks)
+            cells += len({*condition[0], *kind.receivers}) * len(chunks)
         if cells > 2 * MOST_MESSAGES:
             raise Unsupported(f"ranks have {cells:,} chunks in all; at most {2 * MOST_MESSAGES:,} are executed")
 
@@ -214,7 +214,7 @@ class _Lowering:
         """Yield rank, first place, number of chunks and condition of all data that ranks have or need."""
         for condition, kind in self.kinds.items():
             if chunks := self.chunk_kind.get(condition):
-                for rank in sorted({*condition[0], *kind.needed}):
+                for rank in sorted({*condition[0], *kind.receivers}):
                     yield rank, int(self.place[chunks[0]]), len(chunks), condition
 
     def _cells(self) -> _Cells:
@@ -257,7 +257,7 @@ class _Lowering:
             if rank in holders:
                 initial[start : start + count] = True
                 before[rank].append(Region(*where, (rank,) if reduced else ()))
-            if rank in kind.needed:
+            if rank in kind.receivers:
                 after[rank].append(Region(*where, holders if reduced else ()))
         return before, after, initial
 
@@ -265,9 +265,9 @@ class _Lowering:
         """Return the sends and receives of every process, by the other one, in the order of the sends."""
         hops = len(self.hop_send)
         position, writes, reads = self._count(cells.reads, cells.writes)
-        added = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[cells.writes] | (writes[hops:] > 0))
+        sums = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[cells.writes] | (writes[hops:] > 0))
         where = np.concatenate([cells.reads, cells.writes])
-        adds = np.concatenate([np.zeros(hops, dtype=np.bool_), added])
+        adds = np.concatenate([np.zeros(hops, dtype=np.bool_), sums])
         columns = (cells.address[where], cells.sizes[where], cells.number[where], writes, reads, adds)
         rows = [Operation(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         sends: list[_Queues] = [{} for _ in self.nodes]
@@ -309,17 +309,17 @@ class _Lowering:
 def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
     """Return the data that an instance demands, in whole elements, with all who need it."""
     size: dict[Condition, Fraction] = {}
-    needed: dict[Condition, set[int]] = {}
+    all_receivers: dict[Condition, set[int]] = {}
     for demand in instance.demands:
         for (holders, receivers, reduced), part in conditions(demand, instance.npus).bytes_of.items():
             key = normalize_condition(holders, receivers, reduced)
             size[key] = size.get(key, Fraction(0)) + part
-            needed.setdefault(key, set()).update(receivers)
+            all_receivers.setdefault(key, set()).update(receivers)
     kinds: dict[Condition, _Kind] = {}
     first = 0
     for key, part in size.items():
         elements = max(1, round(part / itemsize))
-        kinds[key] = _Kind(part, elements, first, tuple(sorted(needed[key])))
+        kinds[key] = _Kind(part, elements, first, tuple(sorted(all_receivers[key])))
         first += elements
     if first > MOST_ELEMENTS:
         raise OutOfTime(f"{first:,} elements; at most {MOST_ELEMENTS:,} are executed; a smaller --size would fit")

@@ -34,7 +34,7 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
     bars = busiest(traffic, trace, links)
     rows, lanes, together = _bars(traffic, trace, bars, most)
     load = loads(traffic.topology, traffic.link_bytes, NODES)
-    used = loads(traffic.topology, traffic.link_utilization, NODES, np.maximum)
+    utilization = loads(traffic.topology, traffic.link_utilization, NODES, np.maximum)
     source, target = np.nonzero(~np.isnan(load.matrix))
     names = traffic.topology.nodes
     notes = []
@@ -68,7 +68,7 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
             "source": source.tolist(),
             "target": target.tolist(),
             "bytes": [_digits(v) for v in load.matrix[source, target].tolist()],
-            "used": [_digits(v) for v in used.matrix[source, target].tolist()],
+            "used": [_digits(v) for v in utilization.matrix[source, target].tolist()],
         },
     }
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)  # no text in it may end the surrounding element
@@ -109,8 +109,8 @@ def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
             for node in nodes:
                 unit[node] = index
     ranks = set(topology.rank_nodes)
-    used = {topology.link_ends[link] for link in bars.links}
-    ends = set(topology.link_ends) if len(topology.links) <= _DRAWN_LINKS else used
+    busy_ends = {topology.link_ends[link] for link in bars.links}
+    ends = set(topology.link_ends) if len(topology.links) <= _DRAWN_LINKS else busy_ends
     return {
         "at": [
             [_digits(float(v)) for v in np.mean([where.places[node] for node in nodes], axis=0)] for nodes in members

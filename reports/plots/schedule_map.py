@@ -43,9 +43,9 @@ def draw(
     """
     if len(topology.nodes) > SITES:
         raise InputError(f"{len(topology.nodes):,} sites; expected at most {SITES} on a map")
-    shown = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
-    if len(shown) > TREES:
-        raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
+    trees = list(dict.fromkeys(select_trees(packing, trees, SHOWN)))
+    if len(trees) > TREES:
+        raise InputError(f"{len(trees)} trees; expected at most {TREES} on a map", source="--tree")
     places = layout_boxes(topology).places if coordinates is None else _project_sites(topology, coordinates)
     rate = rates(topology, packing)
     low, high = _frame(places)
@@ -53,21 +53,21 @@ def draw(
         places = {node: (-y, x) for node, (x, y) in places.items()}
         low, high = _frame(places)
     inches = min(_MOST_IN, max(_LEAST_IN, (high[0] - low[0]) * _SPACING_IN))
-    columns = max(1, min(len(shown), int(inches / 1.9)))
-    rows = -(-len(shown) // columns)
+    columns = max(1, min(len(trees), int(inches / 1.9)))
+    rows = -(-len(trees) // columns)
     figure = new_figure(inches * (high[1] - low[1]) / (high[0] - low[0]) + 0.35 + 0.13 * rows, inches)
     axes = figure.subplots()
     bare(axes, low, high)
-    _draw_lanes(axes, topology, packing, shown, rate, places)
-    _sites(axes, topology, packing, shown, places)
+    _draw_lanes(axes, topology, packing, trees, rate, places)
+    _sites(axes, topology, packing, trees, places)
     whole = sum(rate, Fraction(0))
     handles: list[Patch] = []
-    for index, tree in enumerate(shown):
+    for index, tree in enumerate(trees):
         root = short(topology.ranks[int(packing.root[tree])], 12)
         label = f"tree {tree}: root {root}, {_bits(rate[tree])} ({float(rate[tree] / whole):.0%})"
         handles.append(Patch(label=label, **_style(index)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=1.6, columnspacing=1.2)
-    which = "" if len(shown) == len(packing) else f", {len(shown)} of {len(packing):,} trees"
+    which = "" if len(trees) == len(packing) else f", {len(trees)} of {len(packing):,} trees"
     figure.suptitle(short(title, 60) + which, size=7)
     note = "grey: bandwidth that these trees leave; coloured sites: roots"
     if coordinates is None:
@@ -77,12 +77,12 @@ def draw(
 
 
 def _draw_lanes(
-    axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction], places: Places
+    axes: Axes, topology: Topology, packing: TreePacking, trees: Sequence[int], rate: Sequence[Fraction], places: Places
 ) -> None:
     width = roads(topology)
     narrow = _ROAD * min(1.0, sqrt(_LINKS * len(topology.nodes) / (2 * len(width))))
     scale = narrow / float(max(width.values()))
-    on = lanes(topology, packing, shown, rate)
+    on = lanes(topology, packing, trees, rate)
     for pair, bandwidth in width.items():
         if not set(pair) <= set(places):
             continue
@@ -123,10 +123,10 @@ def _style(index: int) -> dict[str, Any]:
     }
 
 
-def _sites(axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], places: Places) -> None:
+def _sites(axes: Axes, topology: Topology, packing: TreePacking, trees: Sequence[int], places: Places) -> None:
     """Draw sites with their names; roots have a ring with sectors in the colours of their trees."""
     rooted: dict[int, list[int]] = {}
-    for index, tree in enumerate(shown):
+    for index, tree in enumerate(trees):
         rooted.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
     for node, (x, y) in places.items():
         mine = rooted.get(node, [])
@@ -205,11 +205,11 @@ def roads(topology: Topology) -> dict[Pair, Fraction]:
 
 
 def lanes(
-    topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction]
+    topology: Topology, packing: TreePacking, trees: Sequence[int], rate: Sequence[Fraction]
 ) -> dict[Pair, list[tuple[int, Fraction]]]:
     """Return the shown trees on every road, by position, with their rates there."""
     part = packing.passes[-1]
-    place = {tree: index for index, tree in enumerate(shown)}
+    place = {tree: index for index, tree in enumerate(trees)}
     by_pair: dict[Pair, dict[int, Fraction]] = {}
     for tree, first, last in _paths(part):
         if tree in place:

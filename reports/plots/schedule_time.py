@@ -38,10 +38,10 @@ class Bars(NamedTuple):
 
 def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
     """Choose the busiest links; their rows are in the order of the topology."""
-    used = np.bincount(traffic.sends.path_links, minlength=len(traffic.topology.links)) > 0
-    ranked = np.lexsort((np.arange(len(used)), -trace.link_busy_s, ~used))
-    links = np.sort(ranked[: min(most, int(used.sum()))])
-    row_of = np.full(len(used), -1, dtype=np.int64)
+    is_busy = np.bincount(traffic.sends.path_links, minlength=len(traffic.topology.links)) > 0
+    ranked = np.lexsort((np.arange(len(is_busy)), -trace.link_busy_s, ~is_busy))
+    links = np.sort(ranked[: min(most, int(is_busy.sum()))])
+    row_of = np.full(len(is_busy), -1, dtype=np.int64)
     row_of[links] = np.arange(len(links))
     row = row_of[traffic.sends.path_links]
     hop = np.flatnonzero(row >= 0)
@@ -110,8 +110,8 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
     y = np.stack([high, low, low, high], axis=1)
     top = int(value.max(initial=0))
     norm = Normalize(0, max(top, 1))
-    named = np.array([to_rgba(colour) for colour in COLOURS])
-    colours = named[value] if top < FEW else colormaps[SCALE](norm(value))
+    palette = np.array([to_rgba(colour) for colour in COLOURS])
+    colours = palette[value] if top < FEW else colormaps[SCALE](norm(value))
     shapes = PolyCollection(np.stack([x, y], axis=2), facecolors=colours)  # type: ignore[arg-type]
     # A thin white edge sets neighbours apart where there is room for it.
     thick = float((low - high).min(initial=1.0)) > _THIN
@@ -132,16 +132,16 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
         bar.outline.set_linewidth(0.6)
 
 
-def draw_utilization(title: str, edges_s: Floats, used: Floats) -> Figure:
+def draw_utilization(title: str, edges_s: Floats, shares: Floats) -> Figure:
     """Draw the mean and the largest utilization over all links.
 
-    ``edges_s`` are the limits of the intervals; ``used`` has a row for every link and a column for every interval,
+    ``edges_s`` are the limits of the intervals; ``shares`` has a row for every link and a column for every interval,
     values from 0 to 1.
     """
-    if not used.size or edges_s[-1] <= 0:
+    if not shares.size or edges_s[-1] <= 0:
         raise InputError("all sends have zero duration; there is no utilization to draw")
     unit, size = unit_for(float(edges_s[-1]), TIMES)
-    mean, largest = used.mean(axis=0), used.max(axis=0)
+    mean, largest = shares.mean(axis=0), shares.max(axis=0)
     figure = new_figure(2.5, 5.0)
     axes = figure.subplots()
     edges = edges_s / size

@@ -131,8 +131,8 @@ def draw_heatmap(traffic: Traffic) -> Figure:
     bar = _panel(right, traffic, load, used_share.matrix, 1.0, "utilization (the most loaded link is full)")
     bar.ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     figure.suptitle(short(traffic.title, 100), x=0.01, ha="left")
-    used, links = int((traffic.link_bytes > 0).sum()), len(traffic.topology.links)
-    note = f"{used:,} of {links:,} links used; grey: unused, white: no link"
+    count, links = int((traffic.link_bytes > 0).sum()), len(traffic.topology.links)
+    note = f"{count:,} of {links:,} links used; grey: unused, white: no link"
     if load.block > 1:
         note += f"; a cell is the largest of {load.block} x {load.block}"
     figure.supxlabel(note, size=6, x=0.01, ha="left", color="#555555")
@@ -168,9 +168,9 @@ def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage
 def _labels(axes: Axes, traffic: Traffic, load: Loads) -> None:
     """Name rows and columns, all or some of them, and set the switches apart."""
     names = [short(traffic.topology.nodes[node].name, 12) for node in load.nodes.tolist()]
-    shown = [i for i in sparse(len(names), _LABELS) if i < load.ranks or len(names) <= _LABELS]
-    places = [i / load.block + 0.5 / load.block - 0.5 for i in shown]
-    labels = [names[i] for i in shown]
+    ticks = [i for i in sparse(len(names), _LABELS) if i < load.ranks or len(names) <= _LABELS]
+    places = [i / load.block + 0.5 / load.block - 0.5 for i in ticks]
+    labels = [names[i] for i in ticks]
     long = sum(map(len, labels)) > _LETTERS
     axes.set_xticks(places, labels, rotation=90 if long else 0)
     axes.set_yticks(places, labels)

@@ -131,11 +131,11 @@ def _tree(
     names = [topology.nodes[node].name for node in topology.tree_nodes]
     x, y = zip(*spots.values(), strict=True)
     wide = max(x) + 1
-    named = wide <= _NAMED
+    with_names = wide <= _NAMED
     plain = max(map(len, names)) <= _LETTERS
     colours = [COLOURS[1] if rank == root else COLOURS[5] for rank in spots]
-    axes.scatter(x, y, s=95 if named else 12, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
-    if named:
+    axes.scatter(x, y, s=95 if with_names else 12, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
+    if with_names:
         for rank, spot in spots.items():
             axes.text(*spot, short(names[rank], _LETTERS) if plain else str(rank), size=5, ha="center", va="center")
     axes.set_xlim(-0.7, max(x) + 0.7)
@@ -307,16 +307,16 @@ def draw_sensitivity(network: Any, worth: Sensitivity) -> Figure:
     place = {network.nodes[node].name: at for node, at in where.places.items()}
     most = max(gains.values(), default=0.0)
     scale = Normalize(0.0, most or 1.0)
-    shown: Any = ScalarMappable(scale, _COLOURS)
+    mapping: Any = ScalarMappable(scale, _COLOURS)
     pairs = sorted(gains, key=lambda pair: gains[pair])
-    colours = [shown.cmap(scale(gains[pair])) if gains[pair] > 0 else _NONE for pair in pairs]
+    colours = [mapping.cmap(scale(gains[pair])) if gains[pair] > 0 else _NONE for pair in pairs]
     widths = [2.2 if gains[pair] > 0 else 1.0 for pair in pairs]
     axes.add_collection(
         LineCollection([(place[a], place[b]) for a, b in pairs], colors=colours, linewidths=widths, zorder=2)
     )
     draw_nodes(axes, network, where)
     if most > 0:
-        bar = figure.colorbar(shown, ax=axes, location="bottom", fraction=0.05, pad=0.02, aspect=40)
+        bar = figure.colorbar(mapping, ax=axes, location="bottom", fraction=0.05, pad=0.02, aspect=40)
         name, seconds = unit_for(most, TIMES)
         bar.formatter = FuncFormatter(lambda value, _: f"{value / seconds:g}")
         bar.set_label(f"{name} less for each GB/s more on all links alike; grey: none")

@@ -45,7 +45,7 @@ def draw(title: str, topology: Topology) -> Figure:
     place = {node: index for index, node in enumerate(nodes)}
     box_of = {node: name for name, members in where.boxes.items() for node in members}
     arcs = {  # a link within a box, or one of few, avoids other nodes
-        (a, b): _arc(at, place[a], place[b], bent=len(pairs) <= _FEW or (a in box_of and box_of[a] == box_of.get(b)))
+        (a, b): _arc(at, place[a], place[b], is_arc=len(pairs) <= _FEW or (a in box_of and box_of[a] == box_of.get(b)))
         for a, b in pairs
     }
     classes = _classes(pairs)
@@ -121,9 +121,9 @@ def _legend(
 ) -> list[Any]:
     """Return legend entries for widths and colours; of many classes the fastest, a middle one, the slowest."""
     count = Counter(_kind(pair) for pair in pairs.values())
-    shown = list(classes)
-    if len(shown) > _CLASSES:
-        shown = [shown[0], shown[len(shown) // 2], shown[-1]]
+    kinds = list(classes)
+    if len(kinds) > _CLASSES:
+        kinds = [kinds[0], kinds[len(kinds) // 2], kinds[-1]]
     return [
         Line2D(
             [],
@@ -132,7 +132,7 @@ def _legend(
             linewidth=classes[kind][1],
             label=f"{float(kind[0]) / 1e9:.4g} GB/s, {amount(kind[1], TIMES)}: {count[kind]:,} pairs",
         )
-        for kind in shown
+        for kind in kinds
     ]
 
 
@@ -184,10 +184,10 @@ def _draw_links(
             )
 
 
-def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
+def _arc(at: Floats, source: int, target: int, *, is_arc: bool) -> Floats:
     """Return a straight line, or the least bent arc that avoids all other nodes."""
     others = np.delete(at, [source, target], axis=0)
-    if not bent:
+    if not is_arc:
         return at[[source, target]]
     return arc_of(at[source], at[target], first_clear_bend(at[source], at[target], _BENDS, others, 1.2 * _RADIUS))
 

@@ -109,7 +109,7 @@ def test_a_file_has_the_names_of_the_model_when_asked(suffix):
     case = INSTANCES["mcf/flow"][0]
     model = registry.formulation("mcf/flow").build(case.make_instance(), **case.options)
     variable = "flow(0_0)"
-    assert variable in write_model(model, suffix, named=True).decode()
+    assert variable in write_model(model, suffix, with_names=True).decode()
     assert variable not in write_model(model, suffix).decode()
 
 

@@ -104,7 +104,7 @@ def test_columns(table: Table) -> None:
 def test_the_question_stays_with_its_columns(table: Table) -> None:
     """The question is a label of a table as long as a column that answers it is shown."""
     at = next(i for i, key in enumerate(table.spec.keys) if key.name == "question")
-    asked = replace(table, shown=(*table.shown, at))
+    asked = replace(table, visible=(*table.visible, at))
     for columns, there in ((["total_s"], False), (["total_s", "gap"], True), (["total_s", "question"], True)):
         assert ("question" in [key.name for key in with_columns(asked, columns).keys]) == there
 
