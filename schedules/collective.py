@@ -186,12 +186,12 @@ def _orders_on_links_verdict(
     """Verify chunk orders as sends on the links of a mesh, which the pipeline model does not cover."""
     try:
         with clock.phase("verify"):
-            posed, sends = to_sends(instance, answer)
-            violations = _first(verify(posed, sends))
+            case, sends = to_sends(instance, answer)
+            violations = _first(verify(case, sends))
         if violations:
             return Verdict(violations)
         with clock.phase("simulate"):
-            completion = completion_of(posed, sends)
+            completion = completion_of(case, sends)
     except InputError as error:
         return Verdict((str(error),))
     if completion.seconds is None:

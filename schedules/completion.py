@@ -74,8 +74,8 @@ def completion_of(
     if isinstance(answer, StreamedSteps):
         return unplayed_completion(instance, f"{answer.sends:,} sends that are not kept are not simulated")
     if isinstance(answer, TranslatedTrees):
-        if (found := simulate_translated(instance, answer)) is not None:
-            return Completion(*found, answer.sends)
+        if (timing := simulate_translated(instance, answer)) is not None:
+            return Completion(*timing, answer.sends)
         if answer.sends > MAX_SENDS:
             why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
             return unplayed_completion(instance, why)
@@ -167,9 +167,9 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
         rows = zip(*(column[order].tolist() for column in (answer.copy, *ends, generator)), strict=True)
         for copy, source, target, g in rows:
             # From rank 0 a link by g of the broadcast may be the one by -g of the reduction: its number tells.
-            left = max(here[copy * ranks + source], free.get(link_of[g], 0.0)) + wire[g]
-            free[link_of[g]] = left
-            came = left + late[g]
+            end = max(here[copy * ranks + source], free.get(link_of[g], 0.0)) + wire[g]
+            free[link_of[g]] = end
+            came = end + late[g]
             last = max(last, came)
             place = copy * ranks + target
             here[place] = max(here[place], came) if inwards else came
@@ -190,10 +190,10 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     used = orbit[base.sends.path_links]
     if (np.bincount(orbit)[used] != motions.count).any():
         return None
-    kept, path_links = np.unique(used, return_inverse=True)
+    ids, path_links = np.unique(used, return_inverse=True)
     topology = instance.topology
-    few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in kept.tolist())))
+    few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in ids.tolist())))
     merged = replace(base, instance_sha256=few.sha256, sends=replace(base.sends, path_links=path_links))
     total, busy_s = totals(few, merged, unaware=unaware), np.zeros(len(orbit))
-    busy_s[kept] = total.busy_s
+    busy_s[ids] = total.busy_s
     return Completion(total.completion_s, busy_s[orbit], answer.sends, unaware_s=total.unaware_s)

@@ -52,8 +52,8 @@ def recomputed_epochs(instance: Instance, certificate: bounds.EpochBound) -> int
     needs = needs_of(instance)
     match certificate:
         case bounds.EpochDistance(source, target):
-            asked = any(source in need.sources and target in need.targets for need in needs)
-            return distances(grid, source)[target] if asked and source != target else 0
+            in_demand = any(source in need.sources and target in need.targets for need in needs)
+            return distances(grid, source)[target] if in_demand and source != target else 0
         case bounds.EpochCut():
             return _cut(grid, needs, certificate)
         case bounds.EpochChain():
@@ -72,17 +72,17 @@ def recomputed_epochs(instance: Instance, certificate: bounds.EpochBound) -> int
 def needs_of(instance: Instance) -> list[Need]:
     """List the chunks to be transferred, with their sources and targets."""
     node = getattr(instance.network, "rank_nodes", ())
-    found: list[Need] = []
+    needs: list[Need] = []
     sets: dict[tuple[int, ...], frozenset[int]] = {}  # one for all ranks of a group, which may be large
     for demand in instance.demands:
-        for held, needed, summed in conditions(demand, instance.npus).bytes_of:
-            for ranks in (held, needed):
+        for holders, needed, summed in conditions(demand, instance.npus).bytes_of:
+            for ranks in (holders, needed):
                 if ranks not in sets:
                     sets[ranks] = frozenset(node[r] for r in ranks)
-            count = demand.chunks * (len(held) if demand.collective is Collective.ALL_REDUCE else 1)
-            if summed or needed != held:
-                found.append(Need(sets[held], sets[needed], count, summed))
-    return found
+            count = demand.chunks * (len(holders) if demand.collective is Collective.ALL_REDUCE else 1)
+            if summed or needed != holders:
+                needs.append(Need(sets[holders], sets[needed], count, summed))
+    return needs
 
 
 def _partition(instance: Instance, grid: Grid, certificate: bounds.EpochPartition) -> int:
@@ -115,19 +115,17 @@ def _partition(instance: Instance, grid: Grid, certificate: bounds.EpochPartitio
 def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
     """Return epochs of the fastest paths from the nearest of some nodes, or to it."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
-    found = shortest_distances(
-        links_out_of(zip(tail.tolist(), head.tolist(), strict=True), grid.delay.tolist()), sources
-    )
-    return [min(found.get(node, FAR), FAR) for node in range(len(grid.topology.nodes))]
+    far = shortest_distances(links_out_of(zip(tail.tolist(), head.tolist(), strict=True), grid.delay.tolist()), sources)
+    return [min(far.get(node, FAR), FAR) for node in range(len(grid.topology.nodes))]
 
 
 def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) -> list[int]:
     """Return a link's earliest starts, the n-th not before release n, at most ``capacity`` per window."""
-    found: list[int] = []
+    times: list[int] = []
     for n, release in enumerate(sorted(releases)):
         earliest = max(release, begin)
-        found.append(max(earliest, found[n - capacity] + window) if n >= capacity else earliest)
-    return found
+        times.append(max(earliest, times[n - capacity] + window) if n >= capacity else earliest)
+    return times
 
 
 def _least(enough: Callable[[int], bool]) -> int:
@@ -153,17 +151,17 @@ def _cut(grid: Grid, needs: list[Need], cut: bounds.EpochCut) -> int:
     entering = _from_outside(needs, inside, frozenset(sinks))
     entering = [n for n in entering if min(rest[s] for s in n.sources) >= threshold]
     fluid = grid.timing.fluid
-    wanted = sum(n.count * (len(n.targets & set(sinks)) if fluid and not n.summed else 1) for n in entering)
-    if not wanted:
+    total = sum(n.count * (len(n.targets & set(sinks)) if fluid and not n.summed else 1) for n in entering)
+    if not total:
         return 0
     links = _entering(grid, inside)
     release = {e: _releases(grid, entering, e) for e in links}
     if fluid:
         spans = [(release[e][0] + int(grid.delay[e]) + rest[int(grid.target[e])], grid.rate[e]) for e in links]
-        return _least(lambda k: sum((r * max(0, k - s + 1) for s, r in spans), Fraction(0)) >= wanted)
+        return _least(lambda k: sum((r * max(0, k - s + 1) for s, r in spans), Fraction(0)) >= total)
     after = {e: int(grid.delay[e]) + rest[int(grid.target[e])] for e in links}
     last = [t + after[e] for e in links for t in _link_starts(grid, e, release[e])]
-    return _least(lambda k: sum(t <= k for t in last) >= wanted)
+    return _least(lambda k: sum(t <= k for t in last) >= total)
 
 
 def _chain(grid: Grid, needs: list[Need], chain: bounds.EpochChain) -> int:
@@ -183,26 +181,26 @@ def _chain(grid: Grid, needs: list[Need], chain: bounds.EpochChain) -> int:
     own = [e for e in range(len(grid.source)) if int(grid.target[e]) == sink]
     bound = 0
     for m, begin in enumerate(arrivals[:count]):
-        left, times = count - m, list[int]()
+        rest, times = count - m, list[int]()
         for e in own:
             tail = int(grid.source[e])
             first = begin + inwards[tail] if tail in inside else max(0, begin - int(grid.delay[e]))
-            times += [t + int(grid.delay[e]) for t in _link_starts(grid, e, [first] * left)]
-        bound = max(bound, sorted(times)[left - 1])
+            times += [t + int(grid.delay[e]) for t in _link_starts(grid, e, [first] * rest)]
+        bound = max(bound, sorted(times)[rest - 1])
     return bound
 
 
 def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozenset[int]) -> list[Need]:
     """Select the chunks that must enter a set from outside for some of its nodes."""
-    found: list[Need] = []
+    entering: list[Need] = []
     without: dict[frozenset[int], frozenset[int]] = {}
     for need in needs:
         if need.sources not in without:
             without[need.sources] = need.sources - inside
         outside = without[need.sources]
         if outside and (need.summed or outside == need.sources) and need.targets & sinks:
-            found.append(Need(outside, need.targets, need.count, need.summed))
-    return found
+            entering.append(Need(outside, need.targets, need.count, need.summed))
+    return entering
 
 
 def _entering(grid: Grid, inside: frozenset[int]) -> list[int]:
@@ -218,8 +216,8 @@ def _releases(grid: Grid, needs: Sequence[Need], link: int) -> list[int]:
 
 def _link_starts(grid: Grid, link: int, releases: Sequence[int]) -> list[int]:
     """Return the earliest starts of a link for chunks with these releases; unreachable ones are left out."""
-    found = starts(releases, int(grid.window[link]), int(grid.capacity[link]))
-    return [t for t in found if t < FAR]
+    times = starts(releases, int(grid.window[link]), int(grid.capacity[link]))
+    return [t for t in times if t < FAR]
 
 
 MAX_NODES = 500_000  #: Nodes of the network over time that are tried.
@@ -236,13 +234,13 @@ def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: 
     horizon = epochs - 1
     if (horizon + 1) * len(grid.topology.nodes) > MAX_NODES:
         raise InputError(f"{epochs:,} epochs are too many to be checked", place="certificate.epochs")
-    wanted = sum(count for _, count in sources)
-    reject_if(wanted > MAX_CHUNKS, f"a flow of {wanted:,} chunks is too large to be checked", place="certificate")
-    return epochs if _flow(grid, sources, sink, horizon, wanted) < wanted else 0
+    total = sum(count for _, count in sources)
+    reject_if(total > MAX_CHUNKS, f"a flow of {total:,} chunks is too large to be checked", place="certificate")
+    return epochs if _flow(grid, sources, sink, horizon, total) < total else 0
 
 
-def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: int, wanted: int) -> int:
-    """Return the largest number of chunks, up to ``wanted``, that reach the sink by the horizon."""
+def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: int, most: int) -> int:
+    """Return the largest number of chunks, up to ``most``, that reach the sink by the horizon."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -254,7 +252,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
         tails.append(a)
         heads.append(b)
         # More than all chunks never pass; so no sum of what is written here leaves 64 bits.
-        room.append(np.broadcast_to(np.minimum(capacity, wanted), a.shape))
+        room.append(np.broadcast_to(np.minimum(capacity, most), a.shape))
 
     first = distances(grid, *(source for source, _ in sources))
     # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such
@@ -263,7 +261,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     early = {*grid.source[blocks].tolist(), *grid.target[blocks].tolist()}
     for node, data in enumerate(grid.topology.nodes):
         if data.kind is NodeKind.COMPUTE or data.buffer_bytes != 0 or node in early:
-            add(node * times + at[:-1], node * times + at[1:], wanted)
+            add(node * times + at[:-1], node * times + at[1:], most)
     extra = nodes * times + 2
     for e in range(len(grid.source)):
         delay, window, capacity = int(grid.delay[e]), int(grid.window[e]), int(grid.capacity[e])
@@ -282,7 +280,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     add(np.full(len(where), source), where, np.array([count for _, count in sources]))
     columns = tuple(np.concatenate(part) for part in (tails, heads, room))
     graph = coo_array((columns[2], (columns[0], columns[1])), shape=(extra, extra)).tocsr()  # adds up what is parallel
-    graph.data = np.minimum(graph.data, wanted).astype(np.int32)
+    graph.data = np.minimum(graph.data, most).astype(np.int32)
     return int(maximum_flow(graph, source, sink * times + horizon).flow_value)
 
 

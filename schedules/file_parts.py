@@ -67,9 +67,9 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
 
 def _read_offsets(file: Fields, name: str, low: int, total: int, count: int) -> Ints:
     """Read lengths as offsets; their sum must equal the number of entries."""
-    found = offsets(file.integers(name, low, total + 1, count))
-    reject_if(int(found[-1]) != total, f"adds up to {int(found[-1]):,}, but there are {total:,}", place=file.at(name))
-    return found
+    table = offsets(file.integers(name, low, total + 1, count))
+    reject_if(int(table[-1]) != total, f"adds up to {int(table[-1]):,}, but there are {total:,}", place=file.at(name))
+    return table
 
 
 def _read_schedule(file: Fields, instance: Instance, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
@@ -138,8 +138,8 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     units = file.integers("units", 1, _MAX_INTEGER, file.length("reduced"))
     unit = file.fraction("unit_bytes")
     reject_if(unit == 0, "must be greater than zero", place=file.at("unit_bytes"))
-    held, needed = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
-    return Chunks(units, unit, tuple(groups), held, needed, file.flags("reduced", len(units)))
+    holders, needed = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
+    return Chunks(units, unit, tuple(groups), holders, needed, file.flags("reduced", len(units)))
 
 
 def _read_packing(file: Fields, instance: Instance, topology: Topology) -> TreePacking:
@@ -197,9 +197,9 @@ def _read_translated(file: Fields, instance: Instance, topology: Topology) -> Tr
     parent, child = (file.integers(name, 0, ranks, count) for name in ("parent", "child"))
     with locate_errors("trees"):
         step = file.integers("step", 0, _MAX_STEP, count)
-        found = TranslatedTrees(instance.sha256, kind, sizes, copy, parent, child, step)
+        trees = TranslatedTrees(instance.sha256, kind, sizes, copy, parent, child, step)
     file.reject_unread()
-    return found
+    return trees
 
 
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:

@@ -49,17 +49,17 @@ class _Line:
 
     program: list[int] = field(default_factory=list)
     waiting: list[tuple[int, int]] = field(default_factory=list)
-    done: int = 0
+    count: int = 0
     idle: bool = True
 
     def next(self, *, in_order: bool) -> int | None:
         """Remove and return the task that starts now, None if none can."""
         if not self.idle or not self.waiting:
             return None
-        if in_order and self.waiting[0][1] != self.program[self.done]:
+        if in_order and self.waiting[0][1] != self.program[self.count]:
             return None
         self.idle = False
-        self.done += 1
+        self.count += 1
         return heapq.heappop(self.waiting)[1]
 
 
@@ -99,8 +99,8 @@ def simulate(tasks: Sequence[Task], slowdowns: Slowdowns | None = None) -> list[
             heapq.heappush(lines[line].waiting, (index if line[1] == COMPUTE else arrivals, index))
             freed.add(line)
         for line in freed:
-            if (chosen := lines[line].next(in_order=line[1] == COMPUTE)) is not None:
-                begin(chosen)
+            if (following := lines[line].next(in_order=line[1] == COMPUTE)) is not None:
+                begin(following)
         if not running:
             return spans
         _stretch(tasks, running, factors, slowdowns, now)
@@ -178,18 +178,18 @@ def time_breakdown(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int
     for index, task in enumerate(tasks):
         if task.stage == stage and task.seconds:
             events += [(starts[index], 1, index), (starts[index] + task.seconds, 0, index)]
-    found: dict[str, Fraction] = defaultdict(Fraction)
+    times: dict[str, Fraction] = defaultdict(Fraction)
     active: set[int] = set()
     now = Fraction(0)
     for time, begins, index in sorted(events):
         if time > now:
             first = min(active, key=lambda i: (tasks[i].stream != COMPUTE, starts[i], i), default=None)
-            found[IDLE if first is None else tasks[first].what] += time - now
+            times[IDLE if first is None else tasks[first].what] += time - now
             now = time
         (active.add if begins else active.remove)(index)
     if total > now:
-        found[IDLE] += total - now
-    return dict(found)
+        times[IDLE] += total - now
+    return dict(times)
 
 
 MAX_LAYERS = 100_000  #: Layers that are simulated, each as often as it is repeated.
@@ -211,10 +211,10 @@ def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
     """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block."""
     if (count := sum(layer.repeat for layer in layers)) > MAX_LAYERS:
         raise InputError(f"{count:,} layers; expected at most {MAX_LAYERS:,}", place="layers")
-    found: list[Layer] = []
+    sequence: list[Layer] = []
     for repeat, block in groupby(layers, key=lambda layer: layer.repeat):
-        found += list(block) * repeat
-    return found
+        sequence += list(block) * repeat
+    return sequence
 
 
 def divide_layers(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
@@ -301,9 +301,9 @@ def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
     if (count := 10 * plan.microbatches * sum(map(len, layers))) > MAX_TASKS:
         raise InputError(f"some {count:,} tasks; expected at most {MAX_TASKS:,}", source="--microbatches")
     builder = _Builder(workload, plan, cost, layers)
-    left = [order(plan.pipeline, s, len(layers), plan.microbatches)[::-1] for s in range(len(layers))]
-    while any(left):
-        for stage, passes in enumerate(left):
+    queues = [order(plan.pipeline, s, len(layers), plan.microbatches)[::-1] for s in range(len(layers))]
+    while any(queues):
+        for stage, passes in enumerate(queues):
             while passes and builder.can(stage, *passes[-1]):
                 builder.add(stage, *passes.pop(), last=not passes)
     return builder.tasks
@@ -327,19 +327,19 @@ class _Builder:
         self.tasks: list[Task] = []
         self._plan, self._cost, self._layers = plan, cost, layers
         self._wait: list[tuple[int, ...]] = [()] * len(layers)  # what the next computation of a stage waits for
-        self._sent: dict[tuple[int, str, int], tuple[int, ...]] = {}
+        self._messages: dict[tuple[int, str, int], tuple[int, ...]] = {}
         self._buckets: list[dict[tuple[tuple[Collective, str], ...], _Bucket]] = [{} for _ in layers]
         self._synchronized = {c.group for x in workload.layers for c in x.weight_gradient.communication}
 
     def can(self, stage: int, direction: str, microbatch: int) -> bool:
         """Return whether the neighbouring stage's pass that this one needs exists."""
         neighbour = stage - 1 if direction == "forward" else stage + 1
-        return not 0 <= neighbour < len(self._layers) or (neighbour, direction, microbatch) in self._sent
+        return not 0 <= neighbour < len(self._layers) or (neighbour, direction, microbatch) in self._messages
 
     def add(self, stage: int, direction: str, microbatch: int, *, last: bool) -> None:
         """Add a pass; communicate the gradients after the last one."""
         neighbour = stage - 1 if direction == "forward" else stage + 1
-        self._wait[stage] += self._sent.get((neighbour, direction, microbatch), ())
+        self._wait[stage] += self._messages.get((neighbour, direction, microbatch), ())
         layers = self._layers[stage]
         if direction == "forward":
             for layer in layers:
@@ -355,7 +355,7 @@ class _Builder:
             before = self._chain(stage, boundary, self._parts(messages), before)
             if self._plan.loop is not Loop.DDP:
                 self._wait[stage] = before
-        self._sent[stage, direction, microbatch] = before
+        self._messages[stage, direction, microbatch] = before
         if last:
             for bucket in self._buckets[stage].values():
                 self._chain(stage, *bucket)
@@ -448,12 +448,12 @@ class Iteration:
     @cached_property
     def mean_breakdown_s(self) -> dict[str, Fraction]:
         """Mean breakdown over the stages: computations first, then by decreasing time."""
-        found: dict[str, Fraction] = defaultdict(Fraction)
+        means: dict[str, Fraction] = defaultdict(Fraction)
         for stage in range(self.stages):
             for what, seconds in time_breakdown(self.tasks, self.starts_s, stage).items():
-                found[what] += seconds / self.stages
+                means[what] += seconds / self.stages
         computed = {task.what for task in self.tasks if task.stream == COMPUTE}
-        return dict(sorted(found.items(), key=lambda pair: (pair[0] not in computed, -pair[1], pair[0])))
+        return dict(sorted(means.items(), key=lambda pair: (pair[0] not in computed, -pair[1], pair[0])))
 
     @property
     def exposed_s(self) -> Fraction:
@@ -468,11 +468,11 @@ class Iteration:
     @cached_property
     def communication_s(self) -> dict[str, Fraction]:
         """Mean seconds of collectives per stage by kind, exposed or not."""
-        found: dict[str, Fraction] = defaultdict(Fraction)
+        times: dict[str, Fraction] = defaultdict(Fraction)
         for task in self.tasks:
             if task.stream != COMPUTE:
-                found[task.what] += task.seconds / self.stages
-        return dict(found)
+                times[task.what] += task.seconds / self.stages
+        return dict(times)
 
 
 def simulate_iteration(workload: Workload, plan: Plan, cost: Cost, slowdowns: Slowdowns | None = None) -> Iteration:

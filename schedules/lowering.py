@@ -43,7 +43,7 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
         return OrderedSends(sends, conditions, units, answer.unit_bytes / pieces, order, order)
     chunks = answer.chunks
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    conditions = [normalize_condition(chunks.groups[held], chunks.groups[needed], adds) for held, needed, adds in rows]
+    conditions = [normalize_condition(chunks.groups[own], chunks.groups[needed], adds) for own, needed, adds in rows]
     if isinstance(answer, Schedule):
         read, write = time_order(answer.start_s, answer.end_s)
     else:
@@ -51,17 +51,17 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
     return OrderedSends(answer.sends, conditions, chunks.units.tolist(), chunks.unit_bytes, read, write)
 
 
-def normalize_condition(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Condition:
+def normalize_condition(holders: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Condition:
     """Normalize a condition: drop holders from the receivers of copied data."""
-    return (held, needed, True) if reduced else (held, tuple(sorted({*needed} - {*held})), False)
+    return (holders, needed, True) if reduced else (holders, tuple(sorted({*needed} - {*holders})), False)
 
 
 def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condition]:
     by_root: dict[int | None, Condition] = {}  # None stands for every root of an all-reduce's trees
     for condition in demanded_bytes(instance):
-        held, needed, reduced = condition
-        root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
-        by_root[root] = normalize_condition(held, needed, reduced)
+        holders, needed, reduced = condition
+        root = None if len(holders) > 1 and len(needed) > 1 else min(needed if reduced else holders)
+        by_root[root] = normalize_condition(holders, needed, reduced)
     return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 
@@ -74,11 +74,11 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
     if demand is None or answer.sends > MOST_SENDS:
         raise Unsupported(f"{answer.sends:,} sends that are generated step by step; at most {MOST_SENDS:,} are stored")
     ends = np.array(instance.topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    parts, done = [], 0
+    parts, count = [], 0
     for block in answer.blocks():
         step, link = np.nonzero(block >= 0)
-        parts.append((block[step, link].astype(np.int64), link, step + done))
-        done += len(block)
+        parts.append((block[step, link].astype(np.int64), link, step + count))
+        count += len(block)
     chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     source, target = ends[link].T
     if answer.kind is TreeKind.OUT:

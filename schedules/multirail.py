@@ -55,13 +55,13 @@ def link_steps(dimension: Dimension) -> int:
 
 def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> tuple[Fraction, ...]:
     """Return an NPU's sent bytes per dimension if all data has this order (dissertation, table 3.4)."""
-    sent = [Fraction(0)] * len(fabric.dimensions)
+    sizes = [Fraction(0)] * len(fabric.dimensions)
     size = demand.size_bytes
     for d in order:
         n = fabric.sizes[d]
-        sent[d] = demand.collective.passes * size * (n - 1) / n
+        sizes[d] = demand.collective.passes * size * (n - 1) / n
         size /= n
-    return tuple(sent)
+    return tuple(sizes)
 
 
 def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]], queue: str) -> Pipeline:
@@ -76,21 +76,21 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
     waiting: list[list[tuple[Fraction, int, int]]] = [[] for _ in fabric.dimensions]
     busy_s = [Fraction(0)] * len(fabric.dimensions)
     idle = [True] * len(fabric.dimensions)
-    done = [0] * len(orders)
+    position = [0] * len(orders)
     starts: list[list[Fraction]] = [[] for _ in orders]
     running: list[tuple[Fraction, int, int]] = []  # end, dimension, chunk
     arrivals, now = 0, Fraction(0)
     arrived = list(range(len(orders)))
     while True:
         for chunk in arrived:
-            stage = routes[chunk][done[chunk]]
+            stage = routes[chunk][position[chunk]]
             key = stage.size_bytes if queue == "scf" else Fraction(0)
             heapq.heappush(waiting[stage.dimension], (key, arrivals, chunk))
             arrivals += 1
         for d, line in enumerate(waiting):
             if idle[d] and line:
                 _, _, chunk = heapq.heappop(line)
-                seconds = routes[chunk][done[chunk]].seconds
+                seconds = routes[chunk][position[chunk]].seconds
                 busy_s[d] += seconds
                 starts[chunk].append(now)
                 idle[d] = False
@@ -102,8 +102,8 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
         while running and running[0][0] == now:
             _, d, chunk = heapq.heappop(running)
             idle[d] = True
-            done[chunk] += 1
-            if done[chunk] < len(routes[chunk]):
+            position[chunk] += 1
+            if position[chunk] < len(routes[chunk]):
                 arrived.append(chunk)
 
 
@@ -135,8 +135,8 @@ def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Frac
     rows = zip(weights, fabric.dimensions, fabric.latency_s, strict=True)
     latency = demand.collective.passes * demand.chunks * sum(w * link_steps(d) * late for w, d, late in rows)
     parts = [weight / rate for weight, rate in zip(weights, fabric.bandwidth_Bps, strict=True)]
-    sent = (message_bytes(fabric, demand, order) for order in permutations(range(len(parts))))
-    return latency + min(Fraction(sum(a * b for a, b in zip(parts, each, strict=True))) for each in sent)
+    sizes = (message_bytes(fabric, demand, order) for order in permutations(range(len(parts))))
+    return latency + min(Fraction(sum(a * b for a, b in zip(parts, each, strict=True))) for each in sizes)
 
 
 MAX_SENDS = 5_000_000  #: More sends are not written.
@@ -173,25 +173,25 @@ def to_sends(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> 
     halves = 2 if any(_is_ring(d) for d in fabric.dimensions) else 1
     total = demand.chunks * demand.collective.passes * fabric.npus * (fabric.npus - 1) * halves
     reject_if(total > most, f"{total:,} sends; expected at most {most:,}", place="chunks")
-    posed = instance if mesh else instance.with_changes(network=links_of(fabric))
-    known: dict[tuple[int, frozenset[int]], _Gather] = {}
+    case = instance if mesh else instance.with_changes(network=links_of(fabric))
+    gathers: dict[tuple[int, frozenset[int]], _Gather] = {}
     rows: list[_Row] = []
     for chunk, order in enumerate(answer.orders):
         route = stages(fabric, demand, order)
         scatters = len(order) if demand.collective.sums else 0
         for k, stage in enumerate(route):
-            done = frozenset(order[: k if k < scatters else len(route) - 1 - k])
-            key = stage.dimension, done
-            if key not in known:
-                known[key] = _gather(fabric, *key, halves)
-            steps = known[key].steps
+            earlier = frozenset(order[: k if k < scatters else len(route) - 1 - k])
+            key = stage.dimension, earlier
+            if key not in gathers:
+                gathers[key] = _gather(fabric, *key, halves)
+            steps = gathers[key].steps
             times = [starts[chunk][k] + stage.seconds * step / steps for step in range(steps)]
-            rows.append((known[key], chunk, k < scatters, times))
-    return posed, _schedule(posed, fabric, demand, rows, halves)
+            rows.append((gathers[key], chunk, k < scatters, times))
+    return case, _schedule(case, fabric, demand, rows, halves)
 
 
-def _schedule(posed: Instance, fabric: WiredFabric, demand: Demand, rows: list[_Row], halves: int) -> StepSchedule:
-    topology = posed.topology
+def _schedule(case: Instance, fabric: WiredFabric, demand: Demand, rows: list[_Row], halves: int) -> StepSchedule:
+    topology = case.topology
     at = {time: step for step, time in enumerate(sorted({time for *_, times in rows for time in times}))}
     per_chunk = fabric.npus * halves
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
@@ -210,7 +210,7 @@ def _schedule(posed: Instance, fabric: WiredFabric, demand: Demand, rows: list[_
     chunks = chunks_of_kind(owner, npus, demand.size_bytes, kind)
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     sends = Sends(block, nodes[source], nodes[target], reduce.astype(np.bool_), offset, links)
-    return StepSchedule(posed.sha256, chunks, sends, step)
+    return StepSchedule(case.sha256, chunks, sends, step)
 
 
 def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Ints) -> tuple[Ints, Ints]:
@@ -220,20 +220,20 @@ def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Int
     for a, b in topology.link_ends:
         onward.setdefault(a, set()).add(b)
     pairs, which = np.unique(np.stack([source, target]), axis=1, return_inverse=True)
-    found: list[list[int]] = []
+    paths: list[list[int]] = []
     for one, other in pairs.T.tolist():
         a, b = topology.rank_nodes[one], topology.rank_nodes[other]
         if (a, b) in between:
-            found.append([between[a, b]])
+            paths.append([between[a, b]])
         elif not topology.switches:
             stride = max(s for s in (prod(sizes[:d]) for d in range(len(sizes))) if s <= abs(b - a))
             row = range(a, b, stride if a < b else -stride)
-            found.append([between[here, here + row.step] for here in row])
+            paths.append([between[here, here + row.step] for here in row])
         else:
             via = next(node for node in onward[a] if (node, b) in between)
-            found.append([between[a, via], between[via, b]])
-    hops = np.array([len(path) for path in found], dtype=np.int64)[which]
-    links = np.array([link for index in which.tolist() for link in found[index]], dtype=np.int64)
+            paths.append([between[a, via], between[via, b]])
+    hops = np.array([len(path) for path in paths], dtype=np.int64)[which]
+    links = np.array([link for index in which.tolist() for link in paths[index]], dtype=np.int64)
     return offsets(hops), links
 
 
@@ -241,8 +241,8 @@ def _is_ring(dimension: Dimension) -> bool:
     return dimension.block is Block.RING and dimension.size > 3
 
 
-def _gather(fabric: WiredFabric, d: int, done: frozenset[int], halves: int) -> _Gather:
-    """Gather in dimension d after those in ``done``; block b belongs to NPU b, half h of it is ``2 b + h``."""
+def _gather(fabric: WiredFabric, d: int, earlier: frozenset[int], halves: int) -> _Gather:
+    """Gather in dimension d after those in ``earlier``; block b belongs to NPU b, half h of it is ``2 b + h``."""
     sizes = fabric.sizes
     stride = [prod(sizes[:k]) for k in range(len(sizes))]
     numbers = np.arange(fabric.npus)
@@ -252,7 +252,7 @@ def _gather(fabric: WiredFabric, d: int, done: frozenset[int], halves: int) -> _
         at = numbers[place[d] == sender]  # every NPU there sends the blocks of a part that are of its other coordinates
         blocks = numbers[place[d] == part]
         alike = np.ones((len(at), len(blocks)), dtype=np.bool_)
-        for k in done:
+        for k in earlier:
             alike &= place[k][at][:, None] == place[k][blocks]
         who, what = np.nonzero(alike)
         for h in range(halves) if half is None else (half,):

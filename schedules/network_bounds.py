@@ -50,13 +50,13 @@ def _least_time(amount: Fraction, rates: Iterable[tuple[Fraction, Fraction]]) ->
 
     In a time T some links bring at least ``sum b (T - a)``, and those with a < T bring exactly this.
     """
-    total, found = Fraction(0), list[Fraction]()
+    total, times = Fraction(0), list[Fraction]()
     for late_s, rate in sorted(rates):
         total += rate
         amount += rate * late_s
         if total:
-            found.append(amount / total)
-    return min(found)
+            times.append(amount / total)
+    return min(times)
 
 
 def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:
@@ -79,10 +79,10 @@ def _travels(demand: Demand, npus: int, source: int, target: int) -> bool:
     """Return whether data that only a rank has, or contributes to, must reach another one."""
     if demand.collective is Collective.ALL_TO_ALL:
         return {source, target} <= set(demand.group(npus))
-    asked = conditions(demand, npus)
-    held = [source in group if asked.reduced else group == (source,) for group in asked.groups]
-    needed = [target in group for group in asked.groups]
-    return bool((np.array(held)[asked.held_by] & np.array(needed)[asked.needed_by]).any())
+    pieces = conditions(demand, npus)
+    holders = [source in group if pieces.reduced else group == (source,) for group in pieces.groups]
+    needed = [target in group for group in pieces.groups]
+    return bool((np.array(holders)[pieces.held_by] & np.array(needed)[pieces.needed_by]).any())
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
@@ -103,8 +103,8 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
         raise InputError("a compute node is in none of the sets", place="certificate.parts")
     outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
     crossings = [Fraction(0), Fraction(0)]
-    for (held, needed, reduced), size in demanded_bytes(instance).items():
-        count = len({part_of[topology.rank_nodes[rank]] for rank in held}) if reduced and held == needed else 0
+    for (holders, needed, reduced), size in demanded_bytes(instance).items():
+        count = len({part_of[topology.rank_nodes[rank]] for rank in holders}) if reduced and holders == needed else 0
         if count > 1:
             for way, merged in enumerate((any(n.may_add for n in outside), any(n.copies for n in outside))):
                 crossings[way] += (count if merged else 2 * (count - 1)) * size
@@ -132,9 +132,9 @@ def recomputed_length_bound(
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
     if orbit_sizes is None:
-        for (held, needed, _), size in demanded_bytes(instance).items():
-            if len(held) == len(needed) == 1 and held != needed:
-                bytes_from.setdefault(held[0], {})[needed[0]] = size
+        for (holders, needed, _), size in demanded_bytes(instance).items():
+            if len(holders) == len(needed) == 1 and holders != needed:
+                bytes_from.setdefault(holders[0], {})[needed[0]] = size
     elif instance.demand is not None:
         everybody = dict.fromkeys(range(instance.npus), instance.demand.part_bytes(instance.npus))
         bytes_from = dict.fromkeys(orbit_sizes, everybody)
@@ -167,11 +167,11 @@ def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fractio
     if demand.collective is Collective.ALL_TO_ALL:  # a piece for each of n^2 pairs
         group = demand.group(npus)
         return len(inside.intersection(group)) * len(set(group) - inside) * demand.part_bytes(npus)
-    asked = conditions(demand, npus)
-    members = [[rank in inside for rank in group] for group in asked.groups]
+    pieces = conditions(demand, npus)
+    members = [[rank in inside for rank in group] for group in pieces.groups]
     some, every = np.array([any(each) for each in members]), np.array([all(each) for each in members])
-    from_inside = (some if asked.reduced else every)[asked.held_by]
-    return int(np.count_nonzero(from_inside & ~every[asked.needed_by])) * asked.size
+    from_inside = (some if pieces.reduced else every)[pieces.held_by]
+    return int(np.count_nonzero(from_inside & ~every[pieces.needed_by])) * pieces.size
 
 
 Neighbours = dict[int, list[tuple[int, int]]]  #: Targets of the links out of every node, with lengths.
@@ -187,16 +187,16 @@ def links_out_of(ends: Iterable[tuple[int, int]], lengths: Iterable[int]) -> Nei
 
 def shortest_distances(out: Neighbours, sources: Iterable[int]) -> dict[int, int]:
     """Return the distances of nodes that links reach from the nearest source, by Dijkstra over integers."""
-    heap, done = [(0, source) for source in sources], dict[int, int]()
+    heap, distance = [(0, source) for source in sources], dict[int, int]()
     while heap:
         far, node = heapq.heappop(heap)
-        if node in done:
+        if node in distance:
             continue
-        done[node] = far
+        distance[node] = far
         for neighbour, length in out[node]:
-            if neighbour not in done:
+            if neighbour not in distance:
                 heapq.heappush(heap, (far + length, neighbour))
-    return done
+    return distance
 
 
 def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Fraction:
@@ -208,9 +208,9 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
         raise InputError("a switch copies chunks in transit", place="certificate")
     needs = {
-        (held, needed): size
-        for (held, needed, reduced), size in demanded_bytes(instance).items()
-        if (rank in held if reduced else held == (rank,)) and set(needed) - {rank}
+        (holders, needed): size
+        for (holders, needed, reduced), size in demanded_bytes(instance).items()
+        if (rank in holders if reduced else holders == (rank,)) and set(needed) - {rank}
     }
     if not needs:
         return Fraction(0)

@@ -75,8 +75,8 @@ def _wrong_in_layer(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str
             wrong.append(f"GPU {g} has {len(slots):,} replicas; expected one in each of {experts.slots:,} slots")
         if unknown := [e for e in slots if not 0 <= e < experts.count]:
             wrong.append(f"GPU {g} has expert {unknown[0]}; expected experts from 0 to {experts.count - 1}")
-    held = {e for slots in gpus for e in slots}
-    if missing := [e for e in range(experts.count) if e not in held]:
+    present = {e for slots in gpus for e in slots}
+    if missing := [e for e in range(experts.count) if e not in present]:
         wrong.append(f"expert {missing[0]} has no replica")
     return wrong or _groups_apart(experts, gpus)
 
@@ -186,19 +186,19 @@ def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], pr
 
 
 def _divides(
-    layer: Experts, load: Fraction, left: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _SearchAllowance
+    layer: Experts, load: Fraction, rest: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _SearchAllowance
 ) -> bool:
     """Return whether the remaining groups fit on nodes whose GPUs all are below a load."""
-    if not left:
+    if not rest:
         return True
     each, size = layer.groups // layer.nodes, layer.count // layer.groups
-    for others in combinations(left[1:], each - 1):
+    for others in combinations(rest[1:], each - 1):
         spent.spend("divisions")
-        groups = (left[0], *others)
+        groups = (rest[0], *others)
         if groups not in fits:
             loads = [layer.loads[0][group * size + place] for group in groups for place in range(size)]
             fits[groups] = _fits(loads, layer.gpus // layer.nodes, layer.slots, load, spent)
-        if fits[groups] and _divides(layer, load, tuple(p for p in left if p not in groups), fits, spent):
+        if fits[groups] and _divides(layer, load, tuple(p for p in rest if p not in groups), fits, spent):
             return True
     return False
 
@@ -221,11 +221,11 @@ def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spen
 def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Iterator[list[int]]:
     """Yield the loads of all replicas in decreasing order, for every choice of replica counts."""
     for more in combinations_with_replacement(range(len(loads)), further):
-        found: list[int] = []
+        replicas: list[int] = []
         for e, load in enumerate(loads):
             number = least[e] + more.count(e)
-            found += [load // number] * number
-        yield sorted(found, reverse=True)
+            replicas += [load // number] * number
+        yield sorted(replicas, reverse=True)
 
 
 def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _SearchAllowance) -> bool:
@@ -238,13 +238,13 @@ def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _Search
     if not replicas:
         return True
     heaviest, rest = replicas[0], replicas[1:]
-    tried: set[tuple[int, ...]] = set()
+    attempts: set[tuple[int, ...]] = set()
     for places in combinations(range(len(rest)), slots - 1):
         spent.spend("steps")
         beside = tuple(rest[place] for place in places)
-        if beside in tried or heaviest + sum(beside) >= limit:
+        if beside in attempts or heaviest + sum(beside) >= limit:
             continue
-        tried.add(beside)
+        attempts.add(beside)
         if _fill([load for place, load in enumerate(rest) if place not in places], gpus - 1, slots, limit, spent):
             return True
     return False
@@ -335,13 +335,13 @@ def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
 
 def _read_certificate(file: Fields) -> Certificate:
     if file.word("certificate", ["least-loads", "solver"]) == "solver":
-        found: Certificate = SolverBound(file.word("solver"), file.word("version"))
+        certificate: Certificate = SolverBound(file.word("solver"), file.word("version"))
     else:
         loads = tuple(file.fractions("loads", len(file.list_("loads"))))
         prices = enumerate(file.list_("prices", len(loads)))
-        found = LeastLoads(loads, tuple(_read_prices(each, f"{file.at('prices')}[{i}]") for i, each in prices))
+        certificate = LeastLoads(loads, tuple(_read_prices(each, f"{file.at('prices')}[{i}]") for i, each in prices))
     file.reject_unread()
-    return found
+    return certificate
 
 
 def _read_prices(data: Any, place: str) -> PairPrices | None:
@@ -352,6 +352,6 @@ def _read_prices(data: Any, place: str) -> PairPrices | None:
     for at, pair in _lists(file.list_("light"), file.at("light")):
         reject_if(len(pair) != 2, "expected a load and its weight", place=at)
         light.append((fraction(pair[0], f"{at}[0]"), fraction(pair[1], f"{at}[1]")))
-    found = PairPrices(file.fraction("replica"), tuple(light))
+    prices = PairPrices(file.fraction("replica"), tuple(light))
     file.reject_unread()
-    return found
+    return prices

@@ -65,7 +65,7 @@ class Fields:
         if not isinstance(data, dict):
             raise InputError(f"{show_value(data)} is wrong; expected an object", place=place or None)
         self._data: dict[str, Any] = data
-        self._left = set(data)
+        self._unread = set(data)
         self.place = place
 
     def at(self, name: str) -> str:
@@ -74,13 +74,13 @@ class Fields:
 
     def has(self, name: str) -> bool:
         """Return whether a field is present and not null."""
-        self._left.discard(name)
+        self._unread.discard(name)
         return self._data.get(name) is not None
 
     def take(self, name: str) -> Any:
         """Return a required field unchecked and mark it as read."""
         reject_if(name not in self._data, "missing, but required", place=self.at(name))
-        self._left.discard(name)
+        self._unread.discard(name)
         value = self._data[name]
         if isinstance(value, LazyColumn):
             with locate_errors(place=self.at(name)):
@@ -89,7 +89,7 @@ class Fields:
 
     def reject_unread(self) -> None:
         """Reject fields that were never read."""
-        for name in sorted(self._left)[:1]:
+        for name in sorted(self._unread)[:1]:
             raise InputError("unknown field", place=self.at(name[:60]))
 
     def fields(self, name: str) -> "Fields":
@@ -151,13 +151,13 @@ class Fields:
 
     def fractions(self, name: str, length: int) -> list[Fraction]:
         """Read a list of exact numbers."""
-        known: dict[Any, Fraction] = {}
-        found: list[Fraction] = []
+        values_of: dict[Any, Fraction] = {}
+        values: list[Fraction] = []
         for index, value in enumerate(self.list_(name, length)):
-            if not isinstance(value, str) or value not in known:
-                known[str(value)] = fraction(value, f"{self.at(name)}[{index}]")
-            found.append(known[value])
-        return found
+            if not isinstance(value, str) or value not in values_of:
+                values_of[str(value)] = fraction(value, f"{self.at(name)}[{index}]")
+            values.append(values_of[value])
+        return values
 
 
 def integers(values: Any, low: int, high: int, place: str, *, indexed: bool = True) -> Ints:
@@ -322,6 +322,6 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype
         raise InputError("expected a column of numbers as numpy writes it, version 1.0", place=member.filename)
     kind, length, begin = np.dtype(header[1].decode()), int(header[2]), len(start) + len(text)
     if member.file_size != begin + length * kind.itemsize:
-        told = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"
-        raise InputError(told, place=member.filename)
+        problem = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"
+        raise InputError(problem, place=member.filename)
     return kind, length, begin

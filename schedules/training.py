@@ -71,8 +71,8 @@ def _excess(constraint: LinearConstraint, bandwidth_Bps: Bandwidths) -> Fraction
     """Return the signed violation of a linear constraint, 0 if it holds."""
     terms = (a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True))
     excess = sum(terms, Fraction(0)) - constraint.limit
-    kept = {Comparison.AT_MOST: excess < 0, Comparison.AT_LEAST: excess > 0, Comparison.EQUAL: False}
-    return Fraction(0) if kept[constraint.comparison] else excess
+    holds = {Comparison.AT_MOST: excess < 0, Comparison.AT_LEAST: excess > 0, Comparison.EQUAL: False}
+    return Fraction(0) if holds[constraint.comparison] else excess
 
 
 def violation(constraint: LinearConstraint, bandwidth_Bps: Bandwidths) -> str | None:
@@ -164,21 +164,21 @@ def stages(communication: Communication, span: Sequence[int], fabric: Fabric) ->
     its shard once.
     """
     moved: list[Fraction] = []
-    held = communication.size_bytes
+    data = communication.size_bytes
     for d, n in enumerate(span):
-        sent_once = held - held / n
+        sent_once = data - data / n
         match communication.collective:
             case Collective.ALL_REDUCE:
                 reduced = fabric.dimensions[d].in_network and n > 1
-                moved.append(held if reduced else 2 * sent_once)
-                held /= n
+                moved.append(data if reduced else 2 * sent_once)
+                data /= n
             case Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
                 moved.append(sent_once)
-                held /= n
+                data /= n
             case Collective.ALL_TO_ALL:
                 moved.append(sent_once)
             case Collective.POINT_TO_POINT:
-                moved.append(held if n > 1 else Fraction(0))
+                moved.append(data if n > 1 else Fraction(0))
             case _:
                 raise ValueError(f"the analytical model has no {communication.collective.name}")
     return moved
@@ -206,8 +206,8 @@ def recomputed_bound(
     shifted by what is missed.
     """
     parts, free = _traffic(instance), certificate.scale_free
-    tried = (proved_line(instance, parts, line, scale_free=free, missed=missed) for line in certificate.lines)
-    proved = [line for line in tried if line is not None]
+    lines = (proved_line(instance, parts, line, scale_free=free, missed=missed) for line in certificate.lines)
+    proved = [line for line in lines if line is not None]
     if free:
         bound = max((v * max(v, Fraction(0)) / (4 * a * w) for a, w, v in proved), default=None)
     elif (instance.design or Design()).objective is Objective.PERF:
@@ -357,7 +357,7 @@ _Parts = tuple[list[_Stage], list[_Traffic]]
 
 def _traffic(instance: Instance) -> _Parts:
     stages: list[_Stage] = []
-    found: list[_Traffic] = []
+    rows: list[_Traffic] = []
     for w, workload in enumerate(instance.training()):
         for n, layer in enumerate(workload.layers):
             weight = Fraction(workload.weight * layer.repeat)
@@ -368,16 +368,16 @@ def _traffic(instance: Instance) -> _Parts:
             for p, (phase, branch) in enumerate(phases):
                 for c, communication in enumerate(phase.communication):
                     moved = busy_bytes(instance, communication, workload.groups[communication.group])
-                    found.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in moved]))
-    return stages, found
+                    rows.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in moved]))
+    return stages, rows
 
 
 def _averaged_time(instance: Instance, parts: _Parts, line: SupportingLine) -> tuple[Fraction, list[Fraction]]:
     """Return computation K and bytes per dimension, with every maximum replaced by the shares' average."""
     # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
     shares: dict[tuple[int, ...], list[Fraction]] = {}
-    for *where, given in line.shares:
-        exact = list(map(Fraction, given))
+    for *where, values in line.shares:
+        exact = list(map(Fraction, values))
         total = max(Fraction(1), sum(exact, Fraction(0)))
         shares[tuple(where)] = [x / total for x in exact]
     tp_share = {(w, layer): Fraction(share) for w, layer, share in line.overlaps}

@@ -47,16 +47,16 @@ def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fr
     rates = [link.bandwidth_Bps for link in topology.links]
     scale = lcm(*(rate.denominator for rate in rates))
     unit = Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
-    known, below, above = sorted(set(rates)), 0, len(set(rates))
+    widths, below, above = sorted(set(rates)), 0, len(set(rates))
     while above - below > 1:  # fewer links hold fewer trees
         middle = (below + above) // 2
-        links = [index for index, other in enumerate(rates) if other >= known[middle]]
+        links = [index for index, other in enumerate(rates) if other >= widths[middle]]
         below, above = (middle, above) if _cheapest_tree(topology, certificate, links) is not None else (below, middle)
-    allowed = [rate for rate in known[: below + 1] if rate >= certificate.min_rate_Bps]
-    pair, alone = min(known[-1], 2 * known[below]), min(known[-1] / 2, known[below])
+    allowed = [rate for rate in widths[: below + 1] if rate >= certificate.min_rate_Bps]
+    pair, alone = min(widths[-1], 2 * widths[below]), min(widths[-1] / 2, widths[below])
     if not certificate.link_sets:  # then k trees may have k times the rate of the widest
-        shared = max(alone + (trees - 1) * known[below], pair + (trees - 2) * known[below] if trees > 1 else alone)
-        return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, trees * known[below])))
+        shared = max(alone + (trees - 1) * widths[below], pair + (trees - 2) * widths[below] if trees > 1 else alone)
+        return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, trees * widths[below])))
     disjoint = _disjoint(topology, certificate, allowed, trees)
     before, carried, shared = Fraction(0), Fraction(0), Fraction(0)  # by two trees less, by one less, by so many
     for count, apart in enumerate(disjoint, 1):
@@ -84,15 +84,15 @@ def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fract
 def _needed_links(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
     """Return, per rate, the fewest links of a set that both directions of a tree need."""
     group = list(range(len(topology.nodes)))
-    parts, found = len(group), []
+    parts, needs = len(group), []
     others = sorted((link.bandwidth_Bps, index) for index, link in enumerate(topology.links) if index not in links)
     for rate in reversed(rates):
         while others and others[-1][0] >= rate:
             a, b = (_root(group, node) for node in topology.link_ends[others.pop()[1]])
             parts -= a != b
             group[a] = b
-        found.append(2 * (parts - 1))
-    return found[::-1]
+        needs.append(2 * (parts - 1))
+    return needs[::-1]
 
 
 def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:
@@ -171,11 +171,11 @@ def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
 def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
     """Return the least cost of a tree, including the price of a tree over its least bandwidth."""
     rates = [link.bandwidth_Bps for link in topology.links]
-    known = sorted({rate for rate in rates if rate >= certificate.min_rate_Bps})
+    widths = sorted({rate for rate in rates if rate >= certificate.min_rate_Bps})
     # Without a price of trees, those of the most links are the cheapest.
-    tried = known if certificate.tree_price_Bps else known[:1]
+    choices = widths if certificate.tree_price_Bps else widths[:1]
     least: Fraction | None = None
-    for rate in tried:
+    for rate in choices:
         links = [index for index, other in enumerate(rates) if other >= rate]
         cost = _cheapest_tree(topology, certificate, links)
         if cost is None:
@@ -197,12 +197,12 @@ def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[
     tail, head = ends[:, 0].copy(), ends[:, 1].copy()
     price, length = (np.array(values, dtype=np.int64)[list(links)] for values in (certificate.prices, lengths))
     most, nodes = min(certificate.height, sum(lengths)), len(topology.nodes)
-    found: list[int] = []
+    costs: list[int] = []
     for root in range(nodes):
         ways = [cheapest_near(root, nodes, *ends, price, length, most) for ends in ((tail, head), (head, tail))]
         if min(ways) >= 0:
-            found.append(sum(ways))
-    return min(found, default=None)
+            costs.append(sum(ways))
+    return min(costs, default=None)
 
 
 def _spanning(topology: Topology, prices: Sequence[int], links: Sequence[int]) -> int | None:

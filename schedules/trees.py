@@ -79,8 +79,8 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
     Also return the size of every chunk in bytes, and the level of every send: its depth in an out-tree, counted from
     the deepest edge in an in-tree.
     """
-    known = range(1 + max(int(part.child.max(initial=part.root.max(initial=-1))) for part in packing.passes))
-    node = np.array(known if topology is None else topology.tree_nodes, dtype=np.int64)
+    numbers = range(1 + max(int(part.child.max(initial=part.root.max(initial=-1))) for part in packing.passes))
+    node = np.array(numbers if topology is None else topology.tree_nodes, dtype=np.int64)
     parts, levels, above = [], [], 0
     for part in packing.passes:
         depth = edge_depths(part)
@@ -100,6 +100,6 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
     source, target, reduce, hops, links = (np.tile(column, most) for column in columns)
     sends, level = Sends(chunk, source, target, reduce > 0, offsets(hops), links), np.tile(np.concatenate(levels), most)
     if (number < most).any():
-        kept = sends.chunk // len(packing) < number[sends.chunk % len(packing)]
-        sends, level = sends.take(kept), level[kept]
+        present = sends.chunk // len(packing) < number[sends.chunk % len(packing)]
+        sends, level = sends.take(present), level[present]
     return sends, np.tile(whole / number, most), level

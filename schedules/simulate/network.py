@@ -38,10 +38,10 @@ class Speeds(NamedTuple):
         stretch = bisect_right(self.begin_s, begin_s) - 1
         now = begin_s
         while stretch + 1 < len(self.begin_s):
-            done = (self.begin_s[stretch + 1] - now) * self.factor[stretch]
-            if done >= seconds:
+            part_s = (self.begin_s[stretch + 1] - now) * self.factor[stretch]
+            if part_s >= seconds:
                 break
-            now, seconds, stretch = self.begin_s[stretch + 1], seconds - done, stretch + 1
+            now, seconds, stretch = self.begin_s[stretch + 1], seconds - part_s, stretch + 1
         return now + seconds / self.factor[stretch] if seconds else now
 
 
@@ -85,12 +85,12 @@ def wires(topology: Topology, timing: Timing | None = None) -> Wires:
 
 
 def _speeds(timing: Timing) -> dict[int, Speeds]:
-    found: dict[int, Speeds] = {}
+    speeds: dict[int, Speeds] = {}
     for link in {change.link for change in timing.changes}:
         mine = [change for change in timing.changes if change.link == link]
         ends = sorted({0, *(end for change in mine for end in (change.first, change.last))})
-        found[link] = Speeds([end * timing.epoch_s for end in ends], [timing.factor(link, end) for end in ends])
-    return found
+        speeds[link] = Speeds([end * timing.epoch_s for end in ends], [timing.factor(link, end) for end in ends])
+    return speeds
 
 
 class Rules(NamedTuple):
@@ -142,8 +142,8 @@ class TickWires(Wires):
     def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
         """Return the transmission times of chunks on links, in units."""
         del chunk_bytes
-        found: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
-        return found
+        seconds: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
+        return seconds
 
     def in_seconds(self, timeline: Timeline) -> Timeline | None:
         """Convert a timeline to seconds; None if floats cannot hold its ticks."""
@@ -194,8 +194,8 @@ def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
     """Return the distinct values and the place of each among them; links share numbers, fractions compare slowly."""
     place: dict[Fraction, int] = {}
-    known = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
-    return list(place), np.array([known[id(value)] for value in values], dtype=np.int64)
+    number = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
+    return list(place), np.array([number[id(value)] for value in values], dtype=np.int64)
 
 
 class ChargedTransfers(NamedTuple):

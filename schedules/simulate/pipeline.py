@@ -72,8 +72,8 @@ class Pipeline:
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]
         table = np.array([self.seconds(pieces, flow) for pieces in PIECES])
-        chosen = (table <= table.min(axis=0) * (1 + ENOUGH)).argmax(axis=0)
-        return table[chosen, np.arange(len(flow))], np.array(PIECES, dtype=np.int64)[chosen]
+        at = (table <= table.min(axis=0) * (1 + ENOUGH)).argmax(axis=0)
+        return table[at, np.arange(len(flow))], np.array(PIECES, dtype=np.int64)[at]
 
 
 def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None) -> Pipeline:
@@ -127,8 +127,8 @@ def _front(instance: Instance, packing: TreePacking, link_latency_s: Floats) -> 
     # trees apart.
     values, rank = np.unique(latency_s, return_inverse=True)
     key = tree * (len(values) + 1) + rank
-    kept = key > np.concatenate([[-1], np.maximum.accumulate(key)[:-1]])[: len(key)]
-    tree, links, latency_s = tree[kept], links[kept], latency_s[kept]
+    farthest = key > np.concatenate([[-1], np.maximum.accumulate(key)[:-1]])[: len(key)]
+    tree, links, latency_s = tree[farthest], links[farthest], latency_s[farthest]
     offset = np.flatnonzero(np.diff(tree, prepend=-1))
     return Front(tree[offset], offset, links, latency_s), heights
 

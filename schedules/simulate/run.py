@@ -85,9 +85,9 @@ def simulate(
     columns, routing = wires(instance.topology, instance.timing), routing or instance.routing
     plain = not (barrier or in_step) and pieces == 1 and mode is not SimulationMode.FAIR_SHARE
     if isinstance(answer, Schedule) and plain and instance.rank_costs is None and routing is Routing.FIXED:
-        found = _simulate_timed(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
-        if found is not None:
-            return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
+        result = _simulate_timed(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
+        if result is not None:
+            return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, result.timeline)
     transfers = transfers_of(instance, answer, barrier=barrier, in_step=in_step, pieces=pieces)
     routed = None if routing is Routing.FIXED else route(instance.topology, transfers, routing)
     if routed is not None:
@@ -132,7 +132,7 @@ def totals_of(instance: Instance, transfers: Transfers, mode: SimulationMode, *,
 
 
 def _simulate_timed(
-    instance: Instance, answer: Schedule, columns: Wires, chosen: Rules, *, keep: bool = False, unaware: bool = False
+    instance: Instance, answer: Schedule, columns: Wires, how: Rules, *, keep: bool = False, unaware: bool = False
 ) -> CompiledResult | None:
     """Simulate a timed schedule by compiled loops; None if that is not worthwhile, or not exact in floats."""
     if columns.varying or not worth_compiling(len(answer.sends)):
@@ -141,7 +141,7 @@ def _simulate_timed(
     links = to_ticks(answer.chunks, len(answer.sends.path_links), columns, exact=False)
     if isinstance(links, TickWires) and links.exact:
         return None
-    played = compiled_in_order(answer, len(instance.topology.nodes), links, chosen, keep=keep, unaware=unaware)
+    played = compiled_in_order(answer, len(instance.topology.nodes), links, how, keep=keep, unaware=unaware)
     return None if played is None else played.in_seconds(links)
 
 
@@ -154,9 +154,9 @@ def _simulate_totals(
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         if not (isinstance(links, TickWires) and links.exact):
-            found = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
-            if found is not None and (found := found.in_seconds(links)) is not None:
-                return found.latest, found.busy[: len(columns)], found.alone if unaware else None
+            result = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
+            if result is not None and (result := result.in_seconds(links)) is not None:
+                return result.latest, result.busy[: len(columns)], result.alone if unaware else None
         levels = False
     timeline = charged.on_network(timeline_of(played, own, mode, hold_latency=False, levels=levels))
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
@@ -188,15 +188,15 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
     """
     sends, network = transfers.sends, _Distances(topology)
     ways: list[Sequence[Sequence[int]]] = []
-    known: dict[tuple[int, int], Sequence[Sequence[int]]] = {}
+    paths_of: dict[tuple[int, int], Sequence[Sequence[int]]] = {}
     for send, ends in enumerate(zip(sends.source.tolist(), sends.target.tolist(), strict=True)):
         own = sends.path(send)
         if len(own) > network.distance(ends[1])[ends[0]]:
             ways.append((own,))
             continue
-        if ends not in known:
-            known[ends] = network.paths(*ends) if routing is Routing.SPRAY else (network.hashed_path(*ends),)
-        ways.append(known[ends])
+        if ends not in paths_of:
+            paths_of[ends] = network.paths(*ends) if routing is Routing.SPRAY else (network.hashed_path(*ends),)
+        ways.append(paths_of[ends])
     parts = np.array([len(each) for each in ways], dtype=np.int64)
     require_schedulable(int(parts.sum()), sum(len(each) * len(each[0]) for each in ways))
     part_of = np.repeat(np.arange(len(sends)), parts)
@@ -252,16 +252,16 @@ class _Distances:
         if target not in self._to:
             _, before = self._links
             far = len(before)
-            found = [far] * far
-            found[target] = 0
+            hops = [far] * far
+            hops[target] = 0
             waiting = deque([target])
             while waiting:
                 node = waiting.popleft()
                 for other in before[node]:
-                    if found[other] == far:
-                        found[other] = found[node] + 1
+                    if hops[other] == far:
+                        hops[other] = hops[node] + 1
                         waiting.append(other)
-            self._to[target] = found
+            self._to[target] = hops
         return self._to[target]
 
     def _onward(self, node: int, target: int) -> list[tuple[int, int]]:
@@ -271,19 +271,19 @@ class _Distances:
 
     def paths(self, source: int, target: int) -> list[list[int]]:
         """Return all paths of the fewest links."""
-        found: list[list[int]] = []
+        paths: list[list[int]] = []
         waiting: list[tuple[int, list[int]]] = [(source, [])]
         while waiting:
             node, path = waiting.pop()
             if node == target:
-                found.append(path)
+                paths.append(path)
                 continue
             waiting += [(other, [*path, link]) for link, other in reversed(self._onward(node, target))]
-            if len(found) + len(waiting) > MOST_PATHS:
+            if len(paths) + len(waiting) > MOST_PATHS:
                 names = [self._topology.nodes[end].name for end in (source, target)]
                 problem = f"more than {MOST_PATHS:,} shortest paths from {names[0]} to {names[1]}"
                 raise InputError(problem, place="routing")
-        return found
+        return paths
 
     def hashed_path(self, source: int, target: int) -> list[int]:
         """Return the path that every node on it chooses by a hash of the two ends and itself."""

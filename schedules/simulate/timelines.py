@@ -69,37 +69,37 @@ def timeline_of(
     """Simulate in whole numbers of a common unit if there is one, see :mod:`.network`; by levels only if that works."""
     if mode is SimulationMode.FAIR_SHARE:
         return simulate_flows(transfers, columns)
-    chosen = rules(mode, hold_latency=hold_latency)
+    how = rules(mode, hold_latency=hold_latency)
     for exact in (False, True):
         counted = to_ticks(transfers, len(transfers.sends.path_links), columns, exact=exact)
-        timeline = (_simulate if levels or exact else simulate_by_events)(transfers, counted, chosen)
+        timeline = (_simulate if levels or exact else simulate_by_events)(transfers, counted, how)
         if not isinstance(counted, TickWires):
             return timeline
-        if (found := counted.in_seconds(timeline)) is not None:
-            return found
+        if (result := counted.in_seconds(timeline)) is not None:
+            return result
     raise AssertionError("integers of any size hold all times")
 
 
-def _simulate(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
+def _simulate(transfers: Transfers, columns: Wires, how: Rules) -> Timeline:
     """Simulate by the fastest suitable simulator; all suitable ones give the same times."""
-    found: Timeline | None = None
+    timeline: Timeline | None = None
     if not (transfers.fixed_order or columns.varying or (isinstance(columns, TickWires) and columns.exact)):
         if worth_compiling(len(transfers.sends)):
-            played = compiled_levels(transfers, columns, chosen, keep=True)
-            found = None if played is None else played.timeline
+            played = compiled_levels(transfers, columns, how, keep=True)
+            timeline = None if played is None else played.timeline
         elif transfers.pays is None:
-            found = simulate_by_levels(transfers, columns, chosen)
-            if found is None and chosen.contended and not worth_compiling(len(transfers.sends.path_links)):
-                found = simulate_by_windows(transfers, columns, chosen)
-    return simulate_by_events(transfers, columns, chosen) if found is None else found
+            timeline = simulate_by_levels(transfers, columns, how)
+            if timeline is None and how.contended and not worth_compiling(len(transfers.sends.path_links)):
+                timeline = simulate_by_windows(transfers, columns, how)
+    return simulate_by_events(transfers, columns, how) if timeline is None else timeline
 
 
 def trace_of(
     mode: SimulationMode, sends: Sends, chunk_bytes: Floats, links: Wires, timeline: Timeline, place: Ints | None = None
 ) -> Trace:
     """Return a trace with the times of sends in the order of the answer."""
-    held = timeline.hop_end_s - timeline.hop_start_s
-    seconds = occupied_s(mode, sends, chunk_bytes, links, held)
+    hop_s = timeline.hop_end_s - timeline.hop_start_s
+    seconds = occupied_s(mode, sends, chunk_bytes, links, hop_s)
     busy = link_totals(len(links), sends.path_links, seconds)
     start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
     hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
@@ -126,7 +126,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     latency_s = wires.latency_s.copy()
     latency_s[wires.rank_links.senders :] = 0.0  # spent before a send begins
     delay = np.add.reduceat(latency_s[sends.path_links], sends.path_offset[:-1]) if count else np.zeros(0)
-    left = transfers.chunk_bytes[sends.chunk]
+    rest = transfers.chunk_bytes[sends.chunk]
     start_s, left_s = np.zeros(count), np.zeros(count)
     gates, ranks = gates_of(transfers), _Ranks(transfers, wires)
     first = _SENT if transfers.pays is None else _READY
@@ -158,10 +158,10 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         if not len(active):
             continue
         rate = fair_rates(sends.path_links, sends.path_offset, active, ranks.bandwidth_Bps)
-        ends = now + left[active] / rate
+        ends = now + rest[active] / rate
         until = min(float(ends.min()), coming[0][0] if coming else np.inf)
         ended = ends <= until * (1 + SAME_TIME)
-        left[active] -= rate * (until - now)
+        rest[active] -= rate * (until - now)
         finished, active, now = active[ended], active[~ended], until
         left_s[finished] = now
         end_s[finished] = now + delay[finished]
@@ -221,14 +221,14 @@ def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: 
     while len(unsettled):
         share = capacity / np.maximum(np.bincount(link, minlength=links), 1)
         first = np.cumsum(hops) - hops
-        found = np.minimum.reduceat(share[link], first)
+        least = np.minimum.reduceat(share[link], first)
         smallest = np.full(links, np.inf)
-        np.minimum.at(smallest, link, np.repeat(found, hops))
+        np.minimum.at(smallest, link, np.repeat(least, hops))
         bottleneck = smallest >= share * (1 - SAME_TIME)
         settled = np.logical_or.reduceat(bottleneck[link], first)
-        rates[unsettled[settled]] = found[settled]
-        gone = np.repeat(settled, hops)
-        capacity -= np.bincount(link[gone], np.repeat(found[settled], hops[settled]), links)
+        rates[unsettled[settled]] = least[settled]
+        is_fixed = np.repeat(settled, hops)
+        capacity -= np.bincount(link[is_fixed], np.repeat(least[settled], hops[settled]), links)
         capacity = np.maximum(capacity, 0)
-        link, hops, unsettled = link[~gone], hops[~settled], unsettled[~settled]
+        link, hops, unsettled = link[~is_fixed], hops[~settled], unsettled[~settled]
     return rates

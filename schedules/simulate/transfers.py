@@ -88,11 +88,11 @@ def _sort_by_place(order: Any, place: Any, count: int) -> Any:
     for at in place:
         first[at + 1] += 1
     first = np.cumsum(first)
-    found = np.empty(len(order), dtype=order.dtype)
+    order_of = np.empty(len(order), dtype=order.dtype)
     for item in order:
-        found[first[place[item]]] = item
+        order_of[first[place[item]]] = item
         first[place[item]] += 1
-    return found
+    return order_of
 
 
 SAME_TIME = 1e-9  #: Given times that differ by less than this part of the schedule's length are the same.
@@ -139,10 +139,10 @@ class Transfers:
             return 0, 1, np.where(waiting >= 0, waiting, count).astype(np.int64), fed_slot.astype(np.int64), count + 1
         fed, slot = np.unique(sends.chunk * self.nodes + sends.target, return_inverse=True)
         waits_at = sends.chunk * self.nodes + sends.source
-        found = np.searchsorted(fed, waits_at)
-        known = found < len(fed)
-        known[known] = fed[found[known]] == waits_at[known]
-        return 0, 1, np.where(known, found, len(fed)), slot.astype(np.int64), len(fed) + 1
+        at = np.searchsorted(fed, waits_at)
+        has_feed = at < len(fed)
+        has_feed[has_feed] = fed[at[has_feed]] == waits_at[has_feed]
+        return 0, 1, np.where(has_feed, at, len(fed)), slot.astype(np.int64), len(fed) + 1
 
     @cached_property
     def waits_at(self) -> Ints:
@@ -167,9 +167,9 @@ class Transfers:
         levels = int(max(self.leaves.max(initial=0), self.arrives.max(initial=0))) + 1
         keys, waits = np.unique(self.waits_at * levels + self.leaves, return_inverse=True)
         slot = keys // levels
-        wanted = self.feeds * levels + self.arrives
-        order, fed_by = np.argsort(wanted), np.empty(len(wanted), dtype=np.int64)
-        fed_by[order] = np.searchsorted(keys, wanted[order])  # several times faster in order
+        arrivals = self.feeds * levels + self.arrives
+        order, fed_by = np.argsort(arrivals), np.empty(len(arrivals), dtype=np.int64)
+        fed_by[order] = np.searchsorted(keys, arrivals[order])  # several times faster in order
         inside = fed_by < len(keys)
         inside[inside] = slot[fed_by[inside]] == self.feeds[inside]
         chained = slot[1:] == slot[:-1]

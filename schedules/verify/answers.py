@@ -70,9 +70,9 @@ class Findings:
         if self.counts[violation.kind] <= KEPT:
             self.violations.append(violation)
 
-    def add_each(self, kind: str, found: Ints | Bools, make: Callable[[int], Violation]) -> bool:
+    def add_each(self, kind: str, entries: Ints | Bools, make: Callable[[int], Violation]) -> bool:
         """Add a violation for every entry of an index or mask; return whether there is one."""
-        index = found.nonzero()[0] if found.dtype == bool else found
+        index = entries.nonzero()[0] if entries.dtype == bool else entries
         if not len(index):
             return False
         self.violations += map(make, index[: max(0, KEPT - self.counts[kind])].tolist())
@@ -88,8 +88,8 @@ class Findings:
     def report(self) -> Report:
         """Return the findings, the earliest first; those without a time precede them."""
 
-        def when(found: Violation) -> float:
-            return -1.0 if found.time_s is None and found.step is None else found.time_s or found.step or 0
+        def when(one: Violation) -> float:
+            return -1.0 if one.time_s is None and one.step is None else one.time_s or one.step or 0
 
         violations, warnings = (tuple(sorted(each, key=when)) for each in (self.violations, self.warnings))
         return Report(violations, warnings, dict(self.counts))
@@ -115,13 +115,13 @@ class SendFindings(NamedTuple):
         """Add a violation at a send."""
         self.findings.add(self.at(kind, text, send, link))
 
-    def add_each(self, kind: str, found: Ints | Bools, text: str | Callable[[int], str]) -> bool:
+    def add_each(self, kind: str, entries: Ints | Bools, text: str | Callable[[int], str]) -> bool:
         """Add a violation for every send of an index or mask; return whether there is one."""
 
         def make(send: int) -> Violation:
             return self.at(kind, text if isinstance(text, str) else text(send), send)
 
-        return self.findings.add_each(kind, found, make)
+        return self.findings.add_each(kind, entries, make)
 
 
 Whole = StepSchedule | Schedule | TreePacking  #: An answer that has all its sends or trees itself.

@@ -64,12 +64,12 @@ def _events_by_chunk(
 ) -> dict[ChunkAtRank, list[Event]]:
     sends = schedule.sends
     ends = (sends.target if arriving else sends.source).tolist()
-    found: dict[ChunkAtRank, list[Event]] = defaultdict(list)
+    events: dict[ChunkAtRank, list[Event]] = defaultdict(list)
     rows = zip(ends, sends.chunk.tolist(), sends.reduce.tolist(), index.tolist(), strict=True)
     for send, (node, chunk, reduced, at) in enumerate(rows):
         if node in limits:
-            found[node, chunk, reduced].append((at, send))
-    return {key: sorted(times) for key, times in found.items()}
+            events[node, chunk, reduced].append((at, send))
+    return {key: sorted(times) for key, times in events.items()}
 
 
 def _is_in_group(network: Network, schedule: Schedule, node: int, chunk: int, groups: Ints) -> bool:
@@ -81,9 +81,9 @@ def _late_sends(
 ) -> list[int]:
     """Find sends of data received at an earlier index: contributions that waited, or data not the rank's own."""
     node, chunk, reduced = key
-    came, left = [at for at, _ in arrivals], [at for at, _ in departures]
+    came, went = [at for at, _ in arrivals], [at for at, _ in departures]
     if reduced:
-        waiting = {bisect_left(left, at) for at in came if at not in left}
+        waiting = {bisect_left(went, at) for at in came if at not in went}
         return [departures[i][1] for i in sorted(waiting) if i < len(departures)]
     is_sum = bool(schedule.chunks.reduced[chunk])
     if not is_sum and _is_in_group(network, schedule, node, chunk, schedule.chunks.held_by):
@@ -95,13 +95,13 @@ def _late_sends(
 def _holding_times(grid: Grid, chunk: int, arrivals: list[Event], departures: list[Event]) -> list[Holding]:
     """List the times at which a rank holds a chunk."""
     times = [at for at, _ in departures]
-    found: list[Holding] = []
+    holdings: list[Holding] = []
     for position, (at, send) in enumerate(arrivals):
         again = arrivals[position + 1][0] if position + 1 < len(arrivals) else None
         until = len(times) if again is None else bisect_left(times, again)
         last = max(at, times[until - 1]) if until else at
-        found.append((at, last if grid.timing.fluid else last + 1, chunk, send))
-    return found
+        holdings.append((at, last if grid.timing.fluid else last + 1, chunk, send))
+    return holdings
 
 
 def _first_overfull(
@@ -140,20 +140,20 @@ def copied_by_switches(block: Block, network: Network) -> Ints:
     starts = np.ones(len(out), dtype=np.bool_)
     starts[1:] = block.source[out][1:] != block.source[out][:-1]
     index = np.arange(len(out))
-    sent = index - np.maximum.accumulate(np.where(starts, index, 0)) + 1
+    number = index - np.maximum.accumulate(np.where(starts, index, 0)) + 1
     received = np.where(last >= 0, last - block.first[np.maximum(last, 0)] + 1, 0)
     again = ~starts & (last == np.roll(last, 1))
     follows = np.minimum(last + 1, block.writes - 1)
     added = (last + 1 < block.writes) & (block.base_version[follows] == last)
-    wrong = np.where(sums, again | added, sent > received) & (last >= 0)
+    wrong = np.where(sums, again | added, number > received) & (last >= 0)
     return out[wrong]
 
 
-def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = None) -> Ints:
+def stays(block: Block, network: Network, chunks: Chunks, leave: Ints | None = None) -> Ints:
     """Find when the switches with a limited buffer hold the chunks of a block; a column for each interval.
 
     The rows are the switch, the chunk's size in units, the send that brings it, and the orders of its arrival and of
-    the first instant after the interval. At the order of a send in ``gone`` it makes room for arrivals, by default
+    the first instant after the interval. At the order of a send in ``leave`` it makes room for arrivals, by default
     after it. How long a chunk, a sum or a copy stays: docs/schedules/verifier.md, "Switches".
     """
     limited = np.zeros(network.nodes, dtype=np.bool_)
@@ -162,13 +162,13 @@ def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = No
     settled[:-1] = block.keys[1:] != block.keys[:-1]
     single = network.unicast[block.cell % block.nodes] & ~block.sums
     index = np.flatnonzero(limited[block.cell % block.nodes] & (settled | single))
-    until = block.order + (gone is None)
+    until = block.order + (leave is None)
     out = np.flatnonzero(limited[block.source % block.nodes])
     version = block.last_write(block.source[out], block.read[out])
     once = network.unicast[block.source[out] % block.nodes] & ~block.reduced[block.source[out] // block.nodes]
     version[once] = _sent_copies(block, index[single[index]], out[once])
-    left = block.read[out] + 1 if gone is None else gone[block.send[out]]
-    np.maximum.at(until, version[version >= 0], left[version >= 0])
+    departure = block.read[out] + 1 if leave is None else leave[block.send[out]]
+    np.maximum.at(until, version[version >= 0], departure[version >= 0])
     follows = index[index + 1 < block.writes]
     grows = follows[block.base_version[follows + 1] == follows] if len(follows) else follows
     until[grows] = np.maximum(until[grows], block.order[grows + 1])
@@ -193,9 +193,9 @@ def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
     by_number = order[np.lexsort((number[order], cell[order]))]
     arrival, send = by_number[:-1], by_number[1:]
     paired = (change[arrival] > 0) & (cell[arrival] == cell[send]) & (number[arrival] == number[send])
-    found = np.full(len(out), NOTHING, dtype=np.int64)
-    found[send[paired] - len(into)] = into[arrival[paired]]
-    return found
+    match_of = np.full(len(out), NOTHING, dtype=np.int64)
+    match_of[send[paired] - len(into)] = into[arrival[paired]]
+    return match_of
 
 
 def overfull_switches(parts: list[Ints], network: Network, chunks: Chunks) -> dict[int, int]:
@@ -203,7 +203,7 @@ def overfull_switches(parts: list[Ints], network: Network, chunks: Chunks) -> di
     if not parts:
         return {}
     node, units, send, first, until = np.concatenate(parts, axis=1)
-    found: dict[int, int] = {}
+    first_of: dict[int, int] = {}
     for switch, limit in network.buffer_bytes.items():
         here = node == switch
         change = np.concatenate([units[here], -units[here]])
@@ -211,5 +211,5 @@ def overfull_switches(parts: list[Ints], network: Network, chunks: Chunks) -> di
         order = np.lexsort((change, when))
         too_full = np.flatnonzero(np.cumsum(change[order]) > floor(limit / chunks.unit_bytes))
         if len(too_full):
-            found[switch] = int(send[here][order[too_full[0]]])
-    return found
+            first_of[switch] = int(send[here][order[too_full[0]]])
+    return first_of

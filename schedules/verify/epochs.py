@@ -82,20 +82,20 @@ def _ticks(grid: Grid, schedule: Schedule, at: SendFindings) -> tuple[Ints, Ints
     return None if bad else (begin, end, slowness)
 
 
-def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> Ints:
+def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, numbers: Ints) -> Ints:
     """Return :func:`_slowness` of some sends, computed once for equal links and durations."""
-    sends, found = schedule.sends, np.zeros(len(schedule.sends), dtype=np.int64)
+    sends, slowness = schedule.sends, np.zeros(len(schedule.sends), dtype=np.int64)
     kinds: dict[tuple[Fraction, Fraction], int] = {}
     pairs = ((link.latency_s, link.bandwidth_Bps) for link in grid.topology.links)
     kind = np.array([kinds.setdefault(pair, len(kinds)) for pair in pairs], dtype=np.int64)
-    for hops in np.unique(sends.hops[chosen]).tolist():
-        some = chosen[sends.hops[chosen] == hops]
+    for hops in np.unique(sends.hops[numbers]).tolist():
+        some = numbers[sends.hops[numbers] == hops]
         links = sends.path_links[sends.path_offset[some][:, None] + np.arange(hops)]
         alike = np.column_stack([np.sort(kind[links], axis=1), ticks[some]])
         _, first, inverse = np.unique(alike, axis=0, return_index=True, return_inverse=True)
         of_first = [_slowness(grid, sends.path(send), int(ticks[send])) for send in some[first].tolist()]
-        found[some] = np.array(of_first, dtype=np.int64)[inverse]
-    return found[chosen]
+        slowness[some] = np.array(of_first, dtype=np.int64)[inverse]
+    return slowness[numbers]
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
@@ -178,10 +178,10 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     at_once = start == end
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
     read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
-    gone = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
+    leave = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
     at = at._replace(network=replace(network, buffer_bytes=stores))
     if not is_copied_correctly(at, read, write):
-        replay(at, read, write, gone)
+        replay(at, read, write, leave)
 
 
 def _check_grid(grid: Grid, schedule: Schedule, at: SendFindings) -> Ints:

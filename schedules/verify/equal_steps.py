@@ -99,16 +99,16 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
 
     findings.add_each("capacity", same, twice)
     grid = grid_of(instance)
-    taken: list[Ints] = []
+    delays: list[Ints] = []
     for way in answer.kind.passes:
         for g in used.tolist():
             links = generator_links(network, answer, g, way)
             if (missing := np.flatnonzero(links < 0)).size:
                 findings.add(Violation("path", f"has no link by generator {g}", rank=int(missing[0])))
                 return
-            taken.append(grid.delay[links])
+            delays.append(grid.delay[links])
     longest = int(grid.delay.max())
-    if taken and (longest >= TOO_LONG or set(np.unique(np.concatenate(taken)).tolist()) != {longest}):
+    if delays and (longest >= TOO_LONG or set(np.unique(np.concatenate(delays)).tolist()) != {longest}):
         findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
 
 
@@ -118,10 +118,10 @@ def generator_links(network: Network, answer: TranslatedTrees, generator: int, w
     other = translate_ranks(answer.sizes, nodes, np.array(generator), -1 if way is TreeKind.IN else 1)
     key = network.link_source * n + network.link_target
     order = np.argsort(key, kind="stable")
-    wanted = nodes * n + other
-    place = np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)
-    found = order[place]
-    return np.where(key[found] == wanted, found, -1)
+    keys = nodes * n + other
+    place = np.minimum(np.searchsorted(key[order], keys), len(order) - 1)
+    links = order[place]
+    return np.where(key[links] == keys, links, -1)
 
 
 @write_out.register
@@ -198,16 +198,16 @@ def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: i
     tail, head = network.link_source, network.link_target
     if instance.demand is not None and instance.demand.collective is Collective.REDUCE_SCATTER:
         tail, head = head, tail
-    held = np.zeros(((chunks + 63) // 64, ranks), dtype=np.uint64)
+    stock = np.zeros(((chunks + 63) // 64, ranks), dtype=np.uint64)
     number = np.arange(chunks)
-    np.bitwise_or.at(held, (number >> 6, number // copies), np.uint64(1) << (number & 63).astype(np.uint64))
+    np.bitwise_or.at(stock, (number >> 6, number // copies), np.uint64(1) << (number & 63).astype(np.uint64))
     lacking = np.full(ranks, chunks - copies, dtype=np.int64)
     digest, steps, sends = Digest(), 0, 0
     for block in answer.blocks():
         if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != len(tail):
             findings.add(Violation("size", f"a block of {block.dtype} {block.shape}; expected int32 for every link"))
             return
-        count, step, link, fault = follow(held, lacking, tail, head, chunks, block)
+        count, step, link, fault = follow(stock, lacking, tail, head, chunks, block)
         if fault:
             kind, text = _FAULTS[fault]
             at, chunk = steps + int(step), int(block[step, link])
@@ -217,17 +217,17 @@ def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: i
         steps, sends = steps + len(block), sends + int(count)
     for rank in np.flatnonzero(lacking)[:1].tolist():
         findings.add(Violation("missing", f"lacks {lacking[rank]:,} chunks at the end", rank=rank))
-    told = answer.gather_steps, answer.gather_sends, answer.digest
-    if told != (steps, sends, digest.hex()):
+    claim = answer.gather_steps, answer.gather_sends, answer.digest
+    if claim != (steps, sends, digest.hex()):
         text = (
-            f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says {told[0]:,}, {told[1]:,}, "
-            f"{told[2][:12]}…"
+            f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says "
+            f"{claim[0]:,}, {claim[1]:,}, {claim[2][:12]}…"
         )
         findings.add(Violation("size", text))
 
 
 @kernel
-def follow(held: Any, lacking: Any, tail: Ints, head: Ints, chunks: int, block: Any) -> tuple[int, int, int, int]:
+def follow(stock: Any, lacking: Any, tail: Ints, head: Ints, chunks: int, block: Any) -> tuple[int, int, int, int]:
     """Follow the sends of a block; return their number, and place and number of the first fault."""
     count = 0
     for step in range(len(block)):
@@ -238,16 +238,16 @@ def follow(held: Any, lacking: Any, tail: Ints, head: Ints, chunks: int, block: 
             if chunk < 0 or chunk >= chunks:
                 return count, step, link, 1
             bit = np.uint64(1) << np.uint64(chunk & 63)
-            if held[chunk >> 6, tail[link]] & bit == np.uint64(0):
+            if stock[chunk >> 6, tail[link]] & bit == np.uint64(0):
                 return count, step, link, 2
         for link in range(len(tail)):
             chunk = block[step, link]
             if chunk == -1:
                 continue
             bit = np.uint64(1) << np.uint64(chunk & 63)
-            if held[chunk >> 6, head[link]] & bit != np.uint64(0):
+            if stock[chunk >> 6, head[link]] & bit != np.uint64(0):
                 return count, step, link, 3
-            held[chunk >> 6, head[link]] |= bit
+            stock[chunk >> 6, head[link]] |= bit
             lacking[head[link]] -= 1
             count += 1
     return count, 0, 0, 0

@@ -109,8 +109,8 @@ def _circuit_ticks(
     duration = (link.latency_s + transmission_s) / timing.epoch_s
     least = (link.latency_s + (0 if before_switch else transmission_s)) // timing.epoch_s
     whole = floor(duration) if round_down else ceil(duration)
-    held, least = (number if number <= MAX_EPOCHS else TOO_LONG for number in (whole, least))
-    return (least if after_switch or before_switch else held), held, 1, timing.epoch_s / transmission_s
+    window, least = (number if number <= MAX_EPOCHS else TOO_LONG for number in (whole, least))
+    return (least if after_switch or before_switch else window), window, 1, timing.epoch_s / transmission_s
 
 
 def check_whole_chunks(grid: Grid, chunks: Chunks, findings: Findings) -> None:

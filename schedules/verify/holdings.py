@@ -93,8 +93,8 @@ class Block:
         """Return the last write to each cell before an order; :data:`NOTHING` if there is none."""
         if not self.writes:
             return np.full(len(cell), NOTHING, dtype=np.int64)
-        found = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
-        return np.where((found >= 0) & (self.cell[np.maximum(found, 0)] == cell), found, NOTHING)
+        write = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
+        return np.where((write >= 0) & (self.cell[np.maximum(write, 0)] == cell), write, NOTHING)
 
     def version(self, cell: Ints, before: Ints | int) -> Ints:
         """Return each cell's version at an order: the last of a sum; the first of a copy, which never changes."""
@@ -102,9 +102,9 @@ class Block:
         start = np.where(self.initial[cell], self.writes + cell, NOTHING)
         if not self.writes:
             return start
-        found = np.maximum(write, 0)
-        copies = np.where(start >= 0, start, self.first[found])
-        version = np.where(self.sums[found], found, copies)
+        at = np.maximum(write, 0)
+        copies = np.where(start >= 0, start, self.first[at])
+        version = np.where(self.sums[at], at, copies)
         return np.where(write >= 0, version, start)
 
     @cached_property
@@ -130,22 +130,22 @@ def blocks(chunks: Chunks, sends: Sends, read: Ints, write: Ints, network: Netwo
         by_chunk = np.argsort(small, kind="stable")
     ends = np.cumsum(np.bincount(sends.chunk, minlength=len(chunks)))
     end = int(write.max()) + 1 if len(write) else 0
-    first = done = 0
+    first = begin = 0
     while first < len(chunks):
-        fits = int(np.searchsorted(ends, done + BLOCK_SENDS, side="right"))
+        fits = int(np.searchsorted(ends, begin + BLOCK_SENDS, side="right"))
         stop = min(max(fits, first + 1), first + max(BLOCK_CELLS // network.nodes, 1), len(chunks))
-        chosen = by_chunk[done : int(ends[stop - 1])]
-        row = (sends.chunk[chosen] - first) * network.nodes
-        cell, order = row + sends.target[chosen], write[chosen]
+        index = by_chunk[begin : int(ends[stop - 1])]
+        row = (sends.chunk[index] - first) * network.nodes
+        cell, order = row + sends.target[index], write[index]
         sort = _argsort(cell * (end + 1) + order)
-        chosen = chosen[sort]
+        index = index[sort]
         initial = np.zeros((stop - first) * network.nodes, dtype=np.bool_)
         rows, holders = members.pairs(chunks.held_by[first:stop])
         initial[rows * network.nodes + holders] = True
-        content = chunks.reduced[first:stop], initial, chosen, cell[sort], order[sort], read[chosen]
-        source = row[sort] + sends.source[chosen]
-        yield Block(first, stop - first, network.nodes, *content, source, sends.reduce[chosen], end)
-        first, done = stop, int(ends[stop - 1])
+        content = chunks.reduced[first:stop], initial, index, cell[sort], order[sort], read[index]
+        source = row[sort] + sends.source[index]
+        yield Block(first, stop - first, network.nodes, *content, source, sends.reduce[index], end)
+        first, begin = stop, int(ends[stop - 1])
 
 
 def _argsort(keys: Ints) -> Ints:
@@ -220,9 +220,9 @@ class Sums:
 
     def contributions(self, version: int) -> Counter[int]:
         """Count the contributions in one version by node, without a limit on their number; slow."""
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         if version < 0:
-            return found
+            return counts
         todo: Counter[int] = Counter({version: 1})
         block = self.block
         heap = [self._expansion_key(version)]
@@ -232,7 +232,7 @@ class Sums:
             if not times:
                 continue
             if current >= block.writes:
-                found[(current - block.writes) % block.nodes] += times
+                counts[(current - block.writes) % block.nodes] += times
                 continue
             origin = int(self.origin[current])
             parts = [origin] if origin != current else [int(self.left[current]), int(self.right[current])]
@@ -240,7 +240,7 @@ class Sums:
                 if part >= 0:
                     todo[part] += times
                     heapq.heappush(heap, self._expansion_key(part))
-        return found
+        return counts
 
     def _expansion_key(self, version: int) -> tuple[int, int]:
         """Return a sort key by which a version comes after all that are made of it: later writes come first."""

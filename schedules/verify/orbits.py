@@ -69,15 +69,15 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
     if motions is None or not _roots_reach_ranks(network, np.unique(answer.trees.root), motions, findings):
         return
     span = tuple(range(instance.npus))
-    wanted: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
+    demand_of: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
     if answer.kind is TreeKind.BOTH:
-        wanted = {None: (span, demand.size_bytes / motions.count)}
-    check_trees(network, answer.trees, wanted, findings)
+        demand_of = {None: (span, demand.size_bytes / motions.count)}
+    check_trees(network, answer.trees, demand_of, findings)
     if findings.violations:
         return
-    drawn = motions.motion(int(instance.sha256, 16) % motions.count)
-    other = move_trees(answer.trees, *drawn)
-    elsewhere = {None if root is None else int(drawn[0][root]): asked for root, asked in wanted.items()}
+    motion = motions.motion(int(instance.sha256, 16) % motions.count)
+    other = move_trees(answer.trees, *motion)
+    elsewhere = {None if root is None else int(motion[0][root]): data for root, data in demand_of.items()}
     check_trees(network, other, elsewhere, findings)
 
 
@@ -98,9 +98,9 @@ def verify_step_orbits(answer: StepOrbits, instance: Instance, network: Network,
     storing = (network.node_rank[base.sends.source] < 0) | (network.node_rank[base.sends.target] < 0)
     if at.add_each("buffer", storing, "begins or ends in a switch, whose room the images of other sends take too"):
         return
-    asked = _base_conditions(demand, base.chunks, network, motions, findings)
-    if asked is not None:
-        if not chunks_match(asked, base.chunks):
+    pieces = _base_conditions(demand, base.chunks, network, motions, findings)
+    if pieces is not None:
+        if not chunks_match(pieces, base.chunks):
             findings.add(Violation("size", "the given chunks are not the data of one rank of every orbit"))
         check_sends(at, base.step)
 
@@ -120,13 +120,13 @@ def _base_conditions(
     owners = np.unique([chunks.groups[group][0] for group in np.unique(getattr(chunks, _OWNED_BY[kind])).tolist()])
     if not _roots_reach_ranks(network, owners, motions, findings):
         return None
-    held, needed = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
+    holders, needed = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
     if kind is not Collective.ALL_TO_ALL:
-        held, needed = owners, np.repeat(everybody, len(owners))
+        holders, needed = owners, np.repeat(everybody, len(owners))
     if kind is Collective.REDUCE_SCATTER:
-        held, needed = needed, held
-    lacking = held != needed
-    return Conditions(groups, held[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
+        holders, needed = needed, holders
+    lacking = holders != needed
+    return Conditions(groups, holders[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
 
 
 def count_alike_ranks(

@@ -31,11 +31,11 @@ def seen_s(start_s: Floats, end_s: Floats) -> Floats:
     the shortest send, so that every send reads before it writes and no cycle of sends can feed itself. Sends must
     take more than zero time.
     """
-    seen = TOLERANCE * start_s
-    np.minimum(seen, float((end_s - start_s).min(initial=np.inf)) / 2, out=seen)
-    seen += start_s
-    np.nextafter(seen, np.inf, out=seen)
-    return np.minimum(seen, end_s, out=seen)  # half of the shortest send may be less than a float can tell
+    limit = TOLERANCE * start_s
+    np.minimum(limit, float((end_s - start_s).min(initial=np.inf)) / 2, out=limit)
+    limit += start_s
+    np.nextafter(limit, np.inf, out=limit)
+    return np.minimum(limit, end_s, out=limit)  # half of the shortest send may be less than a float can tell
 
 
 def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
@@ -48,20 +48,20 @@ def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
 MAX_ORDER = 2**31  #: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
 
 
-def replay(at: SendFindings, read: Ints, write: Ints, gone: Ints | None = None) -> None:
+def replay(at: SendFindings, read: Ints, write: Ints, leave: Ints | None = None) -> None:
     """Check every send and the final content of every rank, block by block, by the orders of reads and writes.
 
-    From the orders ``gone`` on, data sent out of a limited switch frees its room, and data that is not forwarded later
+    From the orders ``leave`` on, data sent out of a limited switch frees its room, and data that is not forwarded later
     takes none; by default room is freed after the read.
     """
     network, findings, chunks, sends = at.network, at.findings, at.schedule.chunks, at.schedule.sends
     members = Members.of(chunks, network)
-    held: list[Ints] = []
+    stay_rows: list[Ints] = []
     if len(write) and int(write.max()) > MAX_ORDER:
-        orders = [read, write, *([] if gone is None else [gone])]
+        orders = [read, write, *([] if leave is None else [leave])]
         _, ranked = np.unique(np.stack(orders), return_inverse=True)
         read, write, *after = ranked.astype(np.int64).reshape(len(orders), -1)
-        gone = after[0] if after else None
+        leave = after[0] if after else None
     for block in blocks(chunks, sends, read, write, network):
         rows, nodes = members.pairs(chunks.needed_by[block.first_chunk : block.first_chunk + block.rows])
         needed = rows * block.nodes + nodes  # cells that must hold their chunk in the end
@@ -76,9 +76,9 @@ def replay(at: SendFindings, read: Ints, write: Ints, gone: Ints | None = None) 
             name = network.name(int(sends.source[send]))
             at.add("multicast", f"switch {name} sends a chunk on twice, but has no multicast", send)
         if network.buffer_bytes:
-            held.append(stays(block, network, chunks, gone))
+            stay_rows.append(stays(block, network, chunks, leave))
         _warn_useless(block, final, at)
-    for switch, send in overfull_switches(held, network, chunks).items():
+    for switch, send in overfull_switches(stay_rows, network, chunks).items():
         limit = network.buffer_bytes[switch]
         at.add("buffer", f"switch {network.name(switch)} holds more than its {limit} bytes", send)
 
@@ -123,26 +123,26 @@ def _check_sums(block: Block, needed: Ints, final: Ints, at: SendFindings) -> No
     bad = np.flatnonzero(~good[roots])
     for index in bad[:KEPT].tolist():
         row = int(rows[index])
-        wanted = np.flatnonzero(block.initial[row * block.nodes : (row + 1) * block.nodes]).tolist()
-        violation = _wrong_sum(block, sums, int(cells[index]), int(roots[index]), wanted, at.network)
+        owners = np.flatnonzero(block.initial[row * block.nodes : (row + 1) * block.nodes]).tolist()
+        violation = _wrong_sum(block, sums, int(cells[index]), int(roots[index]), owners, at.network)
         if violation is not None:
             findings.add(violation)
     if len(bad) > KEPT:
         findings.counts["missing"] += len(bad) - KEPT
 
 
-def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int], network: Network) -> Violation | None:
+def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, owners: list[int], network: Network) -> Violation | None:
     """Report a contribution that is missing or counted twice; None if there is none."""
     row, node = divmod(cell, block.nodes)
-    found = sums.contributions(root)
-    twice = [part for part, times in found.items() if times > 1]
+    counts = sums.contributions(root)
+    twice = [part for part, times in counts.items() if times > 1]
     if not twice:
-        absent = [part for part in wanted if part not in found]
+        absent = [part for part in owners if part not in counts]
         if not absent:
             return None  # parts that were never held, which has been reported
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         return _lacks(block, network, f"the contribution of {network.name(absent[0])}{more}", cell)
-    text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {found[twice[0]]} times"
+    text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {counts[twice[0]]} times"
     return Violation("twice", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 

@@ -161,8 +161,8 @@ def _in_turn(
 
 def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:
     """Return the first hop, of hops sorted by release, that cannot meet its window; None if all can."""
-    done = np.cumsum(needed)
-    finish = done + np.maximum.accumulate(release - (done - needed))
+    busy = np.cumsum(needed)
+    finish = busy + np.maximum.accumulate(release - (busy - needed))
     if (finish <= allowed).all():
         return None  # first come, first served meets every deadline
     waiting: list[tuple[float, int]] = []

@@ -28,9 +28,9 @@ def demanded_chunk(instance: Instance) -> Fraction:
     """Return the size of one chunk: a rank's data for one receiver or for all, over the chunks."""
     sizes: set[Fraction] = set()
     for demand in instance.demands:
-        asked = conditions(demand, instance.npus)
+        pieces = conditions(demand, instance.npus)
         shared = demand.collective is Collective.ALL_REDUCE
-        sizes.add(asked.size / demand.chunks / (len(asked.groups[asked.held_by[0]]) if shared else 1))
+        sizes.add(pieces.size / demand.chunks / (len(pieces.groups[pieces.held_by[0]]) if shared else 1))
     if len(sizes) != 1 or 0 in sizes:
         raise InputError("expected chunks of one size", place="collective.chunks")
     return sizes.pop()
@@ -46,8 +46,8 @@ def offered_bytes(chunks: Chunks) -> dict[Condition, Fraction]:
     total: dict[Condition, Fraction] = {}
     for code_, units in zip(kinds.tolist(), sums, strict=True):
         pair, reduced = divmod(code_, 2)
-        held, needed = divmod(pair, groups)
-        condition = chunks.groups[held], chunks.groups[needed], bool(reduced)
+        holders, needed = divmod(pair, groups)
+        condition = chunks.groups[holders], chunks.groups[needed], bool(reduced)
         total[condition] = total[condition] + bytes_of[units] if condition in total else bytes_of[units]
     return total
 
@@ -75,40 +75,40 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     """
     if len(instance.demands) == 1 and chunks_match(conditions(instance.demands[0], instance.npus), chunks):
         return
-    wanted, given = demanded_bytes(instance), offered_bytes(chunks)
-    for condition in [c for c, size in wanted.items() if given.get(c) == size]:
-        del wanted[condition], given[condition]
-    for condition, difference in _differences(wanted, given).items():
-        held, needed, reduced = condition
-        text = f"the {'sum' if reduced else 'data'} of {_ranks(held)} for {_ranks(needed)} is off by {difference} bytes"
-        findings.add(Violation("size", text, rank=held[0]))
+    demand, offer = demanded_bytes(instance), offered_bytes(chunks)
+    for condition in [c for c, size in demand.items() if offer.get(c) == size]:
+        del demand[condition], offer[condition]
+    for condition, difference in _differences(demand, offer).items():
+        own, needed, reduced = condition
+        text = f"the {'sum' if reduced else 'data'} of {_ranks(own)} for {_ranks(needed)} is off by {difference} bytes"
+        findings.add(Violation("size", text, rank=own[0]))
 
 
-def chunks_match(asked: Conditions, chunks: Chunks) -> bool:
+def chunks_match(pieces: Conditions, chunks: Chunks) -> bool:
     """Return whether chunks are exactly the kinds of data asked for; by columns, since kinds may be millions."""
     place = {group: index for index, group in enumerate(chunks.groups)}
     if len(place) < len(chunks.groups) or not len(chunks):
         return False
-    named = np.array([place.get(group, -1) for group in asked.groups], dtype=np.int64)
-    held, needed = named[asked.held_by], named[asked.needed_by]
-    units = asked.size / chunks.unit_bytes
-    if held.min() < 0 or needed.min() < 0 or units.denominator > 1 or (chunks.reduced != asked.reduced).any():
+    named = np.array([place.get(group, -1) for group in pieces.groups], dtype=np.int64)
+    holders, needed = named[pieces.held_by], named[pieces.needed_by]
+    units = pieces.size / chunks.unit_bytes
+    if holders.min() < 0 or needed.min() < 0 or units.denominator > 1 or (chunks.reduced != pieces.reduced).any():
         return False
     if int(chunks.units.max()) * len(chunks) >= 2**62:
         return False
     kinds, where = np.unique(chunks.held_by * len(place) + chunks.needed_by, return_inverse=True)
-    if not np.array_equal(kinds, np.sort(held * len(place) + needed)):
+    if not np.array_equal(kinds, np.sort(holders * len(place) + needed)):
         return False
     return bool((_sums(where, chunks.units, len(kinds)) == units.numerator).all())
 
 
-def _differences(wanted: dict[Condition, Fraction], given: dict[Condition, Fraction]) -> dict[Condition, Fraction]:
+def _differences(demand: dict[Condition, Fraction], offer: dict[Condition, Fraction]) -> dict[Condition, Fraction]:
     total: dict[Condition, Fraction] = defaultdict(Fraction)
-    for sign, table in ((1, given), (-1, wanted)):
-        for (held, needed, reduced), size in table.items():
-            lacking = tuple(sorted(needed if reduced else set(needed) - set(held)))
+    for sign, table in ((1, offer), (-1, demand)):
+        for (holders, needed, reduced), size in table.items():
+            lacking = tuple(sorted(needed if reduced else set(needed) - set(holders)))
             if lacking:
-                total[held, lacking, reduced] += sign * size
+                total[holders, lacking, reduced] += sign * size
     return {condition: difference for condition, difference in total.items() if difference}
 
 

@@ -59,9 +59,9 @@ def check_uncopied(
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
-    kept = flows.first_overfull(size * times, overload)
+    overfull = flows.first_overfull(size * times, overload)
     # A send over a link that is down is wrong however the ways are.
-    if (not len(full) and kept is None) or (room.all() and flows.fit(size, where, room, overload)):
+    if (not len(full) and overfull is None) or (room.all() and flows.fit(size, where, room, overload)):
         return
     if len(full):
         link, epoch = slots[:, full[0]].tolist()
@@ -69,8 +69,8 @@ def check_uncopied(
         text = f"{a} -> {b} carries {load[full[0]]:.9g} chunks for all targets, but can carry {room[full[0]]:.9g}"
         text, place = f"{text} in epoch {epoch}", link
     else:
-        assert kept is not None  # noqa: S101 (one of the two is too full)
-        node, index, amount = kept
+        assert overfull is not None  # noqa: S101 (one of the two is too full)
+        node, index, amount = overfull
         text = f"{network.name(node)} keeps {amount:.9g} chunks for all targets, but has room for {limits[node]:.9g}"
         text, place = f"{text} at index {index}", None
     findings.add(Violation("copied", f"{text}; where chunks may be split, nothing is copied", link=place))
@@ -78,16 +78,16 @@ def check_uncopied(
 
 def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
     """Return the nodes that need each chunk and lack it; chunks that are sums are left out."""
-    chunks, known = schedule.chunks, dict[tuple[int, int], frozenset[int]]()
-    found: dict[int, frozenset[int]] = {}
+    chunks, lacking = schedule.chunks, dict[tuple[int, int], frozenset[int]]()
+    targets: dict[int, frozenset[int]] = {}
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    for chunk, (held, needed, summed) in enumerate(rows):
+    for chunk, (holders, needed, summed) in enumerate(rows):
         if not summed:
-            if (held, needed) not in known:
-                ranks = set(chunks.groups[needed]) - set(chunks.groups[held])
-                known[held, needed] = frozenset(network.rank_node[sorted(ranks)].tolist())
-            found[chunk] = known[held, needed]
-    return found
+            if (holders, needed) not in lacking:
+                ranks = set(chunks.groups[needed]) - set(chunks.groups[holders])
+                lacking[holders, needed] = frozenset(network.rank_node[sorted(ranks)].tolist())
+            targets[chunk] = lacking[holders, needed]
+    return targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +107,14 @@ class _Flows:
     def storage_changes(self) -> Stored:
         """Arrivals and departures at limited nodes, except a rank's own data and its needs."""
         sends, chunks = self.schedule.sends, self.schedule.chunks
-        found: Stored = defaultdict(lambda: defaultdict(list))
+        changes: Stored = defaultdict(lambda: defaultdict(list))
         for nodes, indices, sign in ((sends.source, self.start, -1.0), (sends.target, self.end, 1.0)):
             for send in np.flatnonzero(np.isin(nodes, list(self.limits))).tolist():
                 chunk, node = int(sends.chunk[send]), int(nodes[send])
                 groups = (chunks.groups[int(group[chunk])] for group in (chunks.held_by, chunks.needed_by))
                 if chunk in self.targets and not any(self.network.rank(node) in group for group in groups):
-                    found[node][int(indices[send])].append((send, sign))
-        return found
+                    changes[node][int(indices[send])].append((send, sign))
+        return changes
 
     def first_overfull(self, amounts: Floats, overload: float) -> tuple[int, int, float] | None:
         """Return the first overfull node for given amounts of sends, with index and content."""
@@ -137,7 +137,7 @@ class _Flows:
         stays = int(end[mine].max()) + 1
         for node in targets:
             leaving[node].append([stays, 1])
-        found: list[float] = []
+        counts: list[float] = []
         for send in mine:
             node, arrives = int(sends.target[send]), int(end[send])
             into[node].remove(arrives)
@@ -146,14 +146,14 @@ class _Flows:
             if node in self.passing:
                 served = [way for way in served if way[0] in (arrives, stays)]
                 before = arrives in into[node]
-            wanted = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
-            found.append(float(wanted))
-            leaving[int(sends.source[send])].append([int(start[send]), wanted])
+            count = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
+            counts.append(float(count))
+            leaving[int(sends.source[send])].append([int(start[send]), count])
             for way in served:
-                taken = min(way[1], wanted)
-                way[1] -= taken
-                wanted -= taken
-        return found
+                part = min(way[1], count)
+                way[1] -= part
+                count -= part
+        return counts
 
     def fit(self, size: Floats, where: Ints, room: Floats, overload: float) -> bool:
         """Return whether a linear program finds flows to all targets within link and node limits."""
@@ -198,8 +198,8 @@ class _Flows:
         matrix: Any = coo_array((values, (rows, cols)), shape=(len(bounds), columns)).tocsr()
         cost = np.zeros(columns)
         cost[0] = 1.0
-        found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
-        return bool(found.status == 0 and found.fun <= overload)
+        solution: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
+        return bool(solution.status == 0 and solution.fun <= overload)
 
     def _rows(
         self, mine: list[int], columns: int, holders: set[int], target: int

@@ -28,22 +28,22 @@ def verify_trees(packing: TreePacking, instance: Instance, network: Network, fin
     """
     if not in_range(network, packing, findings):
         return
-    if (wanted := _demand_by_root(instance, packing, findings)) is not None:
-        check_trees(network, packing, wanted, findings)
+    if (demand := _demand_by_root(instance, packing, findings)) is not None:
+        check_trees(network, packing, demand, findings)
 
 
-def check_trees(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
+def check_trees(network: Network, packing: TreePacking, demand: Wanted, findings: Findings) -> None:
     """Check trees in range against the ranks and data required of each root."""
     _check_paths(network, packing, findings)
     _check_switches(network, packing, findings)
-    _check_shapes(network, packing, wanted, findings)
-    _check_sizes(packing, wanted, findings)
+    _check_shapes(network, packing, demand, findings)
+    _check_sizes(packing, demand, findings)
 
 
 def check_tree_sizes(instance: Instance, packing: TreePacking, findings: Findings) -> None:
     """Check only that the trees carry the demand exactly."""
-    if (wanted := _demand_by_root(instance, packing, findings)) is not None:
-        _check_sizes(packing, wanted, findings)
+    if (demand := _demand_by_root(instance, packing, findings)) is not None:
+        _check_sizes(packing, demand, findings)
 
 
 def heaviest_load(instance: Instance, forest: Forest) -> Fraction:
@@ -102,21 +102,21 @@ def _of(part: TreePacking, packing: TreePacking) -> str:
 
 def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> Wanted | None:
     """Return, by root (None if free), the ranks that its trees must span and the bytes that they carry."""
-    found: Wanted = {}
-    for (held, needed, reduced), size in demanded_bytes(instance).items():
+    by_root: Wanted = {}
+    for (holders, needed, reduced), size in demanded_bytes(instance).items():
         root, span = None, None
-        if packing.kind is TreeKind.OUT and not reduced and len(held) == 1:
-            root, span = held[0], needed
+        if packing.kind is TreeKind.OUT and not reduced and len(holders) == 1:
+            root, span = holders[0], needed
         if packing.kind is TreeKind.IN and reduced and len(needed) == 1:
-            root, span = needed[0], held
-        if packing.kind is TreeKind.BOTH and reduced and held == needed:
-            span = held
-        if span is None or root in found:
-            text = f"{packing.kind.value}-trees do not carry the data of ranks {held[:3]} to {needed[:3]}"
+            root, span = needed[0], holders
+        if packing.kind is TreeKind.BOTH and reduced and holders == needed:
+            span = holders
+        if span is None or root in by_root:
+            text = f"{packing.kind.value}-trees do not carry the data of ranks {holders[:3]} to {needed[:3]}"
             findings.add(Violation("demand", text))
             return None
-        found[root] = (span, size)
-    return found
+        by_root[root] = (span, size)
+    return by_root
 
 
 def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> None:
@@ -161,11 +161,11 @@ def _check_switches(network: Network, packing: TreePacking, findings: Findings) 
         findings.add_each("tree", leaf & (part.child >= len(network.rank_node)), idle)
 
 
-def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
+def _check_shapes(network: Network, packing: TreePacking, demand: Wanted, findings: Findings) -> None:
     """Check that a tree spans its group: each rank reached once, by an edge whose parent was reached before."""
     nodes = network.nodes
     members: dict[int | None, Bools] = {}
-    for root, (span, _) in wanted.items():
+    for root, (span, _) in demand.items():
         members[root] = np.zeros(nodes, dtype=np.bool_)
         members[root][list(span)] = True
     for part in packing.passes:
@@ -203,14 +203,14 @@ def _check_span(
             findings.add(Violation("tree", text, rank=int(lost[0]), tree=begin + index))
 
 
-def _check_sizes(packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
+def _check_sizes(packing: TreePacking, demand: Wanted, findings: Findings) -> None:
     roots, where = np.unique(packing.root, return_inverse=True)
     sums = exact_sums(where, packing.units, len(roots))
     rows = zip(roots.tolist(), sums, strict=True)
-    given: dict[int | None, Fraction] = {root: units * packing.unit_bytes for root, units in rows}
-    if None in wanted:
-        given = {None: sum(given.values(), Fraction(0))}
-    for root, (_, size) in wanted.items():
-        if (difference := given.get(root, Fraction(0)) - size) != 0:
+    offer: dict[int | None, Fraction] = {root: units * packing.unit_bytes for root, units in rows}
+    if None in demand:
+        offer = {None: sum(offer.values(), Fraction(0))}
+    for root, (_, size) in demand.items():
+        if (difference := offer.get(root, Fraction(0)) - size) != 0:
             whose = "all trees" if root is None else f"the trees of rank {root}"
             findings.add(Violation("size", f"{whose} are off by {difference} bytes", rank=root))
