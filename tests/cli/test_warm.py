@@ -20,17 +20,17 @@ def fresh():
 
 
 @pytest.mark.slow  # a process that compiles
-@pytest.mark.parametrize("method", ["wan-ring", "no-such-method"])
+@pytest.mark.parametrize("method", ["straggler", "no-such-method"])
 def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Loops are compiled into the folder named by the variable; a failing run is named and sets the status."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(ahead, "RUNS", ((method, "ring(4)", "all_reduce", {}),))
+    monkeypatch.setattr(ahead, "RUNS", ((method, "switch(4)", "late_all_reduce", {}),))
     result = CliRunner().invoke(warm, ["--jobs", "1"], standalone_mode=False)
-    works = method == "wan-ring"
+    works = method == "straggler"
     assert result.return_value == (0 if works else 1)
     assert any((tmp_path / "kernels").iterdir()) == works
     assert str(tmp_path) in result.stdout
-    assert ("no-such-method ring(4): " in result.stderr) != works
+    assert ("no-such-method switch(4): " in result.stderr) != works
 
 
 def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
