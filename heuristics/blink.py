@@ -103,41 +103,41 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
         inward, outward = pose(instance)
         both = inward is not None and outward is not None
         mirrored = both and forestcoll.is_symmetric(instance)
-        posed = [(problem, back) for problem, back in ((outward, False), (inward, True)) if problem is not None]
-        roots = candidates(instance, posed[0][0], options)
-        best = best_roots(posed[:1] if mirrored else posed, roots, budget, mirrored=mirrored)
+        directions = [(problem, back) for problem, back in ((outward, False), (inward, True)) if problem is not None]
+        roots = candidates(instance, directions[0][0], options)
+        best = best_roots(directions[:1] if mirrored else directions, roots, budget, mirrored=mirrored)
     first = best[0]
     budget.progress(f"root {first.root}: {float(first.in_turn_s):.6g} s, one way after the other")
     bound, certificate = forestcoll.bound_of(instance, first.ways, both=both)
     budget.tell_bound(bound, certificate)
-    found: RootPacking | None = None
+    packing: RootPacking | None = None
     for choice in best if options.root == "fastest" else best[:1]:
         packed = _pack(choice, instance, budget, options)
         if packed is None:
             break
-        if found is None or packed.seconds < found.seconds:
-            found = packed
+        if packing is None or packed.seconds < packing.seconds:
+            packing = packed
             budget.progress(f"root {choice.root}: {float(packed.seconds):.6g} s, all ways together")
-    if found is None:
+    if packing is None:
         message = "the budget ended before all trees were packed; the bound holds"
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
     return Outcome(
-        Status.OPTIMAL if found.seconds == bound else Status.FEASIBLE,
-        found.answer,
-        objective=float(found.seconds),
+        Status.OPTIMAL if packing.seconds == bound else Status.FEASIBLE,
+        packing.answer,
+        objective=float(packing.seconds),
         bound=float(bound),
         certificate=certificate,
-        metrics=_metrics(found),
-        iterations=sum(way.best.steps for way in found.rooted.ways),
+        metrics=_metrics(packing),
+        iterations=sum(way.best.steps for way in packing.rooted.ways),
     )
 
 
 def best_roots(
-    posed: Sequence[tuple[ForestProblem, bool]], roots: Sequence[int], budget: Budget, *, mirrored: bool
+    directions: Sequence[tuple[ForestProblem, bool]], roots: Sequence[int], budget: Budget, *, mirrored: bool
 ) -> list[RootCandidate]:
     """Find the roots from which, and to which, the data takes the least time.
 
-    ``posed`` are the directions of the data, each with whether it is in the transposed network; where the data starts
+    ``directions`` are those of the data, each with whether it is in the transposed network; where the data starts
     does not matter. If the budget ends, the best of the roots tried are returned. With ``mirrored`` there is another
     direction, just like the first.
     """
@@ -145,12 +145,12 @@ def best_roots(
     for root in roots:
         if best and budget.is_exhausted:
             break
-        ways = tuple(forestcoll.way_of(restrict_to_root(problem, root), backwards=back) for problem, back in posed)
-        found = RootCandidate(root, ways, mirrored)
-        if not best or found.in_turn_s < best[0].in_turn_s:
-            best = [found]
-        elif found.in_turn_s == best[0].in_turn_s:
-            best.append(found)
+        ways = tuple(forestcoll.way_of(restrict_to_root(problem, root), backwards=back) for problem, back in directions)
+        candidate = RootCandidate(root, ways, mirrored)
+        if not best or candidate.in_turn_s < best[0].in_turn_s:
+            best = [candidate]
+        elif candidate.in_turn_s == best[0].in_turn_s:
+            best.append(candidate)
     return best
 
 
@@ -174,20 +174,20 @@ def _pack(choice: RootCandidate, instance: Instance, budget: Budget, options: Bl
     return RootPacking(choice, forests, answer, forestcoll.busiest_s(instance, answer))
 
 
-def _metrics(found: RootPacking) -> dict[str, Any]:
+def _metrics(packing: RootPacking) -> dict[str, Any]:
     """Return the exact rates in 10^9 bytes per second, and numbers of trees, as lists if the directions differ."""
-    ways, forests = found.rooted.ways, found.forests
+    ways, forests = packing.rooted.ways, packing.forests
 
     def one_or_all(values: list[int]) -> int | list[int]:
         return values[0] if len(set(values)) == 1 else values
 
     rates = {way.backwards: str(way.problem.unit_Bps / way.best.ratio / 10**9) for way in ways}
-    if found.rooted.mirrored:
+    if packing.rooted.mirrored:
         rates[True] = rates[False]
     names = {False: "broadcast_GBps", True: "reduce_GBps"}
     return {
-        "root": found.rooted.root,
-        "in_turn_s": float(found.rooted.in_turn_s),
+        "root": packing.rooted.root,
+        "in_turn_s": float(packing.rooted.in_turn_s),
         **{names[backwards]: rate for backwards, rate in rates.items()},
         "k": one_or_all([forest.k for forest in forests]),
         "optimal_k": one_or_all([way.best.k for way in ways]),

@@ -42,17 +42,17 @@ class TreeSearch:
     """
 
     def __init__(self, wires: Mapping[tuple[int, int], int], detours: int) -> None:
-        self._left = dict(wires)
+        self._free = dict(wires)
         self._detours = detours
-        self.tried = 0
+        self.attempts = 0
 
     def find(self, placed: tuple[Placed, ...] = ()) -> tuple[Placed, ...] | None:
         """Complete the trees; None if there is no way, or it was too long to look for one."""
         if len(placed) == 2 * RANKS:
             return placed if self._detours == 0 else None
         for rank in self._fitting(placed):
-            self.tried += 1
-            if self.tried > EFFORT:
+            self.attempts += 1
+            if self.attempts > EFFORT:
                 return None
             parent = SHAPE[len(placed) % RANKS]
             above = rank if parent < 0 else placed[len(placed) // RANKS * RANKS + parent][0]
@@ -76,21 +76,21 @@ class TreeSearch:
         """List the free ways to the parent: the direct one, or if there is none, those through a third rank."""
         if rank == above:
             return [(rank,)]
-        if self._left.get((rank, above), 0):
+        if self._free.get((rank, above), 0):
             return [(rank, above)]
         if not self._detours:
             return []
         return [
             (rank, third, above)
             for third in range(RANKS)
-            if self._left.get((rank, third), 0) and self._left.get((third, above), 0)
+            if self._free.get((rank, third), 0) and self._free.get((third, above), 0)
         ]
 
     def _use(self, way: tuple[int, ...], change: int) -> None:
         self._detours += change * (len(way) == 3)
         for a, b in pairwise(way):
-            self._left[a, b] += change
-            self._left[b, a] += change
+            self._free[a, b] += change
+            self._free[b, a] += change
 
 
 def two_trees(topology: Topology) -> tuple[list[list[TreeEdge]], int] | None:

@@ -68,27 +68,27 @@ def tree_edges(topology: Topology) -> TreeEdges:
     out: dict[int, list[int]] = defaultdict(list)
     for link, (a, _) in enumerate(topology.link_ends):
         out[a].append(link)
-    found: list[tuple[int, int, tuple[int, ...]]] = []
+    rows: list[tuple[int, int, tuple[int, ...]]] = []
     for start in sorted(ends, key=number.__getitem__):
         for first in out[start]:
             for end, path in _reachable_ends(topology, out, ends, start, first):
                 if number[start] < number[end]:
-                    found.append((number[start], number[end], path))
-        if len(found) > MOST_EDGES:
+                    rows.append((number[start], number[end], path))
+        if len(rows) > MOST_EDGES:
             raise Unsupported(f"more than {MOST_EDGES:,} pairs of nodes are joined through switches; expected fewer")
-    found.sort(key=lambda edge: edge[:2])
-    tail, head = (np.array([edge[i] for edge in found], dtype=np.int64) for i in (0, 1))
-    hops = np.array([len(path) for _, _, path in found], dtype=np.int64)
-    forth = np.array([link for _, _, path in found for link in path], dtype=np.int64)
-    turned = np.array([int(back[link]) for _, _, path in found for link in path[::-1]], dtype=np.int64)
+    rows.sort(key=lambda edge: edge[:2])
+    tail, head = (np.array([edge[i] for edge in rows], dtype=np.int64) for i in (0, 1))
+    hops = np.array([len(path) for _, _, path in rows], dtype=np.int64)
+    forth = np.array([link for _, _, path in rows for link in path], dtype=np.int64)
+    turned = np.array([int(back[link]) for _, _, path in rows for link in path[::-1]], dtype=np.int64)
     rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
     joined: list[set[int]] = [set() for _ in number]
-    for a, b, _ in found:
+    for a, b, _ in rows:
         joined[a].add(b)
         joined[b].add(a)
-    known: dict[frozenset[int], int] = {}
+    first_of: dict[frozenset[int], int] = {}
     ranks, nodes = len(topology.ranks), len(number)
-    alike = [-1] * ranks + [known.setdefault(frozenset(joined[node]), node) for node in range(ranks, nodes)]
+    alike = [-1] * ranks + [first_of.setdefault(frozenset(joined[node]), node) for node in range(ranks, nodes)]
     like = np.array(alike, dtype=np.int64)
     return TreeEdges(ranks, nodes, tail, head, offsets(hops), forth, turned, rates, like)
 
@@ -97,18 +97,18 @@ def _reachable_ends(
     topology: Topology, out: dict[int, list[int]], ends: set[int], start: int, first: int
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return the tree nodes behind a link, through forwarding switches, each with its path."""
-    found: dict[int, tuple[int, ...]] = {}
+    paths: dict[int, tuple[int, ...]] = {}
     waiting: list[tuple[int, tuple[int, ...]]] = [(topology.link_ends[first][1], (first,))]
-    seen = {start}
+    nodes = {start}
     for node, path in waiting:  # grows
-        if node in seen:
+        if node in nodes:
             continue
-        seen.add(node)
+        nodes.add(node)
         if node in ends:
-            found[node] = path
+            paths[node] = path
         elif topology.nodes[node].kind is NodeKind.SWITCH:
             waiting += [(topology.link_ends[link][1], (*path, link)) for link in out[node]]
-    return list(found.items())
+    return list(paths.items())
 
 
 _STEEP = 8.0  #: How much dearer a link is that is full at the best rate there may be than an idle one, as a power of e.
@@ -122,19 +122,19 @@ def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) ->
     kept. There is one for each of the rounds; no all-reduce exceeds the rate.
     """
     used = np.zeros(len(edges.bandwidth_Bps))
-    chosen: list[tuple[int, ...]] = []
+    trees: list[tuple[int, ...]] = []
     best = np.inf, 0
     for round_ in range(1, rounds + 1):
-        if chosen and budget.is_exhausted:
+        if trees and budget.is_exhausted:
             break
         tree = cheapest(edges, _prices(edges, used * (rate_Bps / rounds)))
         if tree is None:
             return None
-        chosen.append(tuple(tree.tolist()))
+        trees.append(tuple(tree.tolist()))
         for links in (edges.forth, edges.back):
             np.add.at(used, _links(edges, tree, links), 1.0)
         best = min(best, (float((used / edges.bandwidth_Bps).max()) / round_, round_))
-    return Counter(chosen[: best[1]])
+    return Counter(trees[: best[1]])
 
 
 def cheapest(edges: TreeEdges, price: Floats) -> Ints | None:
@@ -168,14 +168,14 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
     """
     group = np.arange(nodes)
     used = np.zeros(len(room), np.int64)
-    taken = np.empty(max(nodes - 1, 0), np.int64)
-    count, left = 0, len(order)
+    edges = np.empty(max(nodes - 1, 0), np.int64)
+    count, waiting = 0, len(order)
     rest = order.copy()
     turn = 0
-    while left > 0 and count < len(taken):
+    while waiting > 0 and count < len(edges):
         turn += 1
-        kept = 0
-        for i in range(left):
+        size = 0
+        for i in range(waiting):
             edge = rest[i]
             a, b = tail[edge], head[edge]
             while group[a] != a:
@@ -191,17 +191,17 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
                 if used[forth[k]] >= turn * room[forth[k]] or used[back[k]] >= turn * room[back[k]]:
                     free = False
             if not free:
-                rest[kept] = edge
-                kept += 1
+                rest[size] = edge
+                size += 1
                 continue
             for k in range(offset[edge], offset[edge + 1]):
                 used[forth[k]] += 1
                 used[back[k]] += 1
             group[a] = b
-            taken[count] = edge
+            edges[count] = edge
             count += 1
-        left = kept
-    return taken[:count]
+        waiting = size
+    return edges[:count]
 
 
 def packing_of(edges: TreeEdges, trees: Counter[tuple[int, ...]], sha256: str, size_bytes: Fraction) -> TreePacking:
@@ -265,9 +265,9 @@ def _from_the_middle(edges: TreeEdges, tree: Ints) -> tuple[int, Ints, Ints, Int
     order, above = walk(root)
     child = order[1:]
     parent = above[child]
-    keys, wanted = tail * edges.nodes + head, np.minimum(parent, child) * edges.nodes + np.maximum(parent, child)
+    keys, sought = tail * edges.nodes + head, np.minimum(parent, child) * edges.nodes + np.maximum(parent, child)
     by_key = np.argsort(keys)
-    return root, parent, child, tree[by_key[np.searchsorted(keys[by_key], wanted)]]
+    return root, parent, child, tree[by_key[np.searchsorted(keys[by_key], sought)]]
 
 
 class SwitchTreesOptions(Strict):
@@ -301,11 +301,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
         if trees is None:
             raise Unsupported("links and switches do not connect all ranks; expected a connected network")
         answer = packing_of(edges, trees, instance.sha256, instance.demand.size_bytes)
-    taken = busiest_s(instance, answer)
+    seconds = busiest_s(instance, answer)
     return Outcome(
-        Status.OPTIMAL if taken == bound else Status.FEASIBLE,
+        Status.OPTIMAL if seconds == bound else Status.FEASIBLE,
         answer,
-        objective=float(taken),
+        objective=float(seconds),
         bound=float(bound),
         certificate=certificate,
         metrics={"switches": len({node for node in answer.child.tolist() if node >= edges.ranks})},

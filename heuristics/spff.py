@@ -38,29 +38,29 @@ def trees(
         leaving.setdefault(edge.source, []).append(edge)
     best: dict[int, Fraction] = {chunk.source: Fraction(0)}
     last: dict[int, problem.RankEdge] = {}
-    done: set[int] = set()
+    settled_nodes: set[int] = set()
     heap = [(Fraction(0), chunk.source)]
     while heap:
         length, node = heapq.heappop(heap)
-        if node in done:
+        if node in settled_nodes:
             continue
-        done.add(node)
+        settled_nodes.add(node)
         for edge in leaving.get(node, []):
             beyond = length + edge.latency_s + chunk.bytes / edge.bandwidth_Bps
             if edge.target not in best or beyond < best[edge.target]:
                 best[edge.target], last[edge.target] = beyond, edge
                 heapq.heappush(heap, (beyond, edge.target))
     used: dict[int, problem.RankEdge] = {}
-    left: dict[int, Fraction] = {}
+    rest: dict[int, Fraction] = {}
     for target in chunk.targets:
         if target not in last:
             raise InputError("a rank cannot be reached", place="network.links")
         node = target
         while node != chunk.source:
             used[node] = last[node]
-            left[node] = max(left.get(node, Fraction(0)), best[target] - best[node])
+            rest[node] = max(rest.get(node, Fraction(0)), best[target] - best[node])
             node = last[node].source
-    return used, left
+    return used, rest
 
 
 def rounds(
@@ -72,8 +72,8 @@ def rounds(
     room = [int(link.bandwidth_Bps / slowest) for link in topology.links]
     waiting: list[tuple[Fraction, int, int, problem.RankEdge]] = []
     for index, chunk in enumerate(chunks):
-        used, left = trees(chunk, edges)
-        waiting += [(-left[node] if longest else left[node], index, node, edge) for node, edge in used.items()]
+        used, rest = trees(chunk, edges)
+        waiting += [(-rest[node] if longest else rest[node], index, node, edge) for node, edge in used.items()]
     waiting.sort(key=lambda row: row[:3])
     has = {(index, chunk.source) for index, chunk in enumerate(chunks)}
     sends: list[tuple[int, int, problem.RankEdge]] = []

@@ -70,14 +70,14 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
 
 def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
     """List the nodes of a breadth-first tree with their parents, level by level below the root."""
-    known, frontier = {root}, [root]
+    nodes, frontier = {root}, [root]
     levels: list[list[Pair]] = []
     while frontier:
         level: list[Pair] = []
         for up in frontier:
             for n in near[up]:
-                if n not in known:
-                    known.add(n)
+                if n not in nodes:
+                    nodes.add(n)
                     level.append((n, up))
         if level:
             levels.append(level)

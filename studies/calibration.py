@@ -204,14 +204,14 @@ class FittedOverheads:
         return overheads, f"interval=[{self.low:.4g},{self.high:.4g}]"
 
 
-def fit_overheads(base: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
+def fit_overheads(forecast: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
     """Fit the launch, and the time that channels lose before they are full; None if NCCL predicts no times.
 
     They are those of the least squared relative error that are not negative.
     """
     from scipy.optimize import nnls
 
-    ways = [(base.pick(sample.size), sample) for sample in samples]
+    ways = [(forecast.pick(sample.size), sample) for sample in samples]
     picks = [(pick, sample) for pick, sample in ways if pick is not None]
     sizes = np.array([sample.size for _, sample in picks], dtype=np.float64)
     kinds = np.unique(sizes)
@@ -220,7 +220,7 @@ def fit_overheads(base: Prediction, samples: Sequence[Sample]) -> FittedOverhead
     times = np.array([sample.seconds for _, sample in picks])
     none = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)
     published, least = (
-        np.array([expected_seconds(base, pick, sample.size, over) for pick, sample in picks])
+        np.array([expected_seconds(forecast, pick, sample.size, over) for pick, sample in picks])
         for over in (OVERHEADS, none)
     )
 

@@ -19,13 +19,13 @@ _PCIE_GBps = {"volta": 12, "ampere": 24, "hopper": 48, "blackwell": 48}
 _SLOWER = 1.1  #: Causes are looked for from this ratio of the measured to the expected time on.
 
 
-def diagnosis(problem: Instance, base: Prediction, size: int, measured_s: float) -> dict[str, Any] | None:
+def diagnosis(problem: Instance, forecast: Prediction, size: int, measured_s: float) -> dict[str, Any] | None:
     """Compare a measured time with the expected one, and name causes, the nearest to the measured time first."""
-    expected_s = _choice_seconds(base, size)
+    expected_s = _choice_seconds(forecast, size)
     if expected_s is None:
         return None
-    low_s, high_s = interval(base, size, expected_s)
-    causes = [(what, _choice_seconds(other, size) or expected_s) for what, other in _others(problem, base)]
+    low_s, high_s = interval(forecast, size, expected_s)
+    causes = [(what, _choice_seconds(other, size) or expected_s) for what, other in _others(problem, forecast)]
     slow = [(abs(log(time / measured_s)), what, time) for what, time in causes if measured_s > _SLOWER * expected_s]
     near = sorted(one for one in slow if one[0] < log(measured_s / expected_s))
     return {
@@ -38,30 +38,30 @@ def diagnosis(problem: Instance, base: Prediction, size: int, measured_s: float)
     }
 
 
-def _choice_seconds(base: Prediction, size: int) -> float | None:
-    pick = base.pick(size)
-    return None if pick is None else expected_seconds(base, pick, size)
+def _choice_seconds(forecast: Prediction, size: int) -> float | None:
+    pick = forecast.pick(size)
+    return None if pick is None else expected_seconds(forecast, pick, size)
 
 
-def _others(problem: Instance, base: Prediction) -> Iterator[tuple[str, Prediction]]:
+def _others(problem: Instance, forecast: Prediction) -> Iterator[tuple[str, Prediction]]:
     """Yield the causes with NCCL's predictions."""
-    boxes, options = base.boxes, base.options.model_copy(update={"gpu": base.gpu})
+    boxes, options = forecast.boxes, forecast.options.model_copy(update={"gpu": forecast.gpu})
     plain = options.model_copy(update={"nvls": False})
-    if base.switches and options.nvls is not False:
+    if forecast.switches and options.nvls is not False:
         yield "NVLink SHARP off", prediction(problem, plain)
     yield "the protocol LL alone", prediction(problem, options.model_copy(update={"protocol": "ll"}))
     nics = min(len(box.nics) for box in boxes.boxes) if len(boxes.boxes) > 1 else 0
     for some in dict.fromkeys((1, nics // 2)):
         if 0 < some < nics:
-            slower = _scale(problem, base, Fraction(some, nics), inside=False)
+            slower = _scale(problem, forecast, Fraction(some, nics), inside=False)
             yield f"{some} of {nics} NICs", prediction(slower, options)
     if boxes.nvlink and boxes.inside_GBps:
-        slower = _scale(problem, base, _PCIE_GBps[base.gpu] / boxes.inside_GBps, inside=True)
+        slower = _scale(problem, forecast, _PCIE_GBps[forecast.gpu] / boxes.inside_GBps, inside=True)
         yield "PCIe instead of NVLink", prediction(slower, plain.model_copy(update={"rates": "effective"}))
 
 
-def _scale(problem: Instance, base: Prediction, factor: Fraction, *, inside: bool) -> Instance:
+def _scale(problem: Instance, forecast: Prediction, factor: Fraction, *, inside: bool) -> Instance:
     """Return the instance with rates within boxes, or between them, times a factor."""
-    topology, of = base.problem.topology, base.boxes.of_node
+    topology, of = forecast.problem.topology, forecast.boxes.of_node
     pairs = [(a, b) for a, b in topology.link_ends if (of[a] == of[b]) == inside]
     return problem.with_changes(network=scale_links(topology, pairs, factor))

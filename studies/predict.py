@@ -77,17 +77,17 @@ def predict(
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key] = entry
-    base, fixed_s, per_byte_s = _KNOWN[key]
-    pick = base.pick(size_bytes)
+    forecast, fixed_s, per_byte_s = _KNOWN[key]
+    pick = forecast.pick(size_bytes)
     if pick is None:
         raise InputError("NCCL has no algorithm for it with these options", source=machine.name)
     bound_s = float(max(fixed_s, per_byte_s * size_bytes))
     # NCCL may count on more bandwidth than the network has; no time is below a proved bound.
-    seconds = max(expected_seconds(base, pick, size_bytes), bound_s)
-    low_s, high_s = interval(base, size_bytes, seconds)
-    kind, ranks = base.problem.collective, base.problem.n
-    source = SOURCE if base.options.overheads is None else "NCCL's own cost model, with the given overheads"
-    if base.options.overheads is not None and base.options.interval is None:
+    seconds = max(expected_seconds(forecast, pick, size_bytes), bound_s)
+    low_s, high_s = interval(forecast, size_bytes, seconds)
+    kind, ranks = forecast.problem.collective, forecast.problem.n
+    source = SOURCE if forecast.options.overheads is None else "NCCL's own cost model, with the given overheads"
+    if forecast.options.overheads is not None and forecast.options.interval is None:
         source += "; the interval is that of published times"
     return Expectation(
         machine.name,
@@ -100,7 +100,7 @@ def predict(
         float(kind.busbw_factor(ranks)) * size_bytes / seconds / 1e9,
         pick.algorithm.value,
         pick.protocol.value,
-        base.version,
+        forecast.version,
         pick.seconds,
         bound_s,
         source,
@@ -123,9 +123,9 @@ def _on_machine(
     large, tiny = (problem.with_changes(demand=Demand(kind, Fraction(s), ranks=ranks)) for s in (2**60, 1))
     if refusal := supports(large):
         raise InputError(str(refusal))
-    base = prediction(large, settings)
-    per_byte = max(best_bound(large, flow=True)[0], _bound_of_boxes(large, base.boxes.of_node, kind))
-    return base, best_bound(tiny)[0], per_byte / 2**60
+    forecast = prediction(large, settings)
+    per_byte = max(best_bound(large, flow=True)[0], _bound_of_boxes(large, forecast.boxes.of_node, kind))
+    return forecast, best_bound(tiny)[0], per_byte / 2**60
 
 
 def _bound_of_boxes(problem: Instance, box_of_node: Sequence[str], kind: Collective) -> Fraction:

@@ -103,11 +103,11 @@ class Selection:
         problem = choice.with_size(choice.last, 1)
         if choice.kind not in TUNED or supports(problem):
             return {}
-        base = prediction(problem, study_options({}))
-        offered = [at for at, cost in base.costs.items() if cost.bandwidth_GBps]
+        forecast = prediction(problem, study_options({}))
+        offered = [at for at, cost in forecast.costs.items() if cost.bandwidth_GBps]
         if not offered:
             return {}
-        curves = [partial(expected_seconds, base, Pick(*at, inf)) for at in offered]
+        curves = [partial(expected_seconds, forecast, Pick(*at, inf)) for at in offered]
         spans = [
             (first, last, offered[at][0].value, offered[at][1].value)
             for first, last, at in fastest(curves, choice.first, choice.last)

@@ -53,21 +53,21 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     members = np.zeros((n, n), dtype=np.int64)
     members[:, 0] = np.arange(n)
     ones = np.ones(n, dtype=np.int64)
-    wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
-    trees = Trees(wanted, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
+    outside = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
+    trees = Trees(outside, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
     count = len(topology.nodes)
     way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
     longest = 1 + count - n  # a way passes every node that is not of the group at most once
     added = AddedEdges._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
     limits = np.array([min(use, n * n) for use in uses], dtype=np.int64)  # a step has no more edges
-    left = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
+    hop_uses = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
     able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
     turns_made: list[tuple[Ints, ...]] = []
     step = 0
     while trees.lacking.any():
         if budget.is_exhausted:
             return None
-        free = Free(limits.copy(), left.copy(), open_.copy(), ports.reach.copy(), able.copy())
+        free = Free(limits.copy(), hop_uses.copy(), open_.copy(), ports.reach.copy(), able.copy())
         begin(ports, trees)
         turns = np.lexsort((np.arange(n), -trees.lacking))[: np.count_nonzero(trees.lacking)]
         before = len(turns_made)
@@ -117,12 +117,12 @@ def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
 
 def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int]]]) -> int:
     """Return the ranks reachable from a node without passing a rank of the group, as bits."""
-    seen, frontier, ranks = {start}, [start], 0
+    nodes, frontier, ranks = {start}, [start], 0
     for node in frontier:  # grows while it is gone through
         ranks |= open_[node]
         for other in onward[node]:
-            if other not in seen:
-                seen.add(other)
+            if other not in nodes:
+                nodes.add(other)
                 frontier.append(other)
     return ranks
 

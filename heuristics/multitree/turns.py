@@ -37,9 +37,9 @@ class Ports(NamedTuple):
 class Free(NamedTuple):
     """Free capacity of links in a step."""
 
-    #: ``uses`` and ``left``: number of edges that can still use each link, and each hop; shape (links,).
+    #: ``uses`` and ``hops``: number of edges that can still use each link, and each hop; shape (links,).
     uses: Ints
-    left: Ints
+    hops: Ints
     open: Words  #: Ranks at the end of a free hop from each node; shape (nodes, words).
     #: Ranks that may still be reachable from each rank over free links; some may not be, and none is missing; shape (n,
     #: words).
@@ -50,8 +50,8 @@ class Free(NamedTuple):
 class Trees(NamedTuple):
     """State of the growing trees, by their roots."""
 
-    #: ``wanted`` and ``lacking``: ranks that are not in each tree yet, and their number; shape (n, words).
-    wanted: Words
+    #: ``outside`` and ``lacking``: ranks that are not in each tree yet, and their number; shape (n, words).
+    outside: Words
     lacking: Ints
     #: Possible parents in the order in which they joined, then the ranks that joined in this step; shape (n, n).
     members: Ints
@@ -91,13 +91,13 @@ class AddedEdges(NamedTuple):
 def begin(ports: Any, trees: Any) -> None:
     """Begin a step: ranks that joined in the last one become possible parents; those without a possible child leave."""
     for tree in range(len(trees.lacking)):
-        kept = 0
+        size = 0
         for index in range(trees.size[tree]):
             member = trees.members[tree, index]
-            if _meet(ports.reach[member], trees.wanted[tree]):
-                trees.members[tree, kept] = member
-                kept += 1
-        trees.fertile[tree] = trees.size[tree] = kept
+            if _meet(ports.reach[member], trees.outside[tree]):
+                trees.members[tree, size] = member
+                size += 1
+        trees.fertile[tree] = trees.size[tree] = size
         trees.turn[tree] = 0
 
 
@@ -115,13 +115,13 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
         while able and trees.lacking[tree] > 0 and trees.turn[tree] < trees.fertile[tree]:
             parent = trees.members[tree, trees.turn[tree]]
             child, hops = -1, 0
-            if free.able[parent] and _meet(free.hope[parent], trees.wanted[tree]):
-                child, hops = _take_way(ports, free, parent, trees.wanted[tree], way, added.links[links:])
+            if free.able[parent] and _meet(free.hope[parent], trees.outside[tree]):
+                child, hops = _take_way(ports, free, parent, trees.outside[tree], way, added.links[links:])
                 able = free.able[parent] or free.able.any()
             if child < 0:
                 trees.turn[tree] += 1
                 continue
-            drop(trees.wanted[tree], child)
+            drop(trees.outside[tree], child)
             trees.lacking[tree] -= 1
             trees.members[tree, trees.size[tree]] = child
             trees.size[tree] += 1
@@ -134,7 +134,7 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
 
 
 @kernel
-def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any) -> tuple[int, int]:
+def _take_way(ports: Any, free: Any, parent: int, outside: Any, way: Any, links: Any) -> tuple[int, int]:
     """Reserve a shortest free path to a wanted rank; return the rank, or -1, and the number of links."""
     way.number[0] += 1
     way.nodes[0] = ports.node[parent]
@@ -142,14 +142,14 @@ def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: 
     while at < reached:
         node = way.nodes[at]
         at += 1
-        child = _next_after(parent, free.open[node], wanted)
+        child = _next_after(parent, free.open[node], outside)
         if child >= 0:
             low, high = ports.first[node], ports.onward[node]
             hop = low + np.searchsorted(ports.head[low:high], child)
             return child, _use_links(ports, free, parent, node, hop, way, links)
         for hop in range(ports.onward[node], ports.first[node + 1]):
             other = ports.head[hop]
-            if free.left[hop] > 0 and way.search[other] != way.number[0]:
+            if free.hops[hop] > 0 and way.search[other] != way.number[0]:
                 way.search[other], way.before[other], way.hop[other] = way.number[0], node, hop
                 way.nodes[reached] = other
                 reached += 1
@@ -165,10 +165,10 @@ def _take_way(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: 
 def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, links: Any) -> int:
     """Reserve the first free link of every hop on the path that ends with ``hop``; return their number."""
     start, count = ports.node[parent], 0
-    if free.left[hop] == 1:
+    if free.hops[hop] == 1:
         drop(free.open[node], ports.head[hop])
     while True:
-        free.left[hop] -= 1
+        free.hops[hop] -= 1
         place = ports.link_first[hop]
         while free.uses[ports.link[place]] == 0:
             place += 1
@@ -179,7 +179,7 @@ def _use_links(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any
             break
         node, hop = way.before[node], way.hop[node]
     links[:count] = links[:count][::-1].copy()
-    if not free.open[start].any() and not free.left[ports.onward[start] : ports.first[start + 1]].any():
+    if not free.open[start].any() and not free.hops[ports.onward[start] : ports.first[start + 1]].any():
         free.hope[parent, :] = 0
         free.able[parent] = False
     return count

@@ -101,28 +101,28 @@ class Boxes:
         names = [node.name for node in self.topology.nodes]
         if per_box is not None:
             return self._boxes_by_count(per_box)
-        found = self.topology.box_names(self.nodes) or [names[node] for node in self.nodes]
-        if "" in found:
+        own = self.topology.box_names(self.nodes) or [names[node] for node in self.nodes]
+        if "" in own:
             return [""] * len(names)
-        of_ranks, boxes = dict(zip(self.nodes, found, strict=True)), set(found)
+        of_ranks, boxes = dict(zip(self.nodes, own, strict=True)), set(own)
         return [of_ranks[i] if i in of_ranks else _box_around(name, boxes) for i, name in enumerate(names)]
 
     def _boxes_by_count(self, per_box: int) -> list[str]:
         """Boxes of so many ranks each; what is joined to one box alone is in it."""
-        found = {node: f"box{index // per_box}" for node, index in self.position.items()}
+        box_of = {node: f"box{index // per_box}" for node, index in self.position.items()}
         while True:
             near: dict[int, set[str]] = {}
             for a, b in self.topology.link_ends:
-                if a in found and b not in found:
-                    near.setdefault(b, set()).add(found[a])
+                if a in box_of and b not in box_of:
+                    near.setdefault(b, set()).add(box_of[a])
             new = {node: next(iter(boxes)) for node, boxes in near.items() if len(boxes) == 1}
             if not new:
-                return [found.get(node, "\0") for node in range(len(self.topology.nodes))]
-            found |= new
+                return [box_of.get(node, "\0") for node in range(len(self.topology.nodes))]
+            box_of |= new
 
     def _find_boxes(self, nodes_of: Mapping[str, Sequence[int]], names: Sequence[str]) -> tuple[Box, ...]:
         """Find the boxes; only the first one of each kind is searched."""
-        found, first = list[Box](), dict[object, tuple[int, list[int]]]()
+        boxes, first = list[Box](), dict[object, tuple[int, list[int]]]()
         links_of: dict[str, list[int]] = {name: [] for name in nodes_of}
         for link, (a, b) in enumerate(self.topology.link_ends):
             for name in {self.of_node[a], self.of_node[b]}:
@@ -131,16 +131,16 @@ class Boxes:
             ranks = tuple(sorted(self.position[node] for node in nodes_of[name] if node in self.position))
             kind, links = first.setdefault(self._shape(nodes_of[name], links_of[name], ranks), (number, links_of[name]))
             if kind == number:
-                found.append(Box(ranks, self._nics(name, nodes_of[name], ranks), number))
+                boxes.append(Box(ranks, self._nics(name, nodes_of[name], ranks), number))
                 continue
             link_of = dict(zip(links, links_of[name], strict=True))
-            rank_of = dict(zip(found[kind].ranks, ranks, strict=True))
+            rank_of = dict(zip(boxes[kind].ranks, ranks, strict=True))
             nics = [
                 Nic(link_of[nic.out], link_of[nic.back], tuple(rank_of[rank] for rank in nic.near))
-                for nic in found[kind].nics
+                for nic in boxes[kind].nics
             ]
-            found.append(Box(ranks, tuple(nics), kind))
-        return tuple(found)
+            boxes.append(Box(ranks, tuple(nics), kind))
+        return tuple(boxes)
 
     def _shape(self, nodes: Sequence[int], links: Sequence[int], ranks: Sequence[int]) -> object:
         """Return all that a search in a box depends on, with its nodes, ranks and links by their order."""
@@ -168,8 +168,8 @@ class Boxes:
             if self.of_node[b] != name:
                 back = self.first_link.get((b, a))
                 if back is not None:
-                    found = ((self.ways(self.nodes[rank]).get(a), rank) for rank in ranks)
-                    near = sorted((len(ways[0]), rank) for ways, rank in found if ways is not None)
+                    ways_of = ((self.ways(self.nodes[rank]).get(a), rank) for rank in ranks)
+                    near = sorted((len(ways[0]), rank) for ways, rank in ways_of if ways is not None)
                     if near:
                         nics.append(Nic(out, back, tuple(rank for _, rank in near)))
         return tuple(nics)
@@ -184,7 +184,7 @@ class Boxes:
         return self._ways[start]
 
     def _search_ways(self, start: int, *, pcie: bool) -> dict[int, Ways]:
-        found: dict[int, Ways] = {start: ((),)}
+        ways_to: dict[int, Ways] = {start: ((),)}
         waiting = deque([start])
         while waiting:
             here = waiting.popleft()
@@ -196,13 +196,13 @@ class Boxes:
                     continue
                 if not pcie and (_PCIE.search(self.topology.nodes[there].name) or self._is_nic(there)):
                     continue
-                longer = tuple((*way, link) for way in found[here])
-                if there not in found:
-                    found[there] = longer
+                longer = tuple((*way, link) for way in ways_to[here])
+                if there not in ways_to:
+                    ways_to[there] = longer
                     waiting.append(there)
-                elif len(found[there][0]) == len(longer[0]) and len(found[there]) < MAX_WAYS:
-                    found[there] += longer
-        return found
+                elif len(ways_to[there][0]) == len(longer[0]) and len(ways_to[there]) < MAX_WAYS:
+                    ways_to[there] += longer
+        return ways_to
 
     def within(self, a: int, b: int, turn: int = 0) -> tuple[int, ...] | None:
         """Return the links from a rank to another one of its box, over switches alone; None without a path.
@@ -218,8 +218,8 @@ class Boxes:
 
     def _way(self, start: int, end: int, turn: int) -> tuple[int, ...] | None:
         """Return one of the shortest paths between nodes of a box, each in turn."""
-        found = self.ways(start).get(end)
-        return None if found is None else found[turn % len(found)]
+        ways = self.ways(start).get(end)
+        return None if ways is None else ways[turn % len(ways)]
 
     def onward(self, box: Box, rank: int) -> list[int]:
         """Return the ranks of its box that a ring may continue to, the best last.
@@ -288,14 +288,14 @@ class Boxes:
         if rates == "auto":
             effective = self.inside_GBps in _PCIE_COUNTS if self.pcie else bool(self.effective_generation)
         part = 1.0 if effective else PCIE_PART if self.pcie else NVLINK_PART[gpu]
-        found = [
+        values = [
             float(link.bandwidth_Bps) / 1e9 * (part if self.of_node[a] == self.of_node[b] else 1.0)
             for link, (a, b) in zip(self.topology.links, ends, strict=True)
         ]
         if gpu == "volta" and not self.pcie:  # what a NIC writes to it takes an eighth of the way back
             for link in (link for node in self.nodes for link in self.leaving[node]):
-                found[link] *= 8 / 9 if _PCIE.search(self.topology.nodes[ends[link][1]].name) else 1
-        return found
+                values[link] *= 8 / 9 if _PCIE.search(self.topology.nodes[ends[link][1]].name) else 1
+        return values
 
     def links(self, a: int, b: int, channel: int, nic: int) -> tuple[int, ...]:
         """Return the links from a rank to another one, of a channel that uses a NIC of every box.
@@ -308,8 +308,8 @@ class Boxes:
         same = here is there
         way = self.within(a, b, channel) if same else self._between(a, b, channel, here.nics, there.nics, nic)
         if way is None:  # a shortest path over any nodes
-            found = route(self.topology, np.array([self.nodes[a]]), np.array([self.nodes[b]]))
-            way = tuple(found.links.tolist())
+            path = route(self.topology, np.array([self.nodes[a]]), np.array([self.nodes[b]]))
+            way = tuple(path.links.tolist())
         return way
 
     def _between(

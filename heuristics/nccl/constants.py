@@ -109,9 +109,9 @@ TUNINGS: Mapping[str, Tuning] = {one.name: one for one in _read_tunings()}  #: B
 
 def _read_rccl() -> Iterator[tuple[str, Tuning]]:
     """Read RCCL's tables by GPU; its formulas of latencies are those of NCCL 2.27."""
-    told = json.loads(Path(__file__).with_name("rccl.json").read_text())
-    base = replace(TUNINGS["2.27.3"], base_us=_by_algorithm(told["base_us"]), pat=0.0)
-    for gpu, rows in told["gpus"].items():
+    tables = json.loads(Path(__file__).with_name("rccl.json").read_text())
+    base = replace(TUNINGS["2.27.3"], base_us=_by_algorithm(tables["base_us"]), pat=0.0)
+    for gpu, rows in tables["gpus"].items():
         hops = {Hardware(hardware): _by_algorithm(row) for hardware, row in rows["hop_us"].items()}
         yield gpu, replace(base, hop_us=hops, measured=rows)
 
@@ -125,8 +125,8 @@ def nearest_tuning(version: str) -> Tuning:
     place = (100 * major + minor) * 100 + patch
 
     def distance(one: Tuning) -> tuple[int, int]:
-        known = (100 * one.version[0] + one.version[1]) * 100 + one.version[2]
-        return abs(known - place), -known
+        number = (100 * one.version[0] + one.version[1]) * 100 + one.version[2]
+        return abs(number - place), -number
 
     return min(TUNINGS.values(), key=distance)
 

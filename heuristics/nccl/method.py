@@ -143,18 +143,18 @@ class Prediction:
         """Channels of rings, given or searched. Given ones are orders of the ranks of every box."""
         if self.options.channels is None:
             return rings(self.boxes, self.gpu, self._rates)
-        made: list[tuple[Channel, ...]] = []
+        channels: list[tuple[Channel, ...]] = []
         for number, order in enumerate(self.options.channels):
             for box in self.boxes.boxes:
                 if sorted(order) != list(range(len(box.ranks))):
                     text = f"expected every number from 0 to {len(box.ranks) - 1} once, of the GPUs of a box"
                     raise InputError(text, source="-O", place=f"channels[{number}]")
             ranks = [(tuple(box.ranks[i] for i in order), len(box.nics)) for box in self.boxes.boxes]
-            made.append(tuple(Channel(some, number % nics if nics else -1) for some, nics in ranks))
+            channels.append(tuple(Channel(some, number % nics if nics else -1) for some, nics in ranks))
         if self.options.speeds is None:
             text = "expected the speeds of given channels, such as speeds=[20,24]"
             raise InputError(text, source="-O", place="speeds")
-        return Rings(tuple(made), *self.options.speeds)
+        return Rings(tuple(channels), *self.options.speeds)
 
     @cached_property
     def _rates(self) -> list[float]:
@@ -166,13 +166,13 @@ class Prediction:
         nvls = self.switches if self.options.nvls is None else self.options.nvls
         if self.tuning.version < (2, 29) and max(len(box.ranks) for box in self.boxes.boxes) < 3:
             nvls = False
-        found = graphs(self.boxes, self.gpu, self._rates, self.rings, switches=nvls)
+        by_algorithm = graphs(self.boxes, self.gpu, self._rates, self.rings, switches=nvls)
         outer = [n for i, n in enumerate(self.problem.topology.nodes) if not self.boxes.of_node[i].strip("\0")]
         return Machine(
             self.problem.n,
             len(self.boxes.boxes),
             self.gpu,
-            found,
+            by_algorithm,
             cpu=self.options.cpu,
             nvlink=self.boxes.nvlink,
             near_nics=self.options.near_nics,
@@ -193,11 +193,11 @@ class Prediction:
         """Return NCCL's choice at a size in bytes, among some algorithms; None if there is none."""
         costs = without(self.costs, among, Protocol)
         pick = choose(self.machine, self.tuning, costs, size)
-        kept = measured_protocol(self.machine, self.tuning, self.problem.collective, size)
-        if pick is None or kept is None or self.options.protocol != "auto":
+        protocol = measured_protocol(self.machine, self.tuning, self.problem.collective, size)
+        if pick is None or protocol is None or self.options.protocol != "auto":
             return pick
-        time = seconds(self.machine, self.tuning, costs, (pick.algorithm, kept), size)
-        return pick if time is None else Pick(pick.algorithm, kept, time)
+        time = seconds(self.machine, self.tuning, costs, (pick.algorithm, protocol), size)
+        return pick if time is None else Pick(pick.algorithm, protocol, time)
 
     def symmetric_pick(self, size: float) -> SymmetricPick | None:
         """Return the symmetric kernel that NCCL takes at a size in bytes; None without the option or a kernel."""
@@ -230,17 +230,17 @@ class Prediction:
     @cached_property
     def suspects(self) -> tuple[str, ...]:
         """Sentences on what a description of a machine gets wrong most often, with its numbers."""
-        boxes, told = self.boxes.boxes, list[str]()
+        boxes, texts = self.boxes.boxes, list[str]()
         if self.boxes.nvlink and not self.switches and self.gpu in ("hopper", "blackwell"):
-            told.append("Its NVSwitches do not add: with NVLink SHARP they do (nvls=true, or --nvls of cwb import).")
+            texts.append("Its NVSwitches do not add: with NVLink SHARP they do (nvls=true, or --nvls of cwb import).")
         if len(boxes) > 1:
             nics = min(len(box.nics) for box in boxes)
             links = self.problem.topology.links
             rates = {float(links[nic.out].bandwidth_Bps) / 1e9 for box in boxes for nic in box.nics}
-            told.append(f"A box has {nics} NICs of {' or '.join(f'{rate:g}' for rate in sorted(rates))} GB/s.")
+            texts.append(f"A box has {nics} NICs of {' or '.join(f'{rate:g}' for rate in sorted(rates))} GB/s.")
         if self.boxes.inside_GBps:
-            told.append(f"A GPU has links of {float(self.boxes.inside_GBps):g} GB/s within its box.")
-        return tuple(told)
+            texts.append(f"A GPU has links of {float(self.boxes.inside_GBps):g} GB/s within its box.")
+        return tuple(texts)
 
     @property
     def has_costs(self) -> bool:
@@ -300,25 +300,25 @@ OVERHEADS = Overheads(2.0, Filling(78.0, 11.5 * 2**20), Filling(260.0, 36 * 2**2
 INTERVALS = ((2**26, (0.85, 1.44)), (2**20, (0.59, 2.22)), (0, (0.21, 2.75)))
 
 
-def expected_seconds(found: Prediction, pick: Pick, size: float, overheads: Overheads | None = None) -> float:
+def expected_seconds(forecast: Prediction, pick: Pick, size: float, overheads: Overheads | None = None) -> float:
     """Return the time that NCCL's choice is expected to take at a size in bytes: predicted, with its overheads."""
-    if overheads is None and found.options.overheads:
-        launch_us, most_us, half = found.options.overheads
+    if overheads is None and forecast.options.overheads:
+        launch_us, most_us, half = forecast.options.overheads
         filling = Filling(most_us, half * 2**20)
         overheads = Overheads(launch_us, filling, filling, OVERHEADS.net_us)
     overheads = overheads or OVERHEADS
-    net_us = min(found.machine.net_us, overheads.net_us)
-    machine = found.machine if net_us == found.machine.net_us else replace(found.machine, net_us=net_us)
-    costs = table(machine, found.tuning, found.problem.collective)
-    predicted = seconds(machine, found.tuning, costs, (pick.algorithm, pick.protocol), size) or pick.seconds
+    net_us = min(forecast.machine.net_us, overheads.net_us)
+    machine = forecast.machine if net_us == forecast.machine.net_us else replace(forecast.machine, net_us=net_us)
+    costs = table(machine, forecast.tuning, forecast.problem.collective)
+    predicted = seconds(machine, forecast.tuning, costs, (pick.algorithm, pick.protocol), size) or pick.seconds
     added = pick.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE)
     filling = overheads.switches if added else overheads.links
     return predicted + (overheads.launch_us + filling.us(size)) * 1e-6
 
 
-def interval(found: Prediction, size: float, expected_s: float) -> tuple[float, float]:
+def interval(forecast: Prediction, size: float, expected_s: float) -> tuple[float, float]:
     """Return the seconds between which nine of ten measured times are, by default of machines left out of the fit."""
-    low, high = sorted(found.options.interval or next(factors for least, factors in INTERVALS if size >= least))
+    low, high = sorted(forecast.options.interval or next(factors for least, factors in INTERVALS if size >= least))
     return low * expected_s, high * expected_s
 
 
@@ -357,46 +357,46 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
     with budget.clock.phase("build"), limited_by(budget, "predicting NCCL's choice"):
-        found = Prediction(problem, options)
-        size = float(found.problem.demand.size_bytes)
-        pick, made = found.pick(size), found.pick(size, found.drawable)
-        if found.has_costs and (pick is None or made is None):
-            raise Unsupported(_nothing(found, pick))
-        answer = found.schedule(None if made is None else made.algorithm)
+        forecast = Prediction(problem, options)
+        size = float(forecast.problem.demand.size_bytes)
+        pick, drawable = forecast.pick(size), forecast.pick(size, forecast.drawable)
+        if forecast.has_costs and (pick is None or drawable is None):
+            raise Unsupported(_nothing(forecast, pick))
+        answer = forecast.schedule(None if drawable is None else drawable.algorithm)
         if not isinstance(answer, TreePacking):  # its completion time has latency
             bound, certificate = best_bound(instance, starts=starts)
-    metrics: dict[str, Any] = {"nics": _nics_used(found.boxes, answer)}
-    if pick is None or made is None:
+    metrics: dict[str, Any] = {"nics": _nics_used(forecast.boxes, answer)}
+    if pick is None or drawable is None:
         metrics |= {"algorithm": SENDS, "schedule": SENDS}
-        told = f"{found.library} takes {SENDS}, and predicts no time for them"
-        return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
-    graph = found.machine.graphs[made.algorithm]
-    kernel = found.symmetric_pick(size)
+        message = f"{forecast.library} takes {SENDS}, and predicts no time for them"
+        return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, message, metrics=metrics)
+    graph = forecast.machine.graphs[drawable.algorithm]
+    kernel = forecast.symmetric_pick(size)
     own_s = pick.seconds if kernel is None else kernel.seconds
     predicted_s = own_s if kernel is None else max(own_s, float(bound))
-    factor = float(found.problem.collective.busbw_factor(found.problem.n))
+    factor = float(forecast.problem.collective.busbw_factor(forecast.problem.n))
     metrics |= {
         "algorithm": pick.algorithm.value,
         "protocol": pick.protocol.value,
         "predicted_s": predicted_s,
         "predicted_GBps": size / predicted_s / 1e9,
         "predicted_busbw_GBps": factor * size / predicted_s / 1e9,
-        "schedule": made.algorithm.value,
+        "schedule": drawable.algorithm.value,
         "channels": graph.channels,
-        "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
+        "channel_GBps": graph.inter if forecast.machine.nodes > 2 else graph.intra,
     }
-    told = f"{found.library} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
+    message = f"{forecast.library} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
     if kernel is not None:
         metrics |= {"kernel": kernel.kernel, "sms": kernel.sms}
-        told = f"with symmetric memory NCCL {found.version} takes {kernel.kernel} ({kernel.sms} SM): "
-        told += f"{kernel.seconds * 1e6:.4g} us; the schedule is that of {pick.algorithm.value}, taken without it"
+        message = f"with symmetric memory NCCL {forecast.version} takes {kernel.kernel} ({kernel.sms} SM): "
+        message += f"{kernel.seconds * 1e6:.4g} us; the schedule is that of {pick.algorithm.value}, taken without it"
     elif options.symmetric or options.zero_sms:
-        told = f"no symmetric kernel here; {told}"
+        message = f"no symmetric kernel here; {message}"
     if own_s < bound:
-        told += f"; it counts on faster links than these: no schedule takes less than {float(bound) * 1e6:.4g} us"
-    if made.algorithm is not pick.algorithm:
-        told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
-    return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, told, metrics=metrics)
+        message += f"; it counts on faster links than these: no schedule takes less than {float(bound) * 1e6:.4g} us"
+    if drawable.algorithm is not pick.algorithm:
+        message += f"; the schedule is that of {drawable.algorithm.value}, since switches here do not add"
+    return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, message, metrics=metrics)
 
 
 def _nics_used(boxes: Boxes, answer: StepSchedule | StepOrbits | TreePacking) -> int:
@@ -410,12 +410,12 @@ def _nics_used(boxes: Boxes, answer: StepSchedule | StepOrbits | TreePacking) ->
     return sum(bool(used[nic.out]) for box in boxes.boxes for nic in box.nics)
 
 
-def _nothing(found: Prediction, pick: Pick | None) -> str:
+def _nothing(forecast: Prediction, pick: Pick | None) -> str:
     """Return the reason why there is no schedule."""
     if pick is not None:
         return f"NCCL takes {pick.algorithm.value}, of which there is no schedule here: switches do not add"
-    asked = [value for value in (found.options.algorithm, found.options.protocol) if value != "auto"]
-    return f"{found.library} does not have {' with '.join(asked) or 'it'} for this collective here"
+    names = [value for value in (forecast.options.algorithm, forecast.options.protocol) if value != "auto"]
+    return f"{forecast.library} does not have {' with '.join(names) or 'it'} for this collective here"
 
 
 METHOD = heuristic(

@@ -93,8 +93,8 @@ Table = Mapping[tuple[Algorithm, Protocol], Cost]
 def table(machine: Machine, tuning: Tuning, collective: Collective) -> dict[tuple[Algorithm, Protocol], Cost]:
     """Predict a collective: one row of the table printed with ``NCCL_DEBUG_SUBSYS=TUNING``."""
     model = _Model(machine, tuning, collective)
-    known = ((a, p) for a in Algorithm if model.has(a) for p in Protocol)
-    return {(a, p): Cost(model.latency_us(a, p), model.bandwidth_GBps(a, p)) for a, p in known}
+    keys = ((a, p) for a in Algorithm if model.has(a) for p in Protocol)
+    return {(a, p): Cost(model.latency_us(a, p), model.bandwidth_GBps(a, p)) for a, p in keys}
 
 
 def seconds(
@@ -132,8 +132,8 @@ def seconds(
 def choose(machine: Machine, tuning: Tuning, costs: Table, size: float) -> Pick | None:
     """Return NCCL's choice at a size: the first of the least times; None without any."""
     times = ((at, seconds(machine, tuning, costs, at, size)) for at in costs)
-    known = [Pick(*at, time) for at, time in times if time is not None]
-    return min(known, key=lambda pick: pick.seconds, default=None)
+    picks = [Pick(*at, time) for at, time in times if time is not None]
+    return min(picks, key=lambda pick: pick.seconds, default=None)
 
 
 def measured_protocol(machine: Machine, tuning: Tuning, kind: Collective, size: float) -> Protocol | None:
@@ -153,9 +153,9 @@ def measured_protocol(machine: Machine, tuning: Tuning, kind: Collective, size: 
 
 def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[Protocol]) -> Table:
     """Return the table restricted to algorithms and protocols, as by ``NCCL_ALGO`` and ``NCCL_PROTO``."""
-    kept, written = set(algorithms), set(protocols)
+    usable, written = set(algorithms), set(protocols)
     return {
-        at: cost if at[0] in kept and at[1] in written else Cost(cost.latency_us, 0.0) for at, cost in costs.items()
+        at: cost if at[0] in usable and at[1] in written else Cost(cost.latency_us, 0.0) for at, cost in costs.items()
     }
 
 
@@ -169,8 +169,8 @@ def _plateau(machine: Machine, tuning: Tuning, costs: Table, size: float) -> boo
     An all-gather and a reduce-scatter are recognized by PAT.
     """
     new = tuning.version >= (2, 31) and machine.gpu == "blackwell" and machine.nvlink
-    known = Algorithm.TREE if machine.nodes > 1 else Algorithm.PAT
-    if (known, Protocol.SIMPLE) not in costs or not (machine.nodes > 1 or new):
+    algorithm = Algorithm.TREE if machine.nodes > 1 else Algorithm.PAT
+    if (algorithm, Protocol.SIMPLE) not in costs or not (machine.nodes > 1 or new):
         return False
     if tuning.version < (2, 18):
         return size >= machine.ranks / 16 * 65536

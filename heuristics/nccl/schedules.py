@@ -75,8 +75,8 @@ def in_rings(problem: GroupProblem, rings: Rings, boxes: Boxes, pieces: int) -> 
         halves.append(_once_around(problem, parts, ring, ways, pieces, reduce=True))
     if problem.collective is not Collective.REDUCE_SCATTER:
         halves.append(_once_around(problem, parts, ring, ways, pieces, reduce=False))
-    made = halves[0] if len(halves) == 1 else concatenate(*halves)
-    return StepOrbits(made, symmetry.translations) if symmetry else made
+    schedule = halves[0] if len(halves) == 1 else concatenate(*halves)
+    return StepOrbits(schedule, symmetry.translations) if symmetry else schedule
 
 
 def _once_around(
@@ -123,8 +123,8 @@ def steps_of(
     chunk = np.repeat(number * pieces, pieces) + np.tile(np.arange(pieces), len(part))
     ways = ways.take(np.repeat(np.arange(len(part)), pieces))
     ends, everyone = np.repeat(parts, cut), np.full(len(parts) * cut, n)
-    held, needed = (everyone, ends) if reduce else (ends, everyone)
-    chunks = equal_chunks(problem.ranks, problem.part_bytes / cut, held, needed, reduced=reduce)
+    holders, needed = (everyone, ends) if reduce else (ends, everyone)
+    chunks = equal_chunks(problem.ranks, problem.part_bytes / cut, holders, needed, reduced=reduce)
     one, other = (np.repeat(problem.nodes[end], pieces) for end in (source, target))
     sends = Sends(chunk, one, other, np.full(len(chunk), reduce), ways.offset, ways.links)
     return StepSchedule(problem.instance.sha256, chunks, sends, np.repeat(step, pieces))
@@ -152,8 +152,8 @@ def aggregated_trees(problem: GroupProblem, pieces: int) -> StepSchedule | StepO
     find_paths = partial(route_by_symmetry, symmetry=symmetry) if symmetry else route
     ways = find_paths(problem.topology, source=problem.nodes[source], target=problem.nodes[target])
     none, when = np.zeros_like(part), when - int(when.min())
-    made = steps_of(problem, parts, part, none, 1, source, target, when, ways, reduce=reduce, pieces=pieces)
-    return StepOrbits(made, symmetry.translations) if symmetry else made
+    schedule = steps_of(problem, parts, part, none, 1, source, target, when, ways, reduce=reduce, pieces=pieces)
+    return StepOrbits(schedule, symmetry.translations) if symmetry else schedule
 
 
 GROUP = 8  #: Ranks of a group at most.
@@ -213,8 +213,8 @@ def in_rounds(problem: GroupProblem, boxes: Boxes, pieces: int) -> StepSchedule 
     groups = tuple((rank,) for rank in problem.ranks)
     chunks = Chunks(np.ones(count, dtype=np.int64), problem.part_bytes / cut, groups, source, target, no)
     sends = Sends(np.arange(count), one, other, no, ways.offset, ways.links)
-    made = StepSchedule(problem.instance.sha256, chunks, sends, np.zeros(count, dtype=np.int64))
-    return StepOrbits(made, symmetry.translations) if symmetry else made
+    schedule = StepSchedule(problem.instance.sha256, chunks, sends, np.zeros(count, dtype=np.int64))
+    return StepOrbits(schedule, symmetry.translations) if symmetry else schedule
 
 
 @dataclass
@@ -271,8 +271,8 @@ def over_switches(problem: GroupProblem, boxes: Boxes) -> TreePacking:
         nic = next((i for i, one in enumerate(boxes.boxes[0].nics) if one.near[0] == heads[0]), channel)
         for tree in _over_boxes(heads, boxes, channel, nic):
             for box, head in zip(boxes.boxes, heads, strict=True):
-                found = switches_of(boxes, box.ranks)
-                switch = found[channel % len(found)]
+                switches = switches_of(boxes, box.ranks)
+                switch = switches[channel % len(switches)]
                 spokes = {
                     rank: tuple(boxes.first_link[ends] for ends in ((node, switch), (switch, node)))
                     for rank in box.ranks
@@ -307,15 +307,15 @@ def _over_boxes(heads: Sequence[int], boxes: Boxes, channel: int, nic: int) -> l
         return [Tree(heads[0])]
     trees: list[Tree] = []
     for parent in two_trees(len(heads)):
-        done = [parent.index(-1)]
-        tree, below = Tree(heads[done[0]]), defaultdict[int, list[int]](list)
+        order = [parent.index(-1)]
+        tree, below = Tree(heads[order[0]]), defaultdict[int, list[int]](list)
         for box, up in enumerate(parent):
             below[up].append(box)
-        for above in done:  # grows
+        for above in order:  # grows
             for box in below[above]:
                 a, b = heads[above], heads[box]
                 tree.edges.append((a, b, boxes.links(a, b, channel, nic), boxes.links(b, a, channel, nic)))
-            done += below[above]
+            order += below[above]
         trees.append(tree)
     return trees
 

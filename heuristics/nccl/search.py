@@ -49,13 +49,13 @@ def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
     alone = len(boxes.boxes) == 1
     best: list[list[Channel]] = []
     speed = 0.0
-    for tried in _speeds(boxes, gpu, rates):
-        if speed and tried / speed <= 0.49:
+    for rate in _speeds(boxes, gpu, rates):
+        if speed and rate / speed <= 0.49:
             break
-        found = [_channels_at(boxes, box, tried, list(rates), alone) for box in boxes.kinds]
-        count = min(map(len, found))
-        if count * tried > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
-            best, speed = [channels[:count] for channels in found], tried
+        channels_of = [_channels_at(boxes, box, rate, list(rates), alone) for box in boxes.kinds]
+        count = min(map(len, channels_of))
+        if count * rate > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
+            best, speed = [channels[:count] for channels in channels_of], rate
         full = best and len(best[0]) * speed >= _largest_gpu_rate(boxes, rates) - _ROUNDING
         if full or (best and len(best[0]) == MAX_CHANNELS):
             break
@@ -76,30 +76,30 @@ def _channels_of_alike(kind: Box, channels: Sequence[Channel], box: Box) -> list
     return [Channel(tuple(rank[each] for each in channel.order), channel.nic) for channel in channels]
 
 
-def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
+def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], loops: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
     """Derive the graphs of all algorithms from the rings: as many channels, at the highest speed that fits.
 
     ``switches`` says whether the GPUs of a box are on switches that add.
     """
-    count = len(found.channels)
+    count = len(loops.channels)
     per_box = max(len(box.ranks) for box in boxes.boxes)
-    ring = Graph(count, found.intra, found.inter, alike=_are_alike(found, alone=len(boxes.boxes) == 1))
+    ring = Graph(count, loops.intra, loops.inter, alike=_are_alike(loops, alone=len(boxes.boxes) == 1))
     tree = _tree_graph(boxes, gpu, rates, count)._replace(through_one_gpu=_is_through_one_gpu(boxes, gpu))
-    made = {Algorithm.TREE: tree, Algorithm.RING: ring}
-    made |= {Algorithm.COLLNET_DIRECT: ring, Algorithm.COLLNET_CHAIN: tree, Algorithm.PAT: tree}
+    table = {Algorithm.TREE: tree, Algorithm.RING: ring}
+    table |= {Algorithm.COLLNET_DIRECT: ring, Algorithm.COLLNET_CHAIN: tree, Algorithm.PAT: tree}
     if switches and per_box > 1 and gpu in ("hopper", "blackwell"):
-        made[Algorithm.NVLS] = made[Algorithm.NVLS_TREE] = _nvls_graph(boxes, gpu, rates, per_box)
-    return made
+        table[Algorithm.NVLS] = table[Algorithm.NVLS_TREE] = _nvls_graph(boxes, gpu, rates, per_box)
+    return table
 
 
-def _are_alike(found: Rings, *, alone: bool) -> bool:
+def _are_alike(loops: Rings, *, alone: bool) -> bool:
     """Return whether all rings of a box visit its GPUs in one order, wherever they begin if it is alone."""
 
     def order(channel: Channel) -> tuple[int, ...]:
         first = channel.order.index(min(channel.order)) if alone else 0
         return channel.order[first:] + channel.order[:first]
 
-    return all(len(set(map(order, channels))) == 1 for channels in zip(*found.channels, strict=True))
+    return all(len(set(map(order, channels))) == 1 for channels in zip(*loops.channels, strict=True))
 
 
 def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
@@ -120,22 +120,22 @@ def _largest_gpu_rate(boxes: Boxes, rates: Sequence[float]) -> float:
     return max(sum(rates[i] for i in boxes.own(node) or boxes.leaving[node]) for node in nodes)
 
 
-def _channels_at(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
+def _channels_at(boxes: Boxes, box: Box, speed: float, room: list[float], alone: bool) -> list[Channel]:
     """Channels of a box at a speed, each of which takes it from what is left of its links."""
     check_time("channels are searched")
-    found: list[Channel] = []
+    channels: list[Channel] = []
     nics = [-1] if alone else list(range(len(box.nics)))
-    while len(found) < MAX_CHANNELS:
-        turn = len(found) % max(len(nics), 1)
-        tried = (_next_channel(boxes, box, nic, speed, left, len(found)) for nic in nics[turn:] + nics[:turn])
-        made = next(filter(None, tried), None)
-        if made is None:
+    while len(channels) < MAX_CHANNELS:
+        turn = len(channels) % max(len(nics), 1)
+        attempts = (_next_channel(boxes, box, nic, speed, room, len(channels)) for nic in nics[turn:] + nics[:turn])
+        channel = next(filter(None, attempts), None)
+        if channel is None:
             break
-        found.append(made)
-    return found
+        channels.append(channel)
+    return channels
 
 
-def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], count: int) -> Channel | None:
+def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, room: list[float], count: int) -> Channel | None:
     """Return one more channel, on a NIC; None if there is not enough capacity."""
     ends: tuple[int, ...] = ()
     starts: Sequence[int] = box.ranks
@@ -143,13 +143,13 @@ def _next_channel(boxes: Boxes, box: Box, number: int, speed: float, left: list[
         nic = box.nics[number]
         starts = _nearest_ranks(boxes, nic.near, nic.out)
         ends = boxes.to_nic(starts[count % len(starts)], nic)
-    if any(left[link] < speed - _ROUNDING for link in ends):
+    if any(room[link] < speed - _ROUNDING for link in ends):
         return None
-    order = _find_ring(boxes, box, starts[count % len(starts)], speed, left, count)
+    order = _find_ring(boxes, box, starts[count % len(starts)], speed, room, count)
     if order is None:
         return None
     for link in ends:
-        left[link] -= speed
+        room[link] -= speed
     return Channel(order, number)
 
 
@@ -160,7 +160,7 @@ def _nearest_ranks(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
 
 
 def _find_ring(
-    boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int
+    boxes: Boxes, box: Box, first: int, speed: float, room: list[float], turn: int
 ) -> tuple[int, ...] | None:
     """Find by depth-first search a cycle through a box's ranks, and subtract the capacity from its links."""
     ranks = box.ranks
@@ -170,10 +170,10 @@ def _find_ring(
 
     def reserve(a: int, b: int, part: float) -> bool:
         way = boxes.within(a, b, turn)
-        if way is None or (part > 0 and any(left[link] < part - _ROUNDING for link in way)):
+        if way is None or (part > 0 and any(room[link] < part - _ROUNDING for link in way)):
             return False
         for link in way:
-            left[link] -= part
+            room[link] -= part
         return True
 
     for _ in range(_VISITS * len(ranks)):

@@ -56,25 +56,25 @@ def choose_symmetric(
     if cells * (1 if reduces else machine.ranks) >= 2**36:  # counts of 32 bytes are 32-bit integers
         return None
     if machine.nodes > 1:
-        found = _over_rails(machine, tuning, collective, cells, nic_GBps * 1e9, most_sms)
+        picks = _over_rails(machine, tuning, collective, cells, nic_GBps * 1e9, most_sms)
     else:
-        found = _in_a_box(machine, collective, cells, most_sms)
-    return min(found, key=lambda pick: pick.seconds * (1 + _ADDED_PART * pick.sms), default=None)
+        picks = _in_a_box(machine, collective, cells, most_sms)
+    return min(picks, key=lambda pick: pick.seconds * (1 + _ADDED_PART * pick.sms), default=None)
 
 
 def choose_copies(machine: Machine, tuning: Tuning, collective: Collective, size: float) -> SymmetricPick | None:
     """Return copies by copy engines, out of place and in no CUDA graph; None if NCCL has none here."""
-    known = tuning.version >= (2, 31) and machine.nvlink and machine.nodes == 1 and machine.gpu in _ENGINES
-    if not known or collective is not Collective.ALL_GATHER:
+    is_offered = tuning.version >= (2, 31) and machine.nvlink and machine.nodes == 1 and machine.gpu in _ENGINES
+    if not is_offered or collective is not Collective.ALL_GATHER:
         return None
     n, part = machine.ranks, size / machine.ranks
     each, once, rate = _ENGINES[machine.gpu]
     moved_us = max((n - 1) * part / rate, part / _HOST_GBps) / 1e3
-    found = [SymmetricPick("CE_AllGather_UC", 0, (each[0] + each[1] * n + moved_us) * 1e-6)]
+    picks = [SymmetricPick("CE_AllGather_UC", 0, (each[0] + each[1] * n + moved_us) * 1e-6)]
     if _adds(machine):
         copied_us = part / min(_HOST_GBps, rate / n) / 1e3
-        found.append(SymmetricPick("CE_AllGather_MC", 0, (once[0] + once[1] * n + copied_us) * 1e-6))
-    return min(found, key=lambda pick: pick.seconds)
+        picks.append(SymmetricPick("CE_AllGather_MC", 0, (once[0] + once[1] * n + copied_us) * 1e-6))
+    return min(picks, key=lambda pick: pick.seconds)
 
 
 def _adds(machine: Machine) -> bool:
@@ -157,14 +157,14 @@ def _over_rails(
         kind: max(box / inside, rail / nic) for kind, (_, box, rail) in loads.items()
     }
     enough = {kind: ceil(1 / least[kind] / (rate[kind] / sm)) for kind, (sm, _, _) in loads.items()}
-    found = []
+    picks = []
     for kind in kinds:
         sm, box, rail = loads[kind]
         sms = max(1, min(most_sms, max(enough.values()), enough[kind], ceil(size / _SCATTER_CHUNK)))
         seconds = size * max(sm / (sms * rate[kind]), least[kind])
         seconds += min(size, _SCATTER_CHUNK * sms) * (box / inside + rail / nic) + hop_s
-        found.append(SymmetricPick(f"ReduceScatter_RailA2A_Lsa{kind}", sms, seconds))
-    return found
+        picks.append(SymmetricPick(f"ReduceScatter_RailA2A_Lsa{kind}", sms, seconds))
+    return picks
 
 
 def _scatter_loads(near: int, boxes: int, adds: bool) -> tuple[int, int, int]:

@@ -125,12 +125,12 @@ def exchanges(partner: Sequence[Ints]) -> Moves:
     Recursive doubling and Swing differ in the partners alone. The partners must be such that nobody receives a block
     twice.
     """
-    held = np.eye(len(partner[0]), dtype=np.bool_)
+    blocks = np.eye(len(partner[0]), dtype=np.bool_)
     steps: list[Moves] = []
     for step, peer in enumerate(partner):
-        source, block = np.nonzero(held)
+        source, block = np.nonzero(blocks)
         steps.append(Moves(block, source, peer[source], np.full_like(source, step)))
-        held = held | held[peer]
+        blocks = blocks | blocks[peer]
     return concatenate_moves(steps)
 
 
@@ -207,8 +207,8 @@ def define(
     def supports(instance: Instance) -> Refusal | None:
         return supports_groups(instance, collectives, fits)
 
-    def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
-        problems = [(problem, algorithm(problem, given)) for problem in group_problems(instance)]
+    def run(instance: Instance, solver: Solver, budget: Budget, settings: Any) -> Outcome:
+        problems = [(problem, algorithm(problem, settings)) for problem in group_problems(instance)]
         sends = sum(count_sends(*each) for each in problems)
         first = problems[0][1]
         symmetry = find_common_symmetry(instance, sends, first.by_parts, first.is_invariant_under)
@@ -283,36 +283,36 @@ def phases(problem: GroupProblem, algorithm: Algorithm, each: Ints) -> list[tupl
     copy, reduce = Direction.COPY, Direction.REDUCE_BACKWARDS
     root = np.zeros(1, dtype=np.int64)
     gathered, spread = Ends(each, np.full_like(each, n), part), Ends(root, root + n, whole)
-    done: list[tuple[Moves, Ends, Direction]]
+    result: list[tuple[Moves, Ends, Direction]]
     match problem.collective:
         case Collective.ALL_GATHER if algorithm.all_gather:
-            done = [(algorithm.all_gather(each), gathered, copy)]
+            result = [(algorithm.all_gather(each), gathered, copy)]
         case Collective.REDUCE_SCATTER if mirror.all_gather:
-            done = [(mirror.all_gather(each), gathered, reduce)]
+            result = [(mirror.all_gather(each), gathered, reduce)]
         case Collective.ALL_REDUCE if algorithm.all_reduce:
-            done = [(algorithm.all_reduce(), Ends(root + n, root + n, whole), Direction.REDUCE)]
+            result = [(algorithm.all_reduce(), Ends(root + n, root + n, whole), Direction.REDUCE)]
         case Collective.ALL_REDUCE if algorithm.all_gather and mirror.all_gather:
             gather = algorithm.all_gather(each)
             back = gather if mirror is algorithm else mirror.all_gather(each)
-            done = [(back, gathered, reduce), (gather, gathered, copy)]
+            result = [(back, gathered, reduce), (gather, gathered, copy)]
         case Collective.ALL_REDUCE if algorithm.tree_all_reduce:
             roots, tree = algorithm.tree_all_reduce()
             ends = Ends(roots, np.full_like(roots, n), whole / len(roots))
-            done = [(tree, ends, reduce), (tree, ends, copy)]
+            result = [(tree, ends, reduce), (tree, ends, copy)]
         case Collective.BROADCAST if algorithm.broadcast:
-            done = [(algorithm.broadcast(), spread, copy)]
+            result = [(algorithm.broadcast(), spread, copy)]
         case Collective.REDUCE if mirror.broadcast:
-            done = [(mirror.broadcast(), spread, reduce)]
+            result = [(mirror.broadcast(), spread, reduce)]
         case Collective.ALL_TO_ALL if algorithm.all_to_all:
             pairs = Ends(np.repeat(each, n), np.tile(np.arange(n), len(each)), part)
-            done = [(algorithm.all_to_all(each), pairs, copy)]
+            result = [(algorithm.all_to_all(each), pairs, copy)]
         case Collective.GATHER if algorithm.gather:
-            done = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), copy)]
+            result = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), copy)]
         case Collective.SCATTER if algorithm.gather:
-            done = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), Direction.COPY_BACKWARDS)]
+            result = [(algorithm.gather(), Ends(each, np.zeros_like(each), part), Direction.COPY_BACKWARDS)]
         case _:
             raise Unsupported(f"the algorithm does not define {problem.collective.name}")
-    return done
+    return result
 
 
 def build(
@@ -336,8 +336,8 @@ def build(
     paths = find_paths(problem.topology, source=source, target=target)
     check_size(len(moves), len(paths.links))
     reduce = direction in (Direction.REDUCE, Direction.REDUCE_BACKWARDS)
-    held, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
-    chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, held, needed, reduced=reduce)
+    holders, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
+    chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, holders, needed, reduced=reduce)
     chunk, flags = of_part[part] * moves.slices + piece, np.full(len(moves), reduce)
     sends = Sends(chunk, source, target, flags, paths.offset, paths.links)
     return StepSchedule(problem.instance.sha256, chunks, sends, moves.step[order])

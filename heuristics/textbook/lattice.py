@@ -53,8 +53,8 @@ def find_lattice(topology: Topology) -> Lattice | None:
     edges = {source * n + target for source, target in topology.link_ends}
     near = {edge for edge in edges if edge < n}
     for lattice in _candidates(n, 1, near):
-        found = _edges(n, lattice)
-        if len(edges) == len(found) and edges == set(found.tolist()):
+        lattice_edges = _edges(n, lattice)
+        if len(edges) == len(lattice_edges) and edges == set(lattice_edges.tolist()):
             return lattice
     return None
 
@@ -133,12 +133,12 @@ class Neighbours:
         self._beyond = cache(self._find_beyond)  # once for a switch, which joins n^2 pairs of ranks
 
     def _find_beyond(self, switch: int) -> set[int]:
-        seen, stack = {switch}, [switch]
+        nodes, stack = {switch}, [switch]
         while stack:
-            onward = set(self._onward[stack.pop()]) - seen
-            seen |= onward
+            onward = set(self._onward[stack.pop()]) - nodes
+            nodes |= onward
             stack += onward & self._switches
-        return {self._position[node] for node in seen if node in self._position}
+        return {self._position[node] for node in nodes if node in self._position}
 
     def _parts(self, one: int) -> list[set[int]]:
         onward = self._onward[self._node[one]]

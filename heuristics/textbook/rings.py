@@ -112,8 +112,8 @@ class RingOptions(Strict):
 def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
     """Return the collectives on one ring; reductions run backwards around the reversed ring, and so the same way."""
     near = Neighbours(problem)
-    given = options.order
-    order = find_cycle(problem, near, invariant=is_large(problem)) if given is None else given_order(problem, given)
+    own = options.order
+    order = find_cycle(problem, near, invariant=is_large(problem)) if own is None else given_order(problem, own)
     both = options.ways == "two-way"
     if options.ways == "auto":  # if a cycle over neighbours can be reversed over neighbours
         both = is_cycle(order[::-1], near) or not is_cycle(order, near)

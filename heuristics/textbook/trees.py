@@ -104,13 +104,13 @@ def two_colours(edges: Sequence[tuple[int, int]]) -> list[int]:
     for start in range(len(edges)):
         pending = [(start, 0)] if colour[start] < 0 else []
         while pending:
-            edge, wanted = pending.pop()
+            edge, shade = pending.pop()
             if colour[edge] >= 0:
                 continue
-            colour[edge] = wanted
+            colour[edge] = shade
             sender, receiver = edges[edge]
             for end in (("sends", sender), ("receives", receiver)):
-                pending += [(other, 1 - wanted) for other in at[end] if other != edge]
+                pending += [(other, 1 - shade) for other in at[end] if other != edge]
     return colour
 
 

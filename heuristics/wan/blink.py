@@ -55,12 +55,12 @@ def weighted_packing(wan: Wan, accuracy: float, steps: int, budget: Budget) -> t
     pushed: dict[tuple[int, ...], float] = {}
     for _ in range(steps):
         tree = spanning_tree(wan, np.argsort(wan.per_link(price), kind="stable").tolist()) or []
-        taken = wan.carriers(tree)
-        if price[taken].sum() >= 1 or (pushed and budget.is_exhausted):
+        carriers = wan.carriers(tree)
+        if price[carriers].sum() >= 1 or (pushed and budget.is_exhausted):
             break
-        least = float(room[taken].min())
+        least = float(room[carriers].min())
         pushed[tuple(tree)] = pushed.get(tuple(tree), 0.0) + least
-        price[taken] *= 1 + accuracy * least / room[taken]
+        price[carriers] *= 1 + accuracy * least / room[carriers]
     order = sorted(pushed, key=lambda tree: (-pushed[tree], tree))
     trees, weights = np.array(order, dtype=np.int64), np.array([pushed[tree] for tree in order])
     load = np.zeros(len(room))
@@ -89,8 +89,8 @@ def keep_few_trees(
 
 def _trees_of_units(model: Any, trees: Ints, unit: int) -> RatedTrees:
     counts = [round(model.count[i].value) for i in model.T]
-    chosen = [i for i, count in enumerate(counts) if count]
-    return RatedTrees(trees[chosen], tuple(Fraction(counts[i] * unit) for i in chosen))
+    rows = [i for i, count in enumerate(counts) if count]
+    return RatedTrees(trees[rows], tuple(Fraction(counts[i] * unit) for i in rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,25 +30,25 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
     if isinstance(problem, Outcome):
         return problem
     with budget.clock.phase("trees"):
-        grown, most, calls = run_ith(problem, options, budget)
+        forest, most, calls = run_ith(problem, options, budget)
     height = problem.limit.format_height(most)
     metrics = {
-        "pool": len(grown.trees),
+        "pool": len(forest.trees),
         "gbst_calls": calls,
         "ith_height": most,
-        "gbst_rate_Bps": float(int(grown.rates.sum()) * problem.wan.unit_Bps),
+        "gbst_rate_Bps": float(int(forest.rates.sum()) * problem.wan.unit_Bps),
     }
     nothing = SearchResult(None, problem.strength.rate, EXACT_ARITHMETIC, (), calls, metrics)
-    if not len(grown.trees):
+    if not len(forest.trees):
         message = f"no tree of at most {height} was found from {options.retries + 1} random start"
         message += "s" if options.retries else ", where algorithm 1 ends; -O retries=20 tries others"
         return outcome(problem, nothing, budget, options, message=message)
-    rated, roots, reports = select_trees(problem, grown, solver, budget, options)
-    found = replace(nothing, rated=rated, reports=reports)
+    rated, roots, reports = select_trees(problem, forest, solver, budget, options)
+    result = replace(nothing, rated=rated, reports=reports)
     warning = _warning(problem, rated, roots)
-    done = outcome(problem, found, budget, options, roots=roots, message=warning)
+    final = outcome(problem, result, budget, options, roots=roots, message=warning)
     # Trees above the requested height cannot be an optimum of the request.
-    return replace(done, status=Status.FEASIBLE) if warning else done
+    return replace(final, status=Status.FEASIBLE) if warning else final
 
 
 def grown_pool(instance: Instance, options: GostOptions) -> PosedPool:
@@ -75,32 +75,32 @@ def run_ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple
     )
 
     def gbst(most: int) -> GbstTrees:
-        drawn = state if options.ith_seed == "fresh" else random_state(budget.seed)
+        own_state = state if options.ith_seed == "fresh" else random_state(budget.seed)
         limit = HeightLimit(problem.limit.length, most, problem.limit.unit)
-        return run_gbst(problem.wan, limit, problem.min_capacity, variant, drawn)
+        return run_gbst(problem.wan, limit, problem.min_capacity, variant, own_state)
 
     best = gbst(problem.limit.most)
     calls, low, high = 1, 1, problem.limit.most
     threshold = Fraction(options.rho) * int(best.rates.sum())
     while options.improve and len(best.trees) and low < high:
         middle = (low + high) // 2
-        tried = gbst(middle)
+        trial = gbst(middle)
         calls += 1
-        if len(tried.trees) and tried.rates.sum() >= threshold:
-            high, best = middle, tried
+        if len(trial.trees) and trial.rates.sum() >= threshold:
+            high, best = middle, trial
         else:
             low = middle + 1
     return best, high, calls
 
 
 def select_trees(
-    problem: TreeProblem, grown: GbstTrees, solver: Solver, budget: Budget, options: GostOptions
+    problem: TreeProblem, forest: GbstTrees, solver: Solver, budget: Budget, options: GostOptions
 ) -> tuple[RatedTrees, list[int], tuple[SolverResult, ...]]:
     """Select trees and rates by MILP (1), or return those of GBST if the option ``select`` is off."""
-    taken = RatedTrees(grown.trees, tuple(Fraction(int(rate)) for rate in grown.rates))
+    every = RatedTrees(forest.trees, tuple(Fraction(int(rate)) for rate in forest.rates))
     if not options.select:
-        return taken, grown.roots.tolist(), ()
-    trees = np.sort(grown.trees, axis=1)
+        return every, forest.roots.tolist(), ()
+    trees = np.sort(forest.trees, axis=1)
     # Algorithm 1 may leave a tree less than the smallest allowed rate, but each of its links had that capacity.
     gap = 1e-6 if budget.gap is None else budget.gap
     solved = SolverOptions(rel_gap=gap, node_limit=options.nodes)
@@ -109,7 +109,7 @@ def select_trees(
     if rated is None or not rated.rates:
         rates = bottlenecks(problem.wan, trees)
         rated = RatedTrees(trees[[int(rates.argmax())]], (Fraction(int(rates.max())),))
-    root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
+    root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), forest.roots.tolist(), strict=True)}
     return rated, [root_of[tuple(tree)] for tree in rated.trees.tolist()], (report,)
 
 

@@ -61,8 +61,8 @@ def run_plink(instance: Instance, solver: Solver, budget: Budget, options: Plink
         groups = clusters(ways.reach, count)
         leaders = [median(ways.reach, group) for group in groups]
         top = median(ways.reach, leaders)
-        found = leader_messages(groups, leaders, top)
-        answer = schedule(problem, ways, [1], found)
+        messages = leader_messages(groups, leaders, top)
+        answer = schedule(problem, ways, [1], messages)
     metrics = {"groups": len(groups), "leaders": [wan.names[site] for site in leaders], "root": wan.names[top]}
     return message_outcome(problem, answer, metrics)
 
@@ -86,14 +86,14 @@ def median(distance: Ints, sites: Sequence[int]) -> int:
 
 def leader_messages(groups: Sequence[Sequence[int]], leaders: Sequence[int], top: int) -> list[Message]:
     """Members to leaders, leaders to their own leader, and back."""
-    found: list[Message] = []
+    messages: list[Message] = []
     for group, leader in zip(groups, leaders, strict=True):
         members = [site for site in group if site != leader]
-        found += [(0, 0, site, leader, True) for site in members]
-        found += [(3, 0, leader, site, False) for site in members]
+        messages += [(0, 0, site, leader, True) for site in members]
+        messages += [(3, 0, leader, site, False) for site in members]
         if leader != top:
-            found += [(1, 0, leader, top, True), (2, 0, top, leader, False)]
-    return found
+            messages += [(1, 0, leader, top, True), (2, 0, top, leader, False)]
+    return messages
 
 
 def run_psld(instance: Instance, solver: Solver, budget: Budget, options: PsldOptions) -> Outcome:
@@ -104,21 +104,21 @@ def run_psld(instance: Instance, solver: Solver, budget: Budget, options: PsldOp
         ways = shortest_paths(wan, wan.latency_ns)
         units = shares(pair_bandwidth(wan, ways), options)
         pairs = [(one, other) for one in sites for other in sites if one != other]
-        found: list[Message] = [(0, server, worker, server, True) for worker, server in pairs]
-        found += [(1, server, server, worker, False) for worker, server in pairs]
-        answer = schedule(problem, ways, units, found)
+        messages: list[Message] = [(0, server, worker, server, True) for worker, server in pairs]
+        messages += [(1, server, server, worker, False) for worker, server in pairs]
+        answer = schedule(problem, ways, units, messages)
     return message_outcome(problem, answer, {"largest_share": max(units) / sum(units)})
 
 
 def pair_bandwidth(wan: Wan, ways: ShortestPaths) -> Floats:
     """Mean capacity along the path of least latency between all sites, in units; infinite from a site to itself."""
-    found = np.full((wan.nodes, wan.nodes), np.inf)
+    table = np.full((wan.nodes, wan.nodes), np.inf)
     for one in range(wan.nodes):
         for other in range(one):
             sites = ways.sites(one, other)
             rates = [int(wan.capacity[ways.link(a, b)]) for a, b in pairwise(sites)]
-            found[one, other] = found[other, one] = sum(rates) / len(rates)
-    return found
+            table[one, other] = table[other, one] = sum(rates) / len(rates)
+    return table
 
 
 def shares(bandwidth: Floats, options: PsldOptions) -> list[int]:

@@ -41,14 +41,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOp
             break
         which = source.randrange(len(trees))
         changed = [*trees[:which], swap_link(wan, trees[which], source), *trees[which + 1 :]]
-        found, report = best_rates(wan, np.array(changed), solver, budget)
+        plan, report = best_rates(wan, np.array(changed), solver, budget)
         reports.append(report)
-        if found is None:
+        if plan is None:
             break
-        if found.total >= now or source.random() < exp(float(found.total - now) / temperature):
-            trees, now = changed, found.total
-        if found.total > best.total:
-            best = found
+        if plan.total >= now or source.random() < exp(float(plan.total - now) / temperature):
+            trees, now = changed, plan.total
+        if plan.total > best.total:
+            best = plan
             budget.progress(f"move {move + 1}: {float(best.total / problem.ceiling.rate):.2%} of the strength")
         temperature *= options.cooling
     return tree_outcome(problem, best, reports=reports[-1:], rounds=len(reports), metrics={"moves": len(reports) - 1})
@@ -73,8 +73,8 @@ def way_between(wan: Wan, tree: Sequence[int], start: int, end: int) -> list[int
     """Return the links of a tree between two sites."""
     link_of = {frozenset((int(wan.tail[e]), int(wan.head[e]))): e for e in tree}
     before = {child: parent for parent, child, *_ in links_from_root(wan, tree, start)}
-    found: list[int] = []
+    links: list[int] = []
     while end != start:
-        found.append(link_of[frozenset((end, before[end]))])
+        links.append(link_of[frozenset((end, before[end]))])
         end = before[end]
-    return found
+    return links

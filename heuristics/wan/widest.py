@@ -36,13 +36,13 @@ def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options:
     wan = problem.wan
     limit = wan.hops(options.height)
     with budget.clock.phase("one tree"):
-        found = widest_tree(wan, limit)
-    if found is None:
+        widest = widest_tree(wan, limit)
+    if widest is None:
         least, _ = lowest_tree(wan, limit, wan.capacity > 0)
         message = f"no spanning tree has a height of at most {limit.format_height(limit.most)}"
         message += f"; the smallest feasible height is {limit.format_height(least)}"
         return Outcome(Status.INFEASIBLE, message=message)
-    rate, tree = found
+    rate, tree = widest
     return tree_outcome(problem, RatedTrees(tree[None, :], (Fraction(rate),)))
 
 
@@ -78,13 +78,13 @@ def widest_ring(wan: Wan, budget: Budget, options: WanRingOptions) -> tuple[list
     middle = 0
     while low <= high and not (tests and budget.is_exhausted):
         tests += 1
-        found = _ring(wan, wan.capacity >= values[middle], budget, options, source)
-        if found is None and middle == 0:
+        cycle = _ring(wan, wan.capacity >= values[middle], budget, options, source)
+        if cycle is None and middle == 0:
             return None, tests
-        if found is None:
+        if cycle is None:
             high = middle - 1
         else:
-            best, low = found, middle + 1
+            best, low = cycle, middle + 1
         middle = (low + high) // 2
     return best, tests
 
@@ -96,8 +96,8 @@ def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions,
     if wan.nodes <= _EXACT:
         return exact_cycle(wan.nodes, tail, head)
     for _ in range(options.tries):
-        if (found := random_cycle(wan.nodes, tail, head, source)) is not None or budget.is_exhausted:
-            return found
+        if (cycle := random_cycle(wan.nodes, tail, head, source)) is not None or budget.is_exhausted:
+            return cycle
     return None
 
 
@@ -169,16 +169,16 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
     for a, b in ((tail, head), (head, tail)):
         np.bitwise_or.at(near, a, np.left_shift(1, b))
     ends = path_ends(nodes, near)
-    left = 2 ** (nodes - 1) - 1
-    last = int(ends[left]) << 1 & int(near[0])
+    rest = 2 ** (nodes - 1) - 1
+    last = int(ends[rest]) << 1 & int(near[0])
     if not last:
         return None
     cycle = [0]
     while last:
         site = last.bit_length() - 1
         cycle.append(site)
-        left ^= 1 << (site - 1)
-        last = int(ends[left]) << 1 & int(near[site])
+        rest ^= 1 << (site - 1)
+        last = int(ends[rest]) << 1 & int(near[site])
     return cycle
 
 
@@ -186,12 +186,12 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
 def path_ends(nodes: int, near: Any) -> Any:
     """Return the last sites of paths from site 0 for every set of others (site v: bit v - 1)."""
     ends = np.zeros(2 ** (nodes - 1), np.int32)
-    for chosen in range(1, len(ends)):
+    for subset in range(1, len(ends)):
         for v in range(nodes - 1):
-            if chosen >> v & 1:
-                rest = chosen ^ (1 << v)
+            if subset >> v & 1:
+                rest = subset ^ (1 << v)
                 if ends[rest] & (near[v + 1] >> 1) if rest else near[0] >> (v + 1) & 1:
-                    ends[chosen] |= 1 << v
+                    ends[subset] |= 1 << v
     return ends
 
 
@@ -220,7 +220,7 @@ def random_cycle(nodes: int, tail: Ints, head: Ints, source: Random) -> list[int
 def cut_site(nodes: int, tail: Ints, head: Ints) -> int | None:
     """Return a site whose loss disconnects the others, so that no cycle passes all; None if there is none."""
     for site in range(nodes):
-        kept = (tail != site) & (head != site)
-        if (components(nodes, tail[kept], head[kept]) > 0).sum() > (1 if site else nodes - 1) and nodes > 2:
+        others = (tail != site) & (head != site)
+        if (components(nodes, tail[others], head[others]) > 0).sum() > (1 if site else nodes - 1) and nodes > 2:
             return site
     return None
