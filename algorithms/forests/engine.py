@@ -88,8 +88,8 @@ def eccentricities(forest: SpanningTrees) -> Ints:
     graph, into = forest.graph, np.empty(forest.graph.nodes, dtype=np.int64)
     plenty, alike = np.ones(len(graph), dtype=np.int64), np.ones(len(graph))
     net = Capacities(graph.out_start, graph.tail, graph.head, plenty, alike)
-    found = {root: lower(root, np.int64(1), 0.0, net, into) for root in np.unique(forest.root).tolist()}
-    return np.array([found[root] for root in forest.root.tolist()], dtype=np.int64)
+    heights_of = {root: lower(root, np.int64(1), 0.0, net, into) for root in np.unique(forest.root).tolist()}
+    return np.array([heights_of[root] for root in forest.root.tolist()], dtype=np.int64)
 
 
 def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
@@ -189,7 +189,7 @@ def _stop(budget: Budget, packer: Packer) -> Callable[[], bool]:
         count = len(packer.trees)
         if count >= reported + 256:
             reported = count
-            budget.progress(f"{count:,} trees; {sum(packer.left.tolist()):,} copies to go")
+            budget.progress(f"{count:,} trees; {sum(packer.rest.tolist()):,} copies to go")
         return budget.is_exhausted
 
     return stop
@@ -201,9 +201,9 @@ def warm_up() -> None:
     ends = np.array([(a, 3) for a in range(3)] + [(3, a) for a in range(3)], dtype=np.int64)
     wires = ParallelLinks(4, ends[:, 0].copy(), ends[:, 1].copy(), np.full(6, 2, dtype=np.int64))
     members = np.array([True, True, True, False])
-    grown = grow_forest(wires, members.astype(np.int64), members, Budget(), repack=1)
-    if grown is not None:
-        lower_trees(grown.forest)
-        exact_tree(grown.forest.graph, grown.forest.graph.capacity, np.ones(3, dtype=np.int64), 0)
-        pieces = trace_splits(wires, grown.split.log, grown.forest.graph, grown.members)
-        expand(pieces, grown.forest, np.arange(3), "", Fraction(1))
+    growth = grow_forest(wires, members.astype(np.int64), members, Budget(), repack=1)
+    if growth is not None:
+        lower_trees(growth.forest)
+        exact_tree(growth.forest.graph, growth.forest.graph.capacity, np.ones(3, dtype=np.int64), 0)
+        pieces = trace_splits(wires, growth.split.log, growth.forest.graph, growth.members)
+        expand(pieces, growth.forest, np.arange(3), "", Fraction(1))

@@ -102,13 +102,13 @@ def expand(
     tree = np.repeat(np.arange(len(forest)), forest.graph.nodes - 1)
     edge = forest.into[tree, node]
     served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
-    wanted = forest.copies[tree[served]]
-    exact = np.result_type(wanted, pieces.amount)  # trees may be counted in wider numbers than links
-    use, piece, given = kernel_for(hand_out, exact)(
-        edge[served], wanted.astype(exact), pieces.first, pieces.following, pieces.amount.astype(exact)
+    demand = forest.copies[tree[served]]
+    exact = np.result_type(demand, pieces.amount)  # trees may be counted in wider numbers than links
+    use, piece, amount = kernel_for(hand_out, exact)(
+        edge[served], demand.astype(exact), pieces.first, pieces.following, pieces.amount.astype(exact)
     )
     whole = np.argsort(served[use], kind="stable")
-    row, copies, tree_of = _cut_trees(forest, served[use][whole], given[whole])
+    row, copies, tree_of = _cut_trees(forest, served[use][whole], amount[whole])
     use = served[use][whole][row]
     offset, links = flatten(pieces.path[piece[whole][row]], pieces.left, pieces.right, pieces.links)
     parent = forest.graph.tail[edge[use]]
@@ -137,16 +137,16 @@ def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     return first, last, following
 
 
-def _cut_trees(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints, Ints]:
+def _cut_trees(forest: SpanningTrees, use: Ints, amount: Exact) -> tuple[Ints, Ints, Ints]:
     """Divide trees where the pieces of one of their edges end.
 
-    ``use`` and ``given`` are use and amount of every part, use by use; each tree has as many uses as edges, tree by
+    ``use`` and ``amount`` are use and amount of every part, use by use; each tree has as many uses as edges, tree by
     tree. Return the part for every edge of every resulting tree, and the copies and original tree of each.
     """
     starts = np.flatnonzero(np.concatenate([[True], use[1:] != use[:-1]]))
     parts = np.diff(np.concatenate([starts, [len(use)]]))
-    sums = np.cumsum(given)
-    ends = sums - np.repeat((sums - given)[starts], parts)  # counted in copies of the tree from 0
+    sums = np.cumsum(amount)
+    ends = sums - np.repeat((sums - amount)[starts], parts)  # counted in copies of the tree from 0
     edges = forest.graph.nodes - 1
     bounds = np.concatenate([starts[::edges], [len(use)]])
     rows: list[Ints] = []
@@ -161,7 +161,7 @@ def _cut_trees(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, In
             continue
         before = 0
         for cut in sorted(set(ends[begin:end].tolist())):
-            covers = (ends[begin:end] >= cut) & (ends[begin:end] - given[begin:end] < cut)
+            covers = (ends[begin:end] >= cut) & (ends[begin:end] - amount[begin:end] < cut)
             rows.append(begin + np.flatnonzero(covers))
             copies.append(cut - before)
             tree.append(t)
@@ -220,62 +220,62 @@ def replay(
 @kernel
 def _array(values: Any, like: Any) -> Any:
     """Return a list as an array with the type of another one."""
-    found = np.empty(len(values), like.dtype)
+    array = np.empty(len(values), like.dtype)
     for place in range(len(values)):
-        found[place] = values[place]
-    return found
+        array[place] = values[place]
+    return array
 
 
 @kernel
-def hand_out(edges: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
+def hand_out(edges: Any, copies: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
     """Assign pieces of an edge's capacity, in copies, to every tree that uses the edge.
 
     Uses come in the order of assignment, and take the smallest piece that is large enough, if there is one; ``amount``
     is changed. Return use, piece and amount of every assigned part.
     """
-    use, piece, given = [0 for _ in range(0)], [0 for _ in range(0)], list(amount[:0])
+    use, piece, part = [0 for _ in range(0)], [0 for _ in range(0)], list(amount[:0])
     for i in range(len(edges)):
-        rest = wanted[i]
+        rest = copies[i]
         while rest > 0:
-            chosen = -1
+            best = -1
             at = first[edges[i]]
             while at >= 0:
                 have = amount[at]
                 if have > 0:
-                    if chosen < 0:
-                        chosen = at
+                    if best < 0:
+                        best = at
                     elif have >= rest:
-                        if amount[chosen] < rest or have < amount[chosen]:
-                            chosen = at
-                    elif have > amount[chosen]:
-                        chosen = at
+                        if amount[best] < rest or have < amount[best]:
+                            best = at
+                    elif have > amount[best]:
+                        best = at
                     if have == rest:
-                        chosen = at
+                        best = at
                         break
                 at = following[at]
-            if chosen < 0:
+            if best < 0:
                 break  # more than there is: the verifier will see that the tree does not carry all
-            moved = min(rest, amount[chosen])
+            moved = min(rest, amount[best])
             use.append(i)
-            piece.append(chosen)
-            given.append(moved)
-            amount[chosen] -= moved
+            piece.append(best)
+            part.append(moved)
+            amount[best] -= moved
             rest -= moved
-    return _array(use, first), _array(piece, first), _array(given, amount)
+    return _array(use, first), _array(piece, first), _array(part, amount)
 
 
 @kernel
 def flatten(paths: Any, left: Any, right: Any, links: int) -> tuple[Any, Any]:
     """Return the links of paths, one after the other, and their offsets, one more than paths."""
-    offset, found = np.zeros(len(paths) + 1, np.int64), [0 for _ in range(0)]
+    offset, row = np.zeros(len(paths) + 1, np.int64), [0 for _ in range(0)]
     for i in range(len(paths)):
         stack = [paths[i]]
         while len(stack) > 0:
             path = stack.pop()
             if path < links:
-                found.append(path)
+                row.append(path)
             else:
                 stack.append(right[path - links])
                 stack.append(left[path - links])
-        offset[i + 1] = len(found)
-    return offset, _array(found, offset)
+        offset[i + 1] = len(row)
+    return offset, _array(row, offset)

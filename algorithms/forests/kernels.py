@@ -37,9 +37,9 @@ class KnownCuts(NamedTuple):
 
 
 @kernel
-def cut_cost(x: int, y: int, amount: Any, known: KnownCuts) -> int:
+def cut_cost(x: int, y: int, amount: Any, pool: KnownCuts) -> int:
     """Return an edge's cost: 0 if free, 1 if it uses a cut's slack, 2 if it exceeds it."""
-    inside, start, cuts, slack, free, used = known
+    inside, start, cuts, slack, free, used = pool
     cost = 0
     for i in range(start[y], start[y + 1]):
         j = cuts[i]
@@ -52,34 +52,34 @@ def cut_cost(x: int, y: int, amount: Any, known: KnownCuts) -> int:
 
 
 @kernel
-def count_entered_cuts(x: int, y: int, amount: Any, known: KnownCuts) -> None:
+def count_entered_cuts(x: int, y: int, amount: Any, pool: KnownCuts) -> None:
     """Count an edge in the cuts that it enters."""
-    for i in range(known.start[y], known.start[y + 1]):
-        if not known.inside[known.cuts[i], x]:
-            known.used[known.cuts[i]] += amount
+    for i in range(pool.start[y], pool.start[y + 1]):
+        if not pool.inside[pool.cuts[i], x]:
+            pool.used[pool.cuts[i]] += amount
 
 
 @kernel
 def best_edges(
-    nodes: Any, amount: Any, allowed: int, shallow: bool, net: Capacities, known: KnownCuts, tree: Any
+    nodes: Any, amount: Any, allowed: int, shallow: bool, net: Capacities, pool: KnownCuts, tree: Any
 ) -> int:
     """Find the best edge from tree nodes to each missing node: by depth if ``shallow``, cost, remaining capacity."""
     start, _, head, residual, weight = net
-    into, depth, best, value, found = tree
+    into, depth, best, value, missing = tree
     fresh = 0
     for x in nodes:
         for edge in range(start[x], start[x + 1]):
             y = head[edge]
             if into[y] != -2 or residual[edge] < amount:
                 continue
-            cost = cut_cost(x, y, amount, known)
+            cost = cut_cost(x, y, amount, pool)
             if cost > allowed:
                 continue
             rank = residual[edge] * weight[edge] - 8.0 * cost
             if shallow:
                 rank -= 64.0 * depth[x]
             if best[y] < 0:
-                found[fresh] = y
+                missing[fresh] = y
                 fresh += 1
             elif rank <= value[y]:
                 continue
@@ -89,7 +89,7 @@ def best_edges(
 
 
 @kernel
-def grow(root: int, amount: Any, thrifty: bool, net: Capacities, known: KnownCuts, into: Any) -> int:
+def grow(root: int, amount: Any, thrifty: bool, net: Capacities, pool: KnownCuts, into: Any) -> int:
     """Grow a tree that carries ``amount``, level by level, through edges with the most remaining capacity.
 
     Every tree whose root is outside a cut must enter it once; that entry is free. Each further one uses slack of
@@ -99,30 +99,30 @@ def grow(root: int, amount: Any, thrifty: bool, net: Capacities, known: KnownCut
     nodes = len(net.start) - 1
     into[:] = -2
     into[root] = -1
-    for j in range(len(known.used)):
-        known.used[j] = amount - amount
-        known.free[j] = amount - amount if known.inside[j, root] else amount
-    order, found = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for j in range(len(pool.used)):
+        pool.used[j] = amount - amount
+        pool.free[j] = amount - amount if pool.inside[j, root] else amount
+    order, missing = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     depth, best, value = np.zeros(nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64), np.zeros(nodes)
     order[0] = root
     count, begin, end = 1, 0, 1
-    allowed, tree = 0 if thrifty else 1, (into, depth, best, value, found)
+    allowed, tree = 0 if thrifty else 1, (into, depth, best, value, missing)
     while count < nodes:
         single = thrifty and allowed == 1
-        fresh = best_edges(order[begin:end], amount, allowed, single, net, known, tree)
+        fresh = best_edges(order[begin:end], amount, allowed, single, net, pool, tree)
         before = count
-        for y in found[:fresh][np.argsort(-value[found[:fresh]], kind="mergesort")]:
+        for y in missing[:fresh][np.argsort(-value[missing[:fresh]], kind="mergesort")]:
             edge = best[y]
             x = net.tail[edge]
-            cost = cut_cost(x, y, amount, known)
+            cost = cut_cost(x, y, amount, pool)
             planned = 1 if value[y] < -4.0 else 0
             if cost <= planned and not (single and count > before):
-                count_entered_cuts(x, y, amount, known)
+                count_entered_cuts(x, y, amount, pool)
                 into[y] = edge
                 depth[y] = depth[x] + 1
                 order[count] = y
                 count += 1
-        best[found[:fresh]] = -1
+        best[missing[:fresh]] = -1
         if single and count > before:  # what it leads to may be free again
             allowed, begin, end = 0, before, count
         elif single or (count == before and count == end and not thrifty):
@@ -187,10 +187,10 @@ def lower_each(
     changed = 0
     for t in order:
         shift(trees[t], copies[t], net.residual)
-        found = lower(root[t], copies[t], scarce, net, into)
-        if 0 <= found <= limit[t]:
+        low = lower(root[t], copies[t], scarce, net, into)
+        if 0 <= low <= limit[t]:
             trees[t, :] = into
-            height[t] = found
+            height[t] = low
             changed += 1
         shift(trees[t], -copies[t], net.residual)
     return changed
@@ -293,7 +293,7 @@ def priced_tree(root: int, net: Any, price: Any, rise: float, limit: int) -> tup
     nodes = len(start) - 1
     parent, child = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     offset, depth = np.zeros(nodes + 1, dtype=np.int64), np.full(nodes, -1, dtype=np.int64)
-    label, wanted = np.full(nodes, np.inf), ends.sum()
+    label, total = np.full(nodes, np.inf), ends.sum()
     before, arc_tail = np.full(nodes, -1, dtype=np.int64), np.full(nodes, -1, dtype=np.int64)
     label[root] = 0.0
     heap, backwards, count = [(0.0, root)], [0 for _ in range(0)], 0
@@ -315,7 +315,7 @@ def priced_tree(root: int, net: Any, price: Any, rise: float, limit: int) -> tup
                 depth[v] = depth[x] + 1
                 count += 1
                 offset[count] = len(backwards)
-            if count == wanted - 1:
+            if count == total - 1:
                 break
             label[v] = -1.0
             if depth[v] >= limit:

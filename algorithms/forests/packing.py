@@ -45,15 +45,15 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
 
     def spare_copies(x: int, y: int, most: int) -> int:
         """Compute ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
-        wanted = int(others.sum()) + most
-        number = wanted if capacity.dtype == object else np.int64(wanted)
+        total = int(others.sum()) + most
+        number = total if capacity.dtype == object else np.int64(total)
         state = FlowState(capacity.copy(), others.copy(), mask_of(graph.nodes, x))
-        sent = flow(y, number, arcs, state, scratch(graph.nodes, len(arcs.head)))[0]
-        return max(int(sent) - (wanted - most), 0)
+        amount = flow(y, number, arcs, state, scratch(graph.nodes, len(arcs.head)))[0]
+        return max(int(amount) - (total - most), 0)
 
     def best(edges: Ints) -> int:
         """Find the first edge that all copies can take, else the first of those that most can; tighten bounds."""
-        chosen, most = -1, 0
+        widest, most = -1, 0
         for candidates in (edges[bound[edges] == copies], edges):
             for edge in candidates.tolist():
                 if bound[edge] > most:
@@ -61,8 +61,8 @@ def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tup
                     if bound[edge] == copies:
                         return int(edge)
                     if candidates is edges and bound[edge] > most:
-                        chosen, most = int(edge), int(bound[edge])
-        return chosen
+                        widest, most = int(edge), int(bound[edge])
+        return widest
 
     for count in range(1, graph.nodes):
         reached = into != -2
@@ -86,7 +86,7 @@ class CutPool:
     def __init__(self, graph: Network, groups: Iterable[Groups]) -> None:
         self.graph = graph
         self.groups = tuple(groups)
-        self._known: set[bytes] = set()
+        self._keys: set[bytes] = set()
         self.inside: Bools = np.zeros((0, graph.nodes), dtype=np.bool_)
         several = (level for level in self.groups if len(level.family) > 1)
         sides = [level.group == index for level in several for index in range(len(level.family))]
@@ -102,8 +102,8 @@ class CutPool:
             for each in (side, *(self._images(side) if images else ())):
                 key = np.packbits(each).tobytes()
                 size = int(each.sum())
-                if 1 < size < self.graph.nodes and key not in self._known and len(self._known) < _MOST:
-                    self._known.add(key)
+                if 1 < size < self.graph.nodes and key not in self._keys and len(self._keys) < _MOST:
+                    self._keys.add(key)
                     fresh.append(each)
         if fresh or not len(self.inside):
             self.inside = np.concatenate([self.inside, np.array(fresh, dtype=np.bool_).reshape(-1, self.graph.nodes)])
@@ -178,8 +178,8 @@ class SpanningTrees:
 
     def height(self) -> Ints:
         """Return the height of every tree."""
-        found: Ints = heights(self.into, self.graph.tail)[0]
-        return found
+        height: Ints = heights(self.into, self.graph.tail)[0]
+        return height
 
     def tallness(self) -> tuple[int, int]:
         """Return the maximum of the heights, and their sum over all copies."""
@@ -214,24 +214,24 @@ class Packer:
         wide = graph.total + int(sum(demand.tolist())) * graph.nodes >= INT64_SAFE
         self.exact: Any = object if wide else np.int64
         self.residual: Exact = (graph.capacity if residual is None else residual).astype(self.exact)
-        self.left: Exact = demand.astype(self.exact)
+        self.rest: Exact = demand.astype(self.exact)
         self.weight = 1.0 / graph.capacity.astype(np.float64)
-        self.slack = pool.slack(self.residual, self.left)
+        self.slack = pool.slack(self.residual, self.rest)
         self.trees: list[_Tree] = []
         self.proved = 0
         self.counts = {"tests": 0, "failed_tests": 0, "certain_trees": 0}
         self._grow: Callable[..., int] = kernel_for(grow, self.residual.dtype)
-        self._flow = RootedFlow(graph, self.left, near_order(graph))
+        self._flow = RootedFlow(graph, self.rest, near_order(graph))
 
     def pack(self, roots: Ints | None = None, stop: Callable[[], bool] = lambda: False) -> SpanningTrees | None:
         """Build all trees, from the roots in the given order; None if stopped."""
-        queue = deque((np.flatnonzero(self.left > 0) if roots is None else roots).tolist())
+        queue = deque((np.flatnonzero(self.rest > 0) if roots is None else roots).tolist())
         every, setbacks = _FIRST_TEST, 0
         while queue:
             if stop():
                 return None
             root = queue.popleft()
-            if self.left[root] <= 0:
+            if self.rest[root] <= 0:
                 continue
             tree = None if self.exact_only or setbacks > _PATIENCE else self._grow_tree(root)
             if tree is None:
@@ -242,7 +242,7 @@ class Packer:
                     continue
                 tree = self._add_exact_tree(root)
             self._add_tree(tree)
-            if self.left[root] > 0:
+            if self.rest[root] > 0:
                 queue.appendleft(root)
             if len(self.trees) - self.proved >= every or setbacks:
                 back = self._take_back_trees()
@@ -259,16 +259,16 @@ class Packer:
 
     def _grow_tree(self, root: int) -> _Tree | None:
         """Grow a tree for as many copies as possible; None if there is none."""
-        copies = int(self.left[root])
+        copies = int(self.rest[root])
         into = np.empty(self.graph.nodes, dtype=np.int64)
         free, used = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
         graph, pool = self.graph, self.pool
         net = Capacities(graph.out_start, graph.tail, graph.head, self.residual, self.weight)
-        known = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, used)
+        cuts = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, used)
         for _ in range(_HALVINGS + 1):
             for thrifty in (self.thrifty, not self.thrifty):
                 number = copies if self.exact is object else np.int64(copies)
-                reached = self._grow(root, number, thrifty, net, known, into)
+                reached = self._grow(root, number, thrifty, net, cuts, into)
                 if reached == self.graph.nodes:
                     self.slack += free - used
                     return _Tree(root, copies, into)
@@ -279,7 +279,7 @@ class Packer:
 
     def _add_exact_tree(self, root: int) -> _Tree:
         self.counts["certain_trees"] += 1
-        copies, into = exact_tree(self.graph, self.residual, self.left, root)
+        copies, into = exact_tree(self.graph, self.residual, self.rest, root)
         edges = into[into >= 0]
         for j, side in enumerate(self.pool.inside):
             entering = int((side[self.graph.head[edges]] & ~side[self.graph.tail[edges]]).sum())
@@ -288,13 +288,13 @@ class Packer:
 
     def _add_tree(self, tree: _Tree) -> None:
         self.residual[tree.into[tree.into >= 0]] -= tree.copies
-        self.left[tree.root] -= tree.copies
+        self.rest[tree.root] -= tree.copies
         self.trees.append(tree)
 
     def _take(self) -> _Tree:
         tree = self.trees.pop()
         self.residual[tree.into[tree.into >= 0]] += tree.copies
-        self.left[tree.root] += tree.copies
+        self.rest[tree.root] += tree.copies
         return tree
 
     def _take_back_trees(self) -> list[int] | None:
@@ -305,30 +305,30 @@ class Packer:
             self.proved = len(self.trees)
             return None
         good, bad = self.proved, len(self.trees)
-        taken: list[_Tree] = []
+        stack: list[_Tree] = []
         while bad - good > 1:
             middle = (good + bad) // 2
             while len(self.trees) > middle:
-                taken.append(self._take())
+                stack.append(self._take())
             while len(self.trees) < middle:
-                self._add_tree(taken.pop())
+                self._add_tree(stack.pop())
             if self._exists():
                 good = middle
                 self.proved_now = True
             else:
                 bad = middle
         while len(self.trees) > good:
-            taken.append(self._take())
+            stack.append(self._take())
         while len(self.trees) < good:
-            self._add_tree(taken.pop())
+            self._add_tree(stack.pop())
         self.proved = good
-        self.slack = self.pool.slack(self.residual, self.left)
-        return [tree.root for tree in reversed(taken)]
+        self.slack = self.pool.slack(self.residual, self.rest)
+        return [tree.root for tree in reversed(stack)]
 
     def _exists(self) -> bool:
         """Test that the trees still demanded exist in what is left; if not, the violated cut joins the pool."""
         self.counts["tests"] += 1
-        self._flow.ask(self.residual, self.left)
+        self._flow.ask(self.residual, self.rest)
         violation = self._flow.violation()
         if violation is None:
             return True

@@ -51,24 +51,24 @@ def remove_switches(
     Unsplittable if a switch is left with capacity; impossible if all nodes have as much in as out (theorem 7).
     """
     removal = _Removal(demand, near_order(graph, members), stop, patterns=patterns)
-    seen: list[Groups] = []
-    left = ~members
+    levels: list[Groups] = []
+    rest = ~members
     while True:
-        left &= mask_of(graph.nodes, np.concatenate([graph.tail, graph.head]))
+        rest &= mask_of(graph.nodes, np.concatenate([graph.tail, graph.head]))
         groups = find_groups(graph, members)
-        seen.append(groups)
-        if not left.any():
-            return SwitchlessNetwork(graph, tuple(removal.log), tuple(seen), removal.counts)
-        batch = _batch(graph, members, left)
+        levels.append(groups)
+        if not rest.any():
+            return SwitchlessNetwork(graph, tuple(removal.log), tuple(levels), removal.counts)
+        batch = _batch(graph, members, rest)
         if not len(batch):  # what is left reaches nobody
-            graph = _without(graph, left)
+            graph = _without(graph, rest)
             continue
         ports = {int(w): _ports(graph, groups, members, int(w)) for w in batch}
         reduced = removal.remove(graph, ports)
         if reduced is None:
             return None
         graph = reduced
-        left[batch] = False
+        rest[batch] = False
 
 
 class _Removal:
@@ -82,12 +82,12 @@ class _Removal:
     def remove(self, graph: Network, ports: dict[int, SwitchPorts | None]) -> Network | None:
         """Remove a batch of switches: all at once, else one by one, else pair by pair; None if stopped."""
         symmetric = {switch: p for switch, p in ports.items() if p is not None} if self.patterns else {}
-        if len(symmetric) == len(ports) and (done := self.by_pattern(graph, symmetric)) is not None:
-            return done
+        if len(symmetric) == len(ports) and (smaller := self.by_pattern(graph, symmetric)) is not None:
+            return smaller
         for switch in ports:
             alone = {switch: symmetric[switch]} if switch in symmetric else {}
-            done = self.by_pattern(graph, alone) if len(ports) > 1 else None
-            if done is None:
+            smaller = self.by_pattern(graph, alone) if len(ports) > 1 else None
+            if smaller is None:
                 preferred = propose_pairs(alone[switch], 0) if alone else None
                 result = split_pairwise(graph, self.demand, self.sinks, switch, preferred, self.stop)
                 if self.stop():
@@ -95,9 +95,9 @@ class _Removal:
                 if result is None:
                     raise Unsplittable(switch)
                 self.counts["pairwise"] += 1
-                done, pairs = result
+                smaller, pairs = result
                 self.log.append(SwitchSplits(switch, pairs))
-            graph = done
+            graph = smaller
         return graph
 
     def by_pattern(self, graph: Network, ports: dict[int, SwitchPorts]) -> Network | None:
@@ -120,24 +120,24 @@ class _Removal:
         return None
 
 
-def _batch(graph: Network, members: Bools, left: Bools) -> Ints:
+def _batch(graph: Network, members: Bools, rest: Bools) -> Ints:
     """Choose the next switches: nearest to the members, then widest, no two of them neighbours."""
-    touching = left[graph.tail] & members[graph.head]
+    touching = rest[graph.tail] & members[graph.head]
     span = np.bincount(graph.tail[touching], minlength=graph.nodes)
-    candidates = np.flatnonzero(left & (span > 0))
+    candidates = np.flatnonzero(rest & (span > 0))
     if not len(candidates):
         return candidates
     candidates = candidates[span[candidates] <= 2 * span[candidates].min()]
     ports = np.bincount(graph.tail, minlength=graph.nodes)[candidates]
     mean = np.asarray(graph.leaving()[candidates] // np.maximum(ports, 1))
     candidates, both = candidates[mean * 4 >= mean.max()], (graph, graph.transpose())
-    chosen, blocked = list[int](), np.zeros(graph.nodes, dtype=np.bool_)
+    batch, blocked = list[int](), np.zeros(graph.nodes, dtype=np.bool_)
     for switch in candidates.tolist():
         if not blocked[switch]:
-            chosen.append(switch)
+            batch.append(switch)
             for way in both:
                 blocked[way.head[way.out_start[switch] : way.out_start[switch + 1]]] = True
-    return np.array(chosen, dtype=np.int64)
+    return np.array(batch, dtype=np.int64)
 
 
 def _without(graph: Network, nodes: Bools) -> Network:
@@ -173,7 +173,7 @@ def split_pairwise(
     flow.change(np.arange(len(wide)), -1)  # the 1 that kept empty edges
     left_in = dict(zip(sources, graph.capacity[into].tolist(), strict=True))
     left_out = dict(zip(targets, graph.capacity[out].tolist(), strict=True))
-    done: list[tuple[int, int, int]] = []
+    pairs: list[tuple[int, int, int]] = []
 
     def move(u: int, t: int, amount: int) -> None:
         """Move capacity from the two edges of the switch to the edge past it; drop a loop."""
@@ -183,19 +183,19 @@ def split_pairwise(
             flow.change(edge[u * wide.nodes + t], amount)
 
     def split(u: int, t: int, amount: int) -> None:
-        given = min(amount, left_in[u], left_out[t])
-        if given <= 0 or stop():
+        copies = min(amount, left_in[u], left_out[t])
+        if copies <= 0 or stop():
             return
-        move(u, t, given)
+        move(u, t, copies)
         flow.restart()
-        while given and (violation := flow.violation()) is not None:
-            back = min(violation.lacking, given)
+        while copies and (violation := flow.violation()) is not None:
+            back = min(violation.lacking, copies)
             move(u, t, -back)
-            given -= back
-        if given:
-            done.append((u, t, given))
-            left_in[u] -= given
-            left_out[t] -= given
+            copies -= back
+        if copies:
+            pairs.append((u, t, copies))
+            left_in[u] -= copies
+            left_out[t] -= copies
 
     if preferred is not None:
         columns = preferred.source, preferred.target, preferred.amount
@@ -207,7 +207,7 @@ def split_pairwise(
     if any(left_in.values()) or any(left_out.values()):
         return None
     after = wide.with_capacity(flow.capacity[flow.arc_of_edge].tolist())
-    u, t, amount = zip(*done, strict=True)
+    u, t, amount = zip(*pairs, strict=True)
     return after, Pairs(np.array(u), np.array(t), exact_array(amount))
 
 

@@ -66,7 +66,7 @@ def test_all_that_is_demanded_is_packed(way):
         assert forest is not None
         check_trees(forest, demand, graph.capacity.tolist())
         assert (packer.residual == graph.capacity - forest.load()).all()
-        assert not packer.left.any()
+        assert not packer.rest.any()
         certain += forest.counts["certain_trees"]
         if way["exact_only"]:
             assert forest.counts["certain_trees"] == len(forest)
