@@ -88,14 +88,14 @@ def plot_of_answer(
     names = (*PLOT_KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if name not in names:
         raise InputError(f"there is no {name!r} of it{one_of(name, names)}", source="kind")
-    simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
+    model = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
 
     def draw(form: str) -> bytes:
         if name in PLOTS or not isinstance(answer, Written):
             return get(name)([record], form)
         schedule = ScheduleFile(problem, answer, certificate, {"model": record.model}, record.metrics.get("pieces"))
         with keyword_names():
-            return draw_schedule(schedule, name, simulated, form)
+            return draw_schedule(schedule, name, model, form)
 
     return Plot(draw)
 
@@ -233,12 +233,12 @@ def _schedule_plot(
     if target is not None and target.suffix.lower() == ".html" and kind not in (None, *PAGE_KINDS):
         raise InputError(f"the page shows {' and '.join(PAGE_KINDS)}; expected .svg, .pdf or .png", source=str(target))
     name = PLOT_KINDS[0] if kind is None else check_name(kind, PLOT_KINDS, "--kind")
-    simulated = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
+    model = None if mode is None else SimulationMode(check_name(mode, SIMULATION_MODES, "--mode"))
     coordinates = None if places is None else _read_places(Path(places))
 
     def draw(form: str) -> bytes:
         with locate_errors(source=str(file)), keyword_names():
-            return draw_schedule(schedule, name, simulated, form, trees, coordinates)
+            return draw_schedule(schedule, name, model, form, trees, coordinates)
 
     image = Plot(draw, pages=True)
     if target is not None:
@@ -295,8 +295,8 @@ def draw_schedule(
     trace, pieces = _simulate_answer(schedule, mode)
     traffic = _traffic(schedule, pieces)
     if form == "html":
-        measured = measure_simulation(instance, trace.mode, 0, trace.completion_s, trace.link_busy_s)
-        bounds = [measured["lower_bound_s"]]
+        measures = measure_simulation(instance, trace.mode, 0, trace.completion_s, trace.link_busy_s)
+        bounds = [measures["lower_bound_s"]]
         if mode is None and instance.timing is None:  # bounds in epochs say nothing about completion times
             bounds.append(proof_of(schedule, right=True, completion_s=trace.completion_s)[0].bound_s)
         return html_page.page(traffic, trace, max((float(b) for b in bounds if b is not None), default=None))
@@ -312,8 +312,8 @@ def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tup
     """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
     instance, answer = schedule.instance, schedule.answer
     pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
-    fixed = Routing.FIXED  # plots show the paths of the schedule
-    return simulate(instance, answer, mode or mode_of(answer, fixed), pieces=pieces, routing=fixed), pieces
+    routing = Routing.FIXED  # plots show the paths of the schedule
+    return simulate(instance, answer, mode or mode_of(answer, routing), pieces=pieces, routing=routing), pieces
 
 
 def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:

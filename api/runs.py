@@ -56,11 +56,11 @@ class Run(RunRecord):
     _solved: tuple[Any, MatrixModel] | None = None  #: Pyomo model and its arrays, which alone would not keep it.
 
     @classmethod
-    def of(cls, finished: FinishedRun, solved: tuple[Any, MatrixModel] | None = None) -> Run:
+    def of(cls, result: FinishedRun, model: tuple[Any, MatrixModel] | None = None) -> Run:
         """Return the record of a run with its instance, answer, certificate and model."""
-        run = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
-        object.__setattr__(run, "_finished", finished)
-        object.__setattr__(run, "_solved", solved)
+        run = cls(**{each.name: getattr(result.record, each.name) for each in fields(RunRecord)})
+        object.__setattr__(run, "_finished", result)
+        object.__setattr__(run, "_solved", model)
         return run
 
     def __getstate__(self) -> dict[str, Any]:
@@ -254,15 +254,15 @@ def solve(
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, own, pool, begin, bounds)
     last_model = None if write_model is None else LastModel(Path(write_model))
     report = progress or ignore
-    solved: list[tuple[Any, MatrixModel]] = []
-    declared = registry.get(model).formulation is not None
+    pairs: list[tuple[Any, MatrixModel]] = []
+    is_declared = registry.get(model).formulation is not None
 
     def keep(matrix: Callable[[], MatrixModel]) -> None:
         if last_model is not None:
             last_model(matrix)
-        if declared:
+        if is_declared:
             arrays = matrix()
-            solved[:] = [(arrays.columns[0].model(), arrays)]
+            pairs[:] = [(arrays.columns[0].model(), arrays)]
 
     run = run_method(problem, request, listener=Listener(report, on_model=keep))
     if last_model is not None:
@@ -281,7 +281,7 @@ def solve(
     )
     if studies.error is not None and progress is None:
         warnings.warn(f"a study failed: {studies.error!r}", stacklevel=3)
-    return Run.of(replace(run, record=record), solved[0] if solved else None)
+    return Run.of(replace(run, record=record), pairs[0] if pairs else None)
 
 
 @verb

@@ -155,12 +155,12 @@ def simulate(
         chunk_overhead,
         None if routing is None else routing_named(routing),
     )
-    played, cut = simulate_file(read, options)
+    simulation, cut = simulate_file(read, options)
     if trace is not None:
         if options.routing_on(read.instance) is not Routing.FIXED:
             raise InputError("a trace has the paths of the schedule; expected routing='fixed'", source="trace")
-        write_trace(Path(trace), read.instance, read.answer, played, cut)
-    return Simulation.of(played, lambda: describe_simulation(read, options))
+        write_trace(Path(trace), read.instance, read.answer, simulation, cut)
+    return Simulation.of(simulation, lambda: describe_simulation(read, options))
 
 
 def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> ScheduleFile:
@@ -169,12 +169,12 @@ def _schedule_of(run: Run | ScheduleFile | Spec, answer: Answer | None) -> Sched
         return run
     if answer is None and isinstance(run, str | Path) and is_schedule(Path(run)):
         return read_schedule(Path(run))
-    instance, played = instance_and_sends(run, answer)
-    if not isinstance(played, Written):
-        raise InputError(f"a {type(played).__name__} is no schedule", source="answer")
+    instance, schedule = instance_and_sends(run, answer)
+    if not isinstance(schedule, Written):
+        raise InputError(f"a {type(schedule).__name__} is no schedule", source="answer")
     if not isinstance(run, Run) or answer is not None:
-        return ScheduleFile(instance, played, None, {}, None)
-    return ScheduleFile(instance, played, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
+        return ScheduleFile(instance, schedule, None, {}, None)
+    return ScheduleFile(instance, schedule, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
 
 
 #: Largest factor of rates, and the inverse of the smallest: beyond them no link has a rate that can be emulated.
@@ -322,12 +322,12 @@ def repair(
             raise WrongUse("-c and -O apply to plans of mtree only; expected them without changes of links and nodes")
         with command_limits(clock), locate_errors(source=str(path)):
             file = read_schedule(path)
-            repaired = repair_schedule(file.instance, file.answer, edit_instance(file.instance, edits), file.pieces)
+            schedule = repair_schedule(file.instance, file.answer, edit_instance(file.instance, edits), file.pieces)
         if target is not None:
-            bound_s, certificate = repaired.of_objective or (None, None)
+            bound_s, certificate = schedule.of_objective or (None, None)
             extra = {**file.extra, "bound_s": None if bound_s is None else float(bound_s)}
-            write_schedule(target, repaired.instance, repaired.answer, certificate, extra, file.pieces)
-        return repaired
+            write_schedule(target, schedule.instance, schedule.answer, certificate, extra, file.pieces)
+        return schedule
     with command_limits(clock):
         file = read_schedule(path)
         if not isinstance(file.answer, TreePacking):

@@ -130,8 +130,8 @@ def compare(
     grid = GridOptions(**options)
     with grid.locate_option_errors():
         spec = load_suite(suite) if suite is not None and not grid.given_options else suite_of(suite, grid, notice)
-        planned, ledger = cells(with_seeds(spec, seeds)), output / "records.jsonl"
-    plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
+        plan, ledger = cells(with_seeds(spec, seeds)), output / "records.jsonl"
+    plan = [replace(cell, edits=edits) for cell in plan] if edits else plan
     if dry_run:
         return _print_plan(*plan_of(plan, ledger, settings))
     with comparison_on_stderr(quiet=quiet) as (progress, watch):
@@ -154,8 +154,8 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
         elif not task.facts["instance_sha256"]:
             mark = "not loaded"
         echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
-    noted = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
-    echo(f"{len(everything)} run{'s' * (len(everything) != 1)} planned{noted}", err=True)
+    notes = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
+    echo(f"{len(everything)} run{'s' * (len(everything) != 1)} planned{notes}", err=True)
     return ExitStatus.BAD_INPUT if counts["wrong"] else ExitStatus.OK
 
 
@@ -193,8 +193,8 @@ def exit_status(comparison: SuiteResult) -> int:
     records = comparison.records
     if not records or any(record.status not in _NOT_RUN for record in records):
         return ExitStatus.OK
-    shared = {record.exit_status for record in records}
-    return shared.pop() if len(shared) == 1 else ExitStatus.FAILURE
+    statuses = {record.exit_status for record in records}
+    return statuses.pop() if len(statuses) == 1 else ExitStatus.FAILURE
 
 
 Watch = Callable[["ComparisonProgress"], None]

@@ -68,8 +68,8 @@ def method_options(context: click.Context, param: click.Parameter, word: str) ->
     name, equals, value = word.partition("=")
     if not equals:
         return [
-            CompletionItem(f"{field}=", help=described.description)
-            for field, described in fields.items()
+            CompletionItem(f"{field}=", help=info.description)
+            for field, info in fields.items()
             if field.startswith(name)
         ]
     choices = _choices(fields[name].annotation) if name in fields else []

@@ -94,8 +94,8 @@ def examine(name: str) -> SolverReport:
         return SolverReport(
             name, "", "", str(error) if isinstance(error, CwbError) else f"{type(error).__name__}: {error}"
         )
-    solved = result.objective is not None and abs(result.objective - _EXPECTED) <= 1e-6 * _EXPECTED
-    verdict = _SOLVED if solved else f"wrong: {result.termination.value}"
+    is_solved = result.objective is not None and abs(result.objective - _EXPECTED) <= 1e-6 * _EXPECTED
+    verdict = _SOLVED if is_solved else f"wrong: {result.termination.value}"
     return SolverReport(name, version, licence.message or "ok", verdict)
 
 

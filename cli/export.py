@@ -183,9 +183,9 @@ def _export(verb: str, /, output: Path, **options: Any) -> None:
     """Call the verb ``export_VERB``, and print a summary of the exported file."""
     from ..studies import exports
 
-    exported = getattr(exports, f"export_{verb}")(output=output, **options)
-    echo(f"{output}: {exported.about}", err=True)
-    if exported.rounded:
+    result = getattr(exports, f"export_{verb}")(output=output, **options)
+    echo(f"{output}: {result.about}", err=True)
+    if result.rounded:
         echo("sizes of messages are rounded up to whole bytes", err=True)
 
 

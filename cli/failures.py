@@ -153,11 +153,11 @@ def _show_failures(study: Resilience, top: int) -> None:
         groups.setdefault((failure.kind, time, failure.is_cut_off), []).append(failure)
     # Failures of unknown loss stand first: they may cost everything.
     losses = [(loss is not None, -(loss or 0.0)) for loss in (study.loss(group[0]) for group in groups.values())]
-    ranked = [group for _, group in sorted(zip(losses, groups.values(), strict=True), key=itemgetter(0))]
+    ranking = [group for _, group in sorted(zip(losses, groups.values(), strict=True), key=itemgetter(0))]
     title = f"{collective_text(problem)} on {problem.name}: {amount(whole.time_s, TIMES)} without any"
     headings = ("fails", "such as", "number", "flow time", "bound", "throughput lost")
     table = new_table(title, *headings, right=headings[2:])
-    for group in ranked[:top]:
+    for group in ranking[:top]:
         first = group[0]
         alike = sum(len(failure.names) for failure in group)
         loss = study.loss(first)

@@ -83,8 +83,8 @@ def show(data: dict[str, Any]) -> None:
     from .display import new_table
 
     title = f"{data['nodes']:,} nodes of degree {data['degree']}: the best of the families searched"
-    shared = data["all_to_all_share"] != "0"
-    numbers = ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * shared)
+    has_share = data["all_to_all_share"] != "0"
+    numbers = ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * has_share)
     table = new_table(title, "topology", *numbers, right=numbers)
     table.columns[0].overflow = "fold"
     for row in data["frontier"]:
@@ -99,7 +99,7 @@ def show(data: dict[str, Any]) -> None:
             if row["all_to_all_rate"] is None
             else f"{row['all_to_all_rate']:.2e}",
             "n/a" if row["all_to_all_s"] is None else f"{row['all_to_all_s'] * 1e6:,.1f}",
-            *[f"{row['average_s'] * 1e6:,.1f}"] * shared,
+            *[f"{row['average_s'] * 1e6:,.1f}"] * has_share,
         )
     bound = data["lower_bound"]
     ratio = f"{float(Fraction(bound['T_B'])):.3f}"

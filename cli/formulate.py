@@ -62,10 +62,10 @@ def formulate(
 
     if output is not None and output.suffix not in FORMATS:
         raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
-    declared = registry.formulation(formulation)
+    entry = registry.formulation(formulation)
     with locate_errors(source=instance):
         problem = with_demand(common.load_edited(instance, edits), collective, data, chunks)
-        model = declared.build(problem, **options)
+        model = entry.build(problem, **options)
     matrix = compile_matrix(model)
     size = matrix.size
     if to_stdout:
@@ -79,14 +79,14 @@ def formulate(
         return
     if output is not None:
         write_whole(output, write_model(model, output.suffix, with_names=with_names))
-    about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
+    about = {"formulation": entry.name, "class": entry.model_class, "instance": instance, **vars(size)}
     if matrix.row_by_row:
         about["row_by_row"] = matrix.row_by_row
     if as_json:
         echo(json.dumps(about))
         return
     echo(
-        f"{declared.name}: {declared.model_class}, {size.variables:,} variables ({size.integers:,} integer), "
+        f"{entry.name}: {entry.model_class}, {size.variables:,} variables ({size.integers:,} integer), "
         f"{size.constraints:,} constraints, {size.nonzeros:,} nonzeros" + (f"; {output}" if output else "")
     )
     for name, reason in matrix.row_by_row.items():

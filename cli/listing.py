@@ -42,13 +42,13 @@ def rows_of(kind: str) -> Iterator[Row]:  # noqa: PLR0912 (one for each kind)
 
             yield from methods()
         case "formulations":
-            for declared in map(registry.formulation, registry.formulation_names()):
+            for entry in map(registry.formulation, registry.formulation_names()):
                 yield {
-                    "name": declared.name,
-                    "class": declared.model_class,
-                    "equations": declared.equations,
-                    "agrees with": declared.agrees_with or "none",
-                    "summary": declared.summary,
+                    "name": entry.name,
+                    "class": entry.model_class,
+                    "equations": entry.equations,
+                    "agrees with": entry.agrees_with or "none",
+                    "summary": entry.summary,
                 }
         case "instances":
             yield from _describe_files(loader.shipped_instances(), "")

@@ -197,10 +197,10 @@ def calibrate(
 
 
 def _show_fit(result: CalibratedMachine, machine: str) -> None:
-    fit, measured = result.fit, result.measured
+    fit, data = result.fit, result.measured
     alpha, rate = fit.latency_s, fit.bandwidth_Bps
-    version = f", NCCL {measured.version}" if measured.version else ""
-    echo(f"{result.collective.name}{version}: {len(measured.samples)} samples, {fit.samples} of them fitted")
+    version = f", NCCL {data.version}" if data.version else ""
+    echo(f"{result.collective.name}{version}: {len(data.samples)} samples, {fit.samples} of them fitted")
     echo(f"latency    {alpha.value * 1e6:.5g} us, {alpha.low * 1e6:.5g} to {alpha.high * 1e6:.5g}")
     echo(f"bandwidth  {rate.value / 1e9:.5g} GB/s, {rate.low / 1e9:.5g} to {rate.high / 1e9:.5g}")
     echo(f"between    up to {fit.misfit:.3g} times as long as latency + size / bandwidth")

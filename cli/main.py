@@ -94,10 +94,10 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     open_closed()
     gc.set_threshold(20_000, 20, 50)  # a tenth of a short command went to cycles of what lives on
-    with stop_on_signals() as received:
+    with stop_on_signals() as signals:
         status = _run_command(arguments)
-    if received and status == INTERRUPTED:
-        status = 128 + received[-1]
+    if signals and status == INTERRUPTED:
+        status = 128 + signals[-1]
     flush_streams()
     gc.freeze()  # nobody waits until a large model has been looked through for garbage
     sys.exit(status)
@@ -209,9 +209,9 @@ def _expected_text(param: click.Parameter) -> str:
         case kind:
             if isinstance(param, click.Argument) and param.name in _ARGUMENTS:
                 return _ARGUMENTS[param.name]
-            described = getattr(param, "help", None)
+            help_text = getattr(param, "help", None)
             return _EXPECTED.get(kind.name, "a value") + (
-                f": {described.partition('. ')[0].rstrip('.')}" if described else ""
+                f": {help_text.partition('. ')[0].rstrip('.')}" if help_text else ""
             )
 
 

@@ -53,15 +53,15 @@ def _parts(what: str, edits: Edits) -> list[RenderableType]:
     from .show_instance import describe_instance, describe_network
 
     generator = generators.describe(what) if what in generators.names() else None
-    described: list[RenderableType] = [] if generator is None else [generator.signature, generator.summary]
+    parts: list[RenderableType] = [] if generator is None else [generator.signature, generator.summary]
     if (
         generator is None or edits or what in shipped_instances()
     ):  # a name may be both: the instance first, then how its network is made
         with loading_progress_on_stderr():
             instance = load_edited(what, edits)
-            measured = describe_network(instance)
-            return [*describe_instance(instance), *([] if measured is None else [measured]), *described]
-    return described
+            table = describe_network(instance)
+            return [*describe_instance(instance), *([] if table is None else [table]), *parts]
+    return parts
 
 
 def describe_method(method: Any) -> list[RenderableType]:
@@ -75,20 +75,20 @@ def describe_method(method: Any) -> list[RenderableType]:
     ]
 
 
-def describe_formulation(declared: Formulation) -> list[RenderableType]:
+def describe_formulation(formulation: Formulation) -> list[RenderableType]:
     """Describe a declared model, its options and its source."""
-    answers = "an answer" if declared.answers else "no answer"
-    bounds = "a bound" if declared.bounds else "no bound"
+    answers = "an answer" if formulation.answers else "no answer"
+    bounds = "a bound" if formulation.bounds else "no bound"
     lines: list[RenderableType] = [
-        f"{declared.name}: {declared.summary}",
-        f"{declared.model_class}, needs {', '.join(sorted(declared.needs))}; gives {answers} and {bounds}",
-        f"paper: {declared.paper}",
-        f"equations: {declared.equations}",
+        f"{formulation.name}: {formulation.summary}",
+        f"{formulation.model_class}, needs {', '.join(sorted(formulation.needs))}; gives {answers} and {bounds}",
+        f"paper: {formulation.paper}",
+        f"equations: {formulation.equations}",
     ]
-    if declared.agrees_with:
-        lines.append(f"agrees with: {declared.agrees_with}")
-    lines += [f"{part}: {place}" for part, place in declared.places.items()]
-    return [*lines, options_table(declared.options)] if declared.options.model_fields else lines
+    if formulation.agrees_with:
+        lines.append(f"agrees with: {formulation.agrees_with}")
+    lines += [f"{part}: {place}" for part, place in formulation.places.items()]
+    return [*lines, options_table(formulation.options)] if formulation.options.model_fields else lines
 
 
 def options_table(options: type[BaseModel]) -> RenderableType:

@@ -223,8 +223,8 @@ def measures(facts: Measures, topology: Topology) -> list[tuple[str, str]]:
         if facts.diameter is None
         else f"{facts.diameter} link{'s' * (facts.diameter != 1)}"
     )
-    sampled = "" if facts.all_sources or facts.diameter is None else ", at least: not from all ranks"
-    rows = [("diameter", links + sampled), ("bisection", _bisection(facts.bisection))]
+    remark = "" if facts.all_sources or facts.diameter is None else ", at least: not from all ranks"
+    rows = [("diameter", links + remark), ("bisection", _bisection(facts.bisection))]
     rows.append(("degree", f"{_count_text(facts.degrees, 'rank')} links out"))
     if facts.radixes:
         rows.append(("switches", f"{_count_text(facts.radixes, 'switch')} links out"))

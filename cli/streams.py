@@ -144,13 +144,13 @@ def stop_on_signals() -> Iterator[list[int]]:
     list of int
         Signals received so far, in order.
     """
-    received: list[int] = []
+    signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield received
+        yield signals
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        received.append(number)
+        signals.append(number)
         at_interrupt = signal.getsignal(signal.SIGINT)
         if not callable(at_interrupt):  # of a program in the background, which ignores Ctrl-C
             raise KeyboardInterrupt
@@ -160,7 +160,7 @@ def stop_on_signals() -> Iterator[list[int]]:
     for number in numbers:
         signal.signal(number, handle)
     try:
-        yield received
+        yield signals
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)

@@ -95,9 +95,9 @@ def train(
         plot_format(timeline)
     setup = _options_of(**options)
     with common.progress_on_stderr(quiet=quiet) as progress:
-        loaded = common.load_edited(instance, edits)
+        problem = common.load_edited(instance, edits)
         with locate_errors(source=instance):
-            iteration = simulated(loaded, setup, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
+            iteration = simulated(problem, setup, progress, chunks=chunks, seed=seed, time_limit_s=time_limit_s)
     if timeline is not None:
         draw_timeline(timeline, iteration)
     common.print_found(measures(iteration), show, as_json=as_json)
@@ -176,8 +176,8 @@ def show(data: dict[str, Any]) -> None:
         summary.add_row("stages, micro-batches", f"{data['stages']}, {data['microbatches']}", data["pipeline"] or "")
     summary.add_row("iteration", amount(total, TIMES), "100.0 %")
     for what, seconds in data["spent_s"].items():
-        exposed = " (exposed)" if what in data["communication_s"] else ""
-        summary.add_row(f"  {what}{exposed}", amount(seconds, TIMES), _share(seconds, total))
+        suffix = " (exposed)" if what in data["communication_s"] else ""
+        summary.add_row(f"  {what}{suffix}", amount(seconds, TIMES), _share(seconds, total))
     bound = data["lower_bound_s"]
     by = "critical path" if data["critical_path_s"] == bound else "busiest stream"
     summary.add_row(f"lower bound ({by})", amount(bound, TIMES), _share(bound, total))

@@ -34,17 +34,17 @@ class Strict(BaseModel):
             field.description = " ".join(field.description.split()) if field.description else None
 
 
-def select_options(options: type[ModelT], *names: str, **changed: tuple[Any, Any]) -> type[ModelT]:
+def select_options(options: type[ModelT], *names: str, **changes: tuple[Any, Any]) -> type[ModelT]:
     """Return an options class with only the named options, for a formulation that shares its method's.
 
     The others cannot be set and keep their defaults, so that code and rules for the whole class hold. Options with
     another type, default or description are passed as ``name=(type, Field)``.
     """
-    own_names = {*names, *changed}
-    fixed = {name: field for name, field in options.model_fields.items() if name not in own_names}
-    types = dict.fromkeys(fixed, ClassVar[Any]) | {name: kind for name, (kind, _) in changed.items()}
-    values = {name: field.get_default(call_default_factory=True) for name, field in fixed.items()}
-    values |= {name: field for name, (_, field) in changed.items()}
+    own_names = {*names, *changes}
+    constants = {name: field for name, field in options.model_fields.items() if name not in own_names}
+    types = dict.fromkeys(constants, ClassVar[Any]) | {name: kind for name, (kind, _) in changes.items()}
+    values = {name: field.get_default(call_default_factory=True) for name, field in constants.items()}
+    values |= {name: field for name, (_, field) in changes.items()}
     about = {"__annotations__": types, "__module__": options.__module__, "__doc__": options.__doc__}
     no_source = {"model_config": ConfigDict(use_attribute_docstrings=False)}
     return cast(

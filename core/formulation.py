@@ -231,32 +231,32 @@ class Formulation(Supporter):
             Known by its name at the top level of a plug-in file, or after :func:`cwb.register`.
         """
         additions = (add,) if callable(add) else tuple(add)
-        dropped, replaced = (drop,) if isinstance(drop, str) else tuple(drop), dict(replace or {})
-        for function in (*additions, *replaced.values(), *([objective] if objective is not None else [])):
+        drops, replacements = (drop,) if isinstance(drop, str) else tuple(drop), dict(replace or {})
+        for function in (*additions, *replacements.values(), *([objective] if objective is not None else [])):
             if not callable(function):
                 raise InputError(f"{show_value(function)} is no function of model and index", source=name)
-        new = [*(getattr(function, "__name__", "an addition") for function in additions), *replaced]
-        parts = {"without ": dropped, "with ": new, "with the objective ": [objective.__name__] if objective else ()}
+        new = [*(getattr(function, "__name__", "an addition") for function in additions), *replacements]
+        parts = {"without ": drops, "with ": new, "with the objective ": [objective.__name__] if objective else ()}
         changes = ", ".join(f"{word}{' and '.join(names)}" for word, names in parts.items() if names)
 
         def restricted_to(options: Any) -> str:
             return "; ".join(filter(None, (self.restricted_to(options), f"{' and '.join(new)} of {name}")))
 
-        changed: dict[str, Any] = {
-            "extract": None if dropped and self.bounds else self._extract,
+        arguments: dict[str, Any] = {
+            "extract": None if drops and self.bounds else self._extract,
             "summary": f"{self.name} {changes}",
             "equations": ", ".join(filter(None, (self.equations, changes))),
             "agrees_with": "",
             "bounds": False if objective else self._bounds,
             "restricted_to": restricted_to if new and "bounds" not in declaration else self.restricted_to,
         }
-        variant = Formulation(name, **(self._declaration | changed | declaration))
+        variant = Formulation(name, **(self._declaration | arguments | declaration))
         functions = [variant._wrap_errors(function) for function in additions]
-        again = {constraint: variant._wrap_errors(function) for constraint, function in replaced.items()}
+        again = {constraint: variant._wrap_errors(function) for constraint, function in replacements.items()}
         aim = variant._wrap_errors(objective) if objective else None
 
         def change(model: Any, index: Any) -> None:
-            for constraint in (*dropped, *again):
+            for constraint in (*drops, *again):
                 variant._drop_constraint(model, constraint)
             for constraint, function in again.items():
                 function(model, index)
@@ -291,10 +291,10 @@ class Formulation(Supporter):
         try:
             return _build_quietly((self._resolve_function(self._build), *self._changes), problem)
         except (ValueError, InputError) as error:
-            if (reserved := _RESERVED.search(getattr(error, "problem", str(error)))) is None:
+            if (match := _RESERVED.search(getattr(error, "problem", str(error)))) is None:
                 raise
             raise InputError(
-                f"the model has a component {reserved[1]!r}, a name that Pyomo reserves; expected another name",
+                f"the model has a component {match[1]!r}, a name that Pyomo reserves; expected another name",
                 source=self.name,
             ) from error
 

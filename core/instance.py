@@ -143,8 +143,8 @@ class Instance(DisplayMixin):
     def _facts(self) -> Mapping[str, object]:
         network = self.network._facts() if isinstance(self.network, Topology) else {"network": str(self.network)}
         collectives = [f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}" for demand in self.collectives]
-        trained = [each.name for each in self.workloads] + [each.name for each in self.transformers]
-        summary = {"collective": ", ".join(collectives[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
+        models = [each.name for each in self.workloads] + [each.name for each in self.transformers]
+        summary = {"collective": ", ".join(collectives[:3]) or None, "workloads": ", ".join(models[:3]) or None}
         return {"name": self.name, **network, **summary}
 
 

@@ -196,13 +196,13 @@ class _Kernel:
         return text.hexdigest()[:16]
 
     def _reachable_kernels(self) -> set[_Kernel]:
-        reached: set[_Kernel] = {self}
+        closure: set[_Kernel] = {self}
         waiting: list[_Kernel] = [self]
         while waiting:
-            more = set(waiting.pop()._calls.values()) - reached
-            reached |= more
+            more = set(waiting.pop()._calls.values()) - closure
+            closure |= more
             waiting.extend(more)
-        return reached
+        return closure
 
 
 @functools.cache

@@ -55,11 +55,11 @@ def with_refusals(supports: Callable[[Instance], Refusal | str | None]) -> Calla
     @wraps(supports)
     def refusal(instance: Instance) -> Refusal | None:
         reason = supports(instance)
-        refused = Refusal("other", reason) if isinstance(reason, str) else reason
-        if refused is None or instance.demand is None or instance.demand.part_of is None:
-            return refused
+        verdict = Refusal("other", reason) if isinstance(reason, str) else reason
+        if verdict is None or instance.demand is None or instance.demand.part_of is None:
+            return verdict
         note = f" ({instance.demand.part_of.name} is posed as messages of different sizes)"
-        return Refusal(refused.code, refused.text.removesuffix(note) + note)
+        return Refusal(verdict.code, verdict.text.removesuffix(note) + note)
 
     return refusal
 

@@ -97,11 +97,11 @@ class Forest:
         flow = self._newton(np.full(len(self), deadline_s), deadline_s, number)
         while chunks is None:
             better = self.best_chunks(flow)
-            gained = self.seconds(flow, better) < self.seconds(flow, number) * (1 - TOLERANCE)
-            gained &= flow > 0
-            if not gained.any():
+            is_better = self.seconds(flow, better) < self.seconds(flow, number) * (1 - TOLERANCE)
+            is_better &= flow > 0
+            if not is_better.any():
                 break
-            number = np.where(gained, better, number)
+            number = np.where(is_better, better, number)
             flow = self._newton(flow, deadline_s, number)
         return flow
 
@@ -165,8 +165,8 @@ def _leaves(packing: TreePacking, waits_s: Floats, pace_s: Floats) -> Leaves:
         way = {root: (0, 0.0, 0.0)}
         edges = range(ends[tree], ends[tree + 1])
         for e in edges:
-            count, waited, slowest = way[parent[e]]
-            way[child[e]] = count + hops[e], waited + waits[e], max(slowest, pace[e])
+            count, wait, slowest = way[parent[e]]
+            way[child[e]] = count + hops[e], wait + waits[e], max(slowest, pace[e])
         inner = {parent[e] for e in edges}
         paths += [path for rank, path in way.items() if rank not in inner]
     columns = list(zip(*paths, strict=True))

@@ -97,8 +97,8 @@ class RunRecord(DisplayMixin):
     @property
     def shown_status(self) -> str:
         """Status as printed; an optimum whose bound is only attested is named so."""
-        attested = self.status == "optimal" and self.proof == ATTESTED
-        return f"{self.status} ({ATTESTED})" if attested else self.status
+        is_attested = self.status == "optimal" and self.proof == ATTESTED
+        return f"{self.status} ({ATTESTED})" if is_attested else self.status
 
     def _facts(self) -> Mapping[str, object]:
         unit = f" {self.objective_unit}" if self.objective_unit else ""
@@ -125,8 +125,8 @@ class RunRecord(DisplayMixin):
         """Return the failure record of a method whose record JSON cannot represent."""
         claims: dict[str, Any] = dict.fromkeys(("objective", "bound", "gap", "verified", "answer", "certificate"))
         message = f"internal error: the record is not JSON: {error}"
-        failed: dict[str, Any] = {"status": "error", "message": message, "exit_status": int(ExitStatus.FAILURE)}
-        return replace(self, violations=(), metrics={}, **claims, **failed)
+        facts: dict[str, Any] = {"status": "error", "message": message, "exit_status": int(ExitStatus.FAILURE)}
+        return replace(self, violations=(), metrics={}, **claims, **facts)
 
     @classmethod
     def from_json(cls, data: object, *, source: str, place: str) -> Self:

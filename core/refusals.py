@@ -35,8 +35,8 @@ def refuse_unfit(
 
 def _find_fault(demand: Demand, collectives: Sequence[Collective], npus: int, *, of_all: bool) -> Refusal | None:
     if collectives and demand.collective not in collectives:
-        defined = ", ".join(kind.name for kind in collectives)
-        return Refusal("collective", f"it does not define {demand.collective.name}, but {defined}")
+        names = ", ".join(kind.name for kind in collectives)
+        return Refusal("collective", f"it does not define {demand.collective.name}, but {names}")
     if (npus if demand.ranks is None else len(demand.ranks)) < 2:
         return Refusal("ranks", "a collective needs at least two ranks")
     if of_all and not demand.is_of_all(npus):

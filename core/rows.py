@@ -239,12 +239,12 @@ class ArrayRow(ConstraintData):  # type: ignore[misc]
 
     __slots__ = ()
 
-    def __init__(self, shared: ArrayRows, component: Any, index: Any) -> None:
+    def __init__(self, arrays: ArrayRows, component: Any, index: Any) -> None:
         # What ConstraintData does, without a call for each of its bases.
         self._component = component  # type: ignore[misc]
         self._active = True  # type: ignore[misc]
         self._index = index  # type: ignore[misc]
-        self._expr = shared  # type: ignore[misc]
+        self._expr = arrays  # type: ignore[misc]
 
     @property
     def expr(self) -> Any:
@@ -289,11 +289,11 @@ def array_rows(constraint: Any) -> ArrayRows | None:
     if not constraint.is_indexed():
         return None
     data = constraint._data
-    shared = getattr(next(iter(data.values()), None), "_expr", None)
-    if not isinstance(shared, ArrayRows) or len(data) != shared.lower.size:
+    expression = getattr(next(iter(data.values()), None), "_expr", None)
+    if not isinstance(expression, ArrayRows) or len(data) != expression.lower.size:
         return None
-    intact = all(row.__class__ is ArrayRow and row._expr is shared and row._active for row in data.values())
-    return shared if intact else None
+    intact = all(row.__class__ is ArrayRow and row._expr is expression and row._active for row in data.values())
+    return expression if intact else None
 
 
 def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | str:
@@ -329,8 +329,8 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: RuleEvalua
     stands = np.zeros(len(keys), dtype=bool)
     for each in left.terms:
         stands[each.entries] = True
-    signed = np.where(stands, -1.0, 1.0)
-    terms = left.terms + [replace(each, factors=each.factors * signed[each.entries]) for each in right.terms]
+    signs = np.where(stands, -1.0, 1.0)
+    terms = left.terms + [replace(each, factors=each.factors * signs[each.entries]) for each in right.terms]
     difference = _broadcast(left.constant - right.constant, len(keys))
     lower = np.where(stands, -inf, difference)
     upper = np.where(stands, -difference, inf)

@@ -79,14 +79,14 @@ class Model(Strict):
             block.make("mlp", matrices * (self.mlp_hidden or 4 * h), dense),
         ]
         if sparse := self.layers - dense:
-            k, routed = self.active_experts, block.talk(Collective.ALL_TO_ALL, tokens * self.active_experts * h, EP)
+            k, sends = self.active_experts, block.talk(Collective.ALL_TO_ALL, tokens * self.active_experts * h, EP)
             expert = matrices * (self.expert_hidden or 4 * h)
             always = h * self.experts + self.shared_experts * expert
             layers += [
                 block.make("attention of experts", attention, sparse, scores=scores),
-                block.make("router", always, sparse, forward=routed),
-                block.make("experts", expert * self.experts, sparse, active=expert * k, forward=routed, back=routed),
-                Layer("combined", input_gradient=Phase(communication=routed), repeat=sparse),
+                block.make("router", always, sparse, forward=sends),
+                block.make("experts", expert * self.experts, sparse, active=expert * k, forward=sends, back=sends),
+                Layer("combined", input_gradient=Phase(communication=sends), repeat=sparse),
             ]
         if self.vocabulary:
             layers.append(block.make("output", self.vocabulary * h, 1))
@@ -145,20 +145,20 @@ class _Blocks:
         Numbers are of all TP ranks together. ``active``: of experts, the parameters that a token uses; ``scores``:
         forward operations whose factors are both activations.
         """
-        shared, kind, zero = self.sizes.get(TP, 1), Collective, self.model.zero_stage
+        ranks, kind, zero = self.sizes.get(TP, 1), Collective, self.model.zero_stage
         operations = 2 * self.tokens * (parameters if active is None else active)
         split, group = (1, DP) if active is None or self.sizes.get(EP, 1) == 1 else (self.sizes[EP], EDP)
         outputs = self.tokens * self.model.hidden * (1 if active is None else self.model.active_experts)
         activations = self.talk(kind.ALL_REDUCE, outputs, TP)
         message = self.talk(kind.POINT_TO_POINT, self.tokens * self.model.hidden, PP)
-        share = Fraction(parameters, shared * split)
+        share = Fraction(parameters, ranks * split)
         reduce_scatter, all_gather = (self.talk(one, share, group) for one in (kind.REDUCE_SCATTER, kind.ALL_GATHER))
         if zero == 0:
             synchronize = self.talk(kind.ALL_REDUCE, share, group)
         else:
             synchronize = reduce_scatter + (all_gather if zero < 3 else ())
         fetch = all_gather if zero == 3 else ()
-        speed = shared * self.model.speed
+        speed = ranks * self.model.speed
         return Layer(
             name,
             forward=Phase((operations + scores) / speed, fetch + activations + forward + message),

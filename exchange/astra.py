@@ -114,8 +114,8 @@ def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencie
 
 def _expression(network: Mapping[str, Any]) -> str:
     """Return the generator expression of the fabric's graph, which is cheap to check."""
-    quoted = [", ".join(f"'{text}'" for text in network[key]) for key in ("bandwidth", "latency")]
-    text = f"fabric('{network['dimensions']}', bandwidth=[{quoted[0]}], latency=[{quoted[1]}])"
+    lists = [", ".join(f"'{text}'" for text in network[key]) for key in ("bandwidth", "latency")]
+    text = f"fabric('{network['dimensions']}', bandwidth=[{lists[0]}], latency=[{lists[1]}])"
     if len(text) > MAX_EXPRESSION:
         raise InputError(f"its expression has {len(text)} characters; expected at most {MAX_EXPRESSION}, or --fabric")
     return text

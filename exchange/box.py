@@ -59,11 +59,11 @@ class Times:
     rate_Bps: Fraction
 
     @classmethod
-    def read(cls, text: str, *, counted: bool = False) -> Self:
+    def read(cls, text: str, *, with_count: bool = False) -> Self:
         """Read a text."""
         match = _TIMES.match(text.strip())
         count = int(match[1]) if match and match[1] else None
-        if match is None or count == 0 or (counted and count is None):
+        if match is None or count == 0 or (with_count and count is None):
             raise InputError(f"{show_value(text)}; expected such as '12 x 25 GB/s'")
         return cls(count, parse(match[2], UnitKind.RATE, allow_zero=False))
 

@@ -180,12 +180,12 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
     ends = {*box.gpus, *(name for name, role in box.parts.items() if role is Role.NIC)}
     for gpu in box.gpus:
         shortest = _shortest_ways(gpu, ahead, ends)
-        reached = {nic: shortest[nic] for nic in ports if nic in shortest}
-        scores = {nic: (-min(ports[nic], *(c.rate_Bps for c in way)), len(way)) for nic, way in reached.items()}
+        paths = {nic: shortest[nic] for nic in ports if nic in shortest}
+        scores = {nic: (-min(ports[nic], *(c.rate_Bps for c in way)), len(way)) for nic, way in paths.items()}
         for nic, score in scores.items():
             if score == min(scores.values()):
                 best[nic] = None
-                ways |= {end for c in reached[nic] for end in ((c.source, c.target), (c.target, c.source))}
+                ways |= {end for c in paths[nic] for end in ((c.source, c.target), (c.target, c.source))}
     return ways, [nic for nic in ports if nic in best]
 
 

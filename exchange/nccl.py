@@ -51,12 +51,12 @@ def graph_box(root: Element, graph_id: int) -> Box:
         cables: list[Cable] = []
         for index, channel in enumerate(channels):
             with locate_errors(f"channel[{index}]"):
-                visited = [_visit(child) for child in channel]
-                if len(visited) > MAX_VISITS:
-                    raise InputError(f"{len(visited):,} GPUs; expected at most {MAX_VISITS:,}")
-                cables += _channel(visited, inside, outside, ring=pattern == _RING)
-                gpus |= {number for kind, number in visited if kind == "gpu"}
-                nics |= {f"net{number}": None for kind, number in visited if kind == "net"}
+                visits = [_visit(child) for child in channel]
+                if len(visits) > MAX_VISITS:
+                    raise InputError(f"{len(visits):,} GPUs; expected at most {MAX_VISITS:,}")
+                cables += _channel(visits, inside, outside, ring=pattern == _RING)
+                gpus |= {number for kind, number in visits if kind == "gpu"}
+                nics |= {f"net{number}": None for kind, number in visits if kind == "net"}
     links = merge_cables(cables)
     ports = {nic: sum((c.rate_Bps for c in links if c.target == nic), Fraction(0)) or None for nic in nics}
     return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, assigns_nics=True)
@@ -75,7 +75,7 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
         if graph.get("pattern", "") != _RING:
             raise InputError(f"{show_value(graph.get('pattern', ''))} is no ring; expected 4", place="graph 0.pattern")
         visits = [[_visit(child) for child in channel] for channel in graph if channel.tag == "channel"]
-        orders = [[number for kind, number in visited if kind == "gpu"] for visited in visits]
+        orders = [[number for kind, number in way if kind == "gpu"] for way in visits]
         place = {number: index for index, number in enumerate(sorted(set(orders[0])))}
         if any(sorted(order) != sorted(place) for order in orders):
             raise InputError("its channels do not visit the same GPUs once each", place="graph 0")
@@ -83,10 +83,10 @@ def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
         return [[place[number] for number in order] for order in orders], (inside, outside)
 
 
-def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:
-    names = [f"{kind}{number}" for kind, number in visited]
+def _channel(visits: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:
+    names = [f"{kind}{number}" for kind, number in visits]
     pairs = list(pairwise(names))
-    if ring and len(names) > 1 and visited[0][0] == "gpu":
+    if ring and len(names) > 1 and visits[0][0] == "gpu":
         pairs.append((names[-1], names[0]))
     if not ring:
         pairs += [(b, a) for a, b in pairs]
@@ -201,14 +201,14 @@ def _findings(text: str) -> Iterator[str]:
         yield f"Boxes send over {len(senders)} {'NIC' if len(senders) == 1 else 'NICs'} ({', '.join(sorted(names))})."
         if False in directly:
             yield "Data between boxes passes through memory of the CPU (no GPUDirect RDMA)."
-    if crossed := sum(len(one) == 2 and one["send"] != one["receive"] for one in nics.values()):
-        yield f"{crossed} of {len(nics)} connections cross rails: they leave and enter over NICs of different numbers."
+    if count := sum(len(one) == 2 and one["send"] != one["receive"] for one in nics.values()):
+        yield f"{count} of {len(nics)} connections cross rails: they leave and enter over NICs of different numbers."
 
 
 def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
     """Yield the times of a line from the words after type and operator; a root adds one word."""
-    rooted = len(words) > 2 * _HALF or len(words) == _HALF + 1
-    halves = words[int(rooted) :]
+    has_root = len(words) > 2 * _HALF or len(words) == _HALF + 1
+    halves = words[int(has_root) :]
     for place in range(2):
         time = halves[place * _HALF] if len(halves) >= (place + 1) * _HALF else ""
         if _NUMBER.match(time):

@@ -55,13 +55,13 @@ def _metadata_event(what: str, name: str, **numbers: int) -> str:
 
 def _forwarding_pairs(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
     """Yield pairs of hops: consecutive ones of a send, and its chunk's last arrival before its first hop."""
-    arrived: dict[tuple[int, int], list[int]] = defaultdict(list)
+    arrivals: dict[tuple[int, int], list[int]] = defaultdict(list)
     for send in np.argsort(trace.end_s, kind="stable").tolist():
-        arrived[int(sends.chunk[send]), int(sends.target[send])].append(send)
+        arrivals[int(sends.chunk[send]), int(sends.target[send])].append(send)
     end_s, rounding_s = trace.end_s.tolist(), 1e-12 * trace.completion_s
     for send, begin_s in enumerate(trace.start_s.tolist()):
         first, behind = int(sends.path_offset[send]), int(sends.path_offset[send + 1])
-        earlier = arrived.get((int(sends.chunk[send]), int(sends.source[send])), [])
+        earlier = arrivals.get((int(sends.chunk[send]), int(sends.source[send])), [])
         count = bisect_right(earlier, begin_s + rounding_s, key=end_s.__getitem__)
         if count:
             yield int(sends.path_offset[earlier[count - 1] + 1]) - 1, first

@@ -76,10 +76,10 @@ def _pattern(kind: UnitKind) -> re.Pattern[str]:
 def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
     if not suffix:
         return True, None
-    spelled = (suffix, suffix.replace("_", "/"), re.sub("(?:_per_|p)s$", "/s", suffix))
-    if (unit := next((text for text in spelled if text in kind.units), None)) is not None:
+    spellings = (suffix, suffix.replace("_", "/"), re.sub("(?:_per_|p)s$", "/s", suffix))
+    if (unit := next((text for text in spellings if text in kind.units), None)) is not None:
         return True, unit
-    near = sorted(unit for unit in kind.units if unit.lower() in {text.lower() for text in spelled})
+    near = sorted(unit for unit in kind.units if unit.lower() in {text.lower() for text in spellings})
     if near:
         raise InputError(f"{show_value(suffix)} may be {' or '.join(near)}; expected the unit in that spelling")
     return False, None

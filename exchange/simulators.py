@@ -55,8 +55,8 @@ def connection_text(trace: Trace) -> str:
         for node in nodes
         if node.type == SEND
     }
-    waited = {one: frozenset(_messages_before(trace.ranks[one[0]], node, one[0])) for one, node in sends.items()}
-    triggers = {some: number for number, some in enumerate(dict.fromkeys(filter(None, waited.values())), 1)}
+    waits = {one: frozenset(_messages_before(trace.ranks[one[0]], node, one[0])) for one, node in sends.items()}
+    triggers = {some: number for number, some in enumerate(dict.fromkeys(filter(None, waits.values())), 1)}
     fires: dict[_Message, int] = {}
     for some, trigger in triggers.items():
         for message in some:
@@ -69,7 +69,7 @@ def connection_text(trace: Trace) -> str:
         if node.size_bytes > MAX_BYTES:
             raise InputError(f"a message of {node.size_bytes:,} B; htsim has at most {MAX_BYTES:,} B", place="sends")
         source, target, _ = message
-        begin = f"trigger {triggers[waited[message]]}" if waited[message] else "start 0"
+        begin = f"trigger {triggers[waits[message]]}" if waits[message] else "start 0"
         end = f" send_done_trigger {fires[message]}" if message in fires else ""
         lines.append(f"{source}->{target} id {number} {begin} size {node.size_bytes}{end}")
     for some, trigger in triggers.items():

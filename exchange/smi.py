@@ -95,18 +95,18 @@ def read_matrix(text: str) -> Matrix:
     if missing:
         raise InputError(f"the matrix has no row of {show_value(missing[0])}; expected one for each of its columns")
     legend = dict(_LEGEND.findall(text))
-    called = {row: row.lower() if _GPU.match(row) else legend.get(row, row) for row in names}
-    if len(set(called.values())) < len(names):
+    labels = {row: row.lower() if _GPU.match(row) else legend.get(row, row) for row in names}
+    if len(set(labels.values())) < len(names):
         raise InputError("two devices have the same name")
-    cells = {(called[a], called[b]): rows[a][j] for a in names for j, b in enumerate(names)}
+    cells = {(labels[a], labels[b]): rows[a][j] for a in names for j, b in enumerate(names)}
     for (a, b), cell in cells.items():
         if cell != cells[b, a]:
             text = f"{show_value(cell)} from {a} to {b}, but {show_value(cells[b, a])} back; expected the same"
             raise InputError(text)
         if (a == b) != (cell == "X"):
             raise InputError(f"{show_value(cell)} from {a} to {b}; expected X only on the diagonal")
-    gpus = tuple(called[row] for row in names if _GPU.match(row))
-    return Matrix(gpus, tuple(called[row] for row in names if not _GPU.match(row)), cells)
+    gpus = tuple(labels[row] for row in names if _GPU.match(row))
+    return Matrix(gpus, tuple(labels[row] for row in names if not _GPU.match(row)), cells)
 
 
 def _header(words: Sequence[str]) -> list[str]:
@@ -187,8 +187,8 @@ def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role
     cables: list[Cable] = []
     count = {gpu: one.count or 0 for gpu, one in links.items()}
     groups = _groups(matrix.gpus, ((a, b) for a in matrix.gpus for b in matrix.gpus if matrix.nvlinks(a, b)))
-    joined = [group for group in groups if len(group) > 1]
-    for group in joined:
+    clusters = [group for group in groups if len(group) > 1]
+    for group in clusters:
         rows = {gpu: {b: matrix.nvlinks(gpu, b) for b in group if b != gpu} for gpu in group}
         for gpu, row in rows.items():
             if max(row.values()) > count[gpu]:
@@ -201,7 +201,7 @@ def _nvlinks(matrix: Matrix, links: Mapping[str, Times]) -> tuple[dict[str, Role
         if len(counts) > 1:
             text = f"{over} has {count[over]} NVLinks, but its row has {sum(rows[over].values())}"
             raise InputError(f"{text}, not the same for all; that is neither a switch nor a mesh")
-        switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
+        switch = "nvswitch" if len(clusters) == 1 else f"nvswitch{len(parts)}"
         parts[switch] = Role.SWITCH
         cables += [c for gpu in group for c in both(gpu, switch, links[gpu].rate_Bps * min(counts))]
     return parts, cables
@@ -225,15 +225,15 @@ def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rate
         return Box(matrix.gpus, {**parts, **more, **nics}, merge_cables([*cables, *tree]), ports)
     if not join_all(matrix.gpus, cables):
         raise InputError("PCIe joins GPUs that NVLinks do not, and its rate is not in the text; expected --pcie")
-    allowed = [nic for nic in matrix.nics if not layout.nics or nic in layout.nics]
+    candidates = [nic for nic in matrix.nics if not layout.nics or nic in layout.nics]
     rate = layout.nic.rate_Bps if layout.nic else Fraction(GB)
     nearest: dict[str, None] = {}
     for gpu in matrix.gpus:
-        near = {nic: matrix.near(gpu, nic) or 0 for nic in allowed}
-        for nic in (nic for nic in allowed if near[nic] == min(near.values())):
+        near = {nic: matrix.near(gpu, nic) or 0 for nic in candidates}
+        for nic in (nic for nic in candidates if near[nic] == min(near.values())):
             nearest[nic] = None
             cables = [*cables, *both(gpu, nic, rate, pcie=True)]
-    ports = {nic: None for nic in matrix.nics if nic in nearest or nic not in allowed}
+    ports = {nic: None for nic in matrix.nics if nic in nearest or nic not in candidates}
     return Box(matrix.gpus, {**parts, **nics}, merge_cables(cables), ports, assigns_nics=True)
 
 

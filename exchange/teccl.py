@@ -90,13 +90,13 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
             return f"amd(chassis={chassis})" if as_drawn or chassis == 1 else f"amd(chassis={chassis}, variant=repo)"
         case "mesh":
             side = to_integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
-            joined = "" if as_drawn else ", joined_rows=true"
+            suffix = "" if as_drawn else ", joined_rows=true"
             alpha = topology.get("alpha", [0, 0])
             if not isinstance(alpha, list) or len(alpha) != 2:
                 text = f"{show_value(alpha)}; expected seconds of links and of switches"
                 raise InputError(text, place="TopologyParams.alpha")
             latency = exact(to_number(alpha[0], "TopologyParams.alpha[0]"), "s")
-            return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
+            return f"mesh({side}, {side}{suffix}, bandwidth='100 GB/s', latency='{latency}')"
         case _:
             expected = "expected DGX1, DGX2, NDv2, AMD or Mesh"
             raise InputError(f"{show_value(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
@@ -187,8 +187,8 @@ def import_schedule(data: dict[str, Any], network: str, path: Path) -> ImportedS
                         raise InputError(f"no link from {names[0]!r} to {names[1]!r}")
                 path_links = tuple(links[ends] for ends in pairwise(way))
                 sends.append((rank[source] * per_source + chunk, epoch, path_links))
-    timed = instance.with_changes(timing=Timing(Semantics.TE_CCL, epoch_s, fluid=to_each))
-    return ImportedSchedule(timed, _chunks(demand, len(rank), to_each=to_each), tuple(sends), epochs)
+    problem = instance.with_changes(timing=Timing(Semantics.TE_CCL, epoch_s, fluid=to_each))
+    return ImportedSchedule(problem, _chunks(demand, len(rank), to_each=to_each), tuple(sends), epochs)
 
 
 def _chunks(demand: Demand, ranks: int, *, to_each: bool) -> Chunks:

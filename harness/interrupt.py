@@ -178,12 +178,12 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
         else:
             stop.set()
 
-    previous, silenced = signal.signal(signal.SIGINT, handle), logging.root.manager.disable
+    previous, level = signal.signal(signal.SIGINT, handle), logging.root.manager.disable
     try:
         yield True
     finally:
         signal.signal(signal.SIGINT, previous)
-        logging.disable(silenced)
+        logging.disable(level)
 
 
 def _is_interruptible(frame: FrameType | None) -> bool:

@@ -96,8 +96,8 @@ def _models(grid: GridFile) -> list[str]:
     models: dict[str, None] = {}
     for index, pattern in enumerate(grid.models):
         left_out, word = pattern.startswith("!"), pattern.removeprefix("!")
-        declared = [name for name in registry.formulation_names() if "/" in word or name == word]
-        names = [*registry.names(), *declared]
+        formulations = [name for name in registry.formulation_names() if "/" in word or name == word]
+        names = [*registry.names(), *formulations]
         if word.startswith("kind="):
             matching = [name for name in names if f"kind={registry.get(name).kind.value}" == word]
             names = [f"kind={kind.value}" for kind in MethodKind]

@@ -167,8 +167,8 @@ def run(
         outcome, verdict = _verify_outcome(problem, outcome, _limits_after_stop(limits, clock))
         outcome, verdict, whose = _improve_bound(problem, outcome, verdict, request, limits, clock)
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
-    failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
-    solver = solver if solver is not None and (solver.called or failed) else None
+    has_failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
+    solver = solver if solver is not None and (solver.called or has_failed) else None
     outcome = _add_restriction(outcome, method, options)
     record = _record(instance, problem, request, method, solver, outcome, verdict, exit_status, clock, started_at)
     record = replace(record, history=incumbent.history)
@@ -328,11 +328,11 @@ def _improve_bound(
             with suppress(CwbError):
                 proof = resolve_function(place)(problem, registry.solver(DEFAULT_SOLVER), limits)
                 certificate = proof[1] if isinstance(proof, tuple) else getattr(proof, "certificate", None)
-                proved, wrong = compare_with_certificate(problem, answer, certificate, least)
-                if proved is not None and (verdict.bound is None or float(proved) > verdict.bound):
-                    metrics = {**verdict.metrics, "lower_bound_s": float(proved)}
-                    verdict = Verdict(tuple(wrong), least, float(proved), metrics)
-                    outcome, whose = replace(outcome, bound=float(proved), certificate=certificate), name
+                bound, wrong = compare_with_certificate(problem, answer, certificate, least)
+                if bound is not None and (verdict.bound is None or float(bound) > verdict.bound):
+                    metrics = {**verdict.metrics, "lower_bound_s": float(bound)}
+                    verdict = Verdict(tuple(wrong), least, float(bound), metrics)
+                    outcome, whose = replace(outcome, bound=float(bound), certificate=certificate), name
     return outcome, verdict, whose
 
 
@@ -360,8 +360,8 @@ def _record(
 ) -> RunRecord:
     """Return the record, with the verifier's numbers where it has them."""
     # There is nothing to verify in an attested bound without an answer.
-    attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
-    objective = outcome.objective if attested else verdict.objective
+    is_attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
+    objective = outcome.objective if is_attested else verdict.objective
     violations = [*verdict.violations, *_unproved_claims(outcome, verdict, objective, method.sense)]
     if outcome.answer is None:
         objective, violations = None, []
@@ -369,7 +369,7 @@ def _record(
     bound = bound if bound is not None and isfinite(bound) else None
     proof = NONE if bound is None else ATTESTED if verdict.bound is None else RECOMPUTED
     gap = relative_gap(objective, bound)
-    verified = None if outcome.answer is None or (attested and not violations) else not violations
+    verified = None if outcome.answer is None or (is_attested and not violations) else not violations
     # A bound alone always is its own objective.
     is_closed = verified and proof == RECOMPUTED and gap == 0 and not isinstance(outcome.answer, BoundOnly)
     status = Status.OPTIMAL if is_closed and outcome.status is Status.FEASIBLE else outcome.status
@@ -424,21 +424,21 @@ def _size_bytes(problem: Instance) -> float | None:
 
 def _unproved_claims(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:
     """Report claims of the method beyond the verifier's results, or beyond its own answer."""
-    missed: list[str] = []
+    misses: list[str] = []
     if outcome.objective is not None and verdict.objective is not None:
         difference = abs(outcome.objective - verdict.objective)
         if not difference <= CLAIM_TOLERANCE * abs(verdict.objective):
-            missed.append(f"claimed objective {outcome.objective!r}, the verifier finds {verdict.objective!r}")
+            misses.append(f"claimed objective {outcome.objective!r}, the verifier finds {verdict.objective!r}")
     sign = 1 if sense == "minimize" else -1
     if outcome.bound is None:
         if outcome.status is Status.OPTIMAL:
-            missed.append("claimed optimal without a bound")
+            misses.append("claimed optimal without a bound")
     elif verdict.bound is not None:
         if not sign * (outcome.bound - verdict.bound) <= CLAIM_TOLERANCE * abs(verdict.bound):
-            missed.append(f"claimed bound {outcome.bound!r}, its certificate proves {verdict.bound!r}")
+            misses.append(f"claimed bound {outcome.bound!r}, its certificate proves {verdict.bound!r}")
     elif objective is not None and not sign * (outcome.bound - objective) <= ATTESTED_TOLERANCE * abs(objective):
-        missed.append(f"contradiction: attested bound {outcome.bound!r}, but the answer has {objective!r}")
-    return missed
+        misses.append(f"contradiction: attested bound {outcome.bound!r}, but the answer has {objective!r}")
+    return misses
 
 
 class _NoSolver:

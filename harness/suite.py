@@ -77,12 +77,12 @@ class ComparisonDriver:
         """Run tasks until all have a record, or the event is set."""
         while (self._todo or self._running) and not stop.is_set():
             self._fill()
-            finished, _ = wait(self._running, timeout=_ASK_S if self._running else 0, return_when=FIRST_COMPLETED)
-            for future in [each for each in self._running if each in finished]:
+            futures, _ = wait(self._running, timeout=_ASK_S if self._running else 0, return_when=FIRST_COMPLETED)
+            for future in [each for each in self._running if each in futures]:
                 self._append_record(future)
                 if stop.is_set():
                     return
-            if self._todo and not self._running and not finished:
+            if self._todo and not self._running and not futures:
                 stop.wait(_ASK_S)  # others are at work on all that is left
 
     def _fill(self) -> None:

@@ -189,8 +189,8 @@ def _build_workload(file: schema.TrainingFile, fabric: Fabric, find: FindWorkloa
             groups = _build_groups(file.groups, fabric)
     elif base is not None:
         with locate_errors("use"):
-            nested, over = default_degrees(base, fabric.npus)
-            groups = join_spans(map_groups(fabric, nested) if nested else {}, over, fabric.sizes)
+            degrees, over = default_degrees(base, fabric.npus)
+            groups = join_spans(map_groups(fabric, degrees) if degrees else {}, over, fabric.sizes)
     else:
         raise InputError("missing, but the layers name groups", place="groups")
     if base is not None:
@@ -299,10 +299,10 @@ def _build_transformer(training: schema.TrainingFile, file: schema.TransformerFi
 
 def _build_cost_model(file: str | dict[str, schema.PricesFile]) -> CostModel:
     if isinstance(file, str):
-        priced = {
+        prices = {
             tier: {c: parse(p, UnitKind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
         }
-        return CostModel(priced)
+        return CostModel(prices)
     return CostModel(
         {tier: {component: price for component, price in prices if price is not None} for tier, prices in file.items()}
     )

@@ -103,8 +103,8 @@ def show(value: Value) -> str:
         return f"[{', '.join(show(entry) for entry in value)}]"
     if _WORD.fullmatch(value) and value.lower() not in _TRUTH:
         return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    text = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def quote_text(text: str) -> str:

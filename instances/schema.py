@@ -57,18 +57,18 @@ def _size_or_sizes(value: object) -> str:
     return "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"
 
 
-def _named_collective(*, sized: bool) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return validator and schema of the name of a built-in collective that has one size, or ``sizes`` if ``sized``."""
-    names = [name for name in BUILT_IN if (collective_named(name).sized_by is not None) is sized]
+def _named_collective(*, with_sizes: bool) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return validator and schema of the name of a built-in collective of one size, or ``sizes`` if ``with_sizes``."""
+    names = [name for name in BUILT_IN if (collective_named(name).sized_by is not None) is with_sizes]
 
     def validate(name: object) -> Collective:
         try:
             kind = collective_named(str(name))
         except InputError as error:
             raise ValueError(str(error)) from None
-        if sized and kind.sized_by is None:
+        if with_sizes and kind.sized_by is None:
             raise ValueError(f"{name} has equal parts; expected size in place of sizes, or one of {', '.join(names)}")
-        if not sized and kind.sized_by is not None:
+        if not with_sizes and kind.sized_by is not None:
             owner = "pair" if kind.sized_by == "pair" else "rank"
             raise ValueError(f"{name} has a size per {owner}; expected sizes beside it")
         return kind
@@ -130,14 +130,14 @@ class _DemandFields(Strict):
 class DemandFile(_DemandFields):
     """The collective to schedule."""
 
-    kind: Annotated[Collective, *_named_collective(sized=False)]
+    kind: Annotated[Collective, *_named_collective(with_sizes=False)]
     size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
 
 
 class SizedDemandFile(_DemandFields):
     """A collective with a size for every rank or ordered pair of ranks."""
 
-    kind: Annotated[Collective, *_named_collective(sized=True)]
+    kind: Annotated[Collective, *_named_collective(with_sizes=True)]
     sizes: Annotated[
         list[
             Annotated[

@@ -78,10 +78,10 @@ def _heading(heading: str, unit: str) -> str:
 
 def to_text(table: Table) -> str:
     """Write a table in columns for a terminal or a log; the best number of a row has a star."""
-    spec, keys, headed = table.spec, len(table.keys), table.header_columns
-    head = [[item.heading for item in headed]]
-    if any(item.unit for item in headed):
-        head.append([item.unit for item in headed])
+    spec, keys, items = table.spec, len(table.keys), table.header_columns
+    head = [[item.heading for item in items]]
+    if any(item.unit for item in items):
+        head.append([item.unit for item in items])
 
     # A space where numbers may have a star keeps digits and headings below one another.
     def cell_text(cell: TableCell) -> str:
@@ -94,14 +94,14 @@ def to_text(table: Table) -> str:
     for heading, numbers in footers:  # whose heading shares the columns of the keys
         widths[keys:] = map(max, widths[keys:], map(len, numbers))
         widths[keys - 1] += max(0, len(heading) - _total(widths[:keys]))
-    flush_left = [key.form is None for key in table.keys] + [False] * (len(headed) - keys)
+    flush_left = [key.form is None for key in table.keys] + [False] * (len(items) - keys)
 
     def padded_line(cells: Sequence[str]) -> str:
-        padded = (
+        texts = (
             cell.ljust(width) if to_left else cell.rjust(width)
             for cell, width, to_left in zip(cells, widths, flush_left, strict=True)
         )
-        return "  ".join(padded).rstrip()
+        return "  ".join(texts).rstrip()
 
     parts, rows = [padded_line(line) for line in head], [padded_line(line) for line in body]
     below = [

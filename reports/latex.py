@@ -45,9 +45,9 @@ _LEAST_WIDTH_MM, _HEIGHT_MM = 110, 297  #: Room for a caption, and the height of
 
 def escape(text: str) -> str:
     """Escape text so that TeX prints it as it is."""
-    escaped = "".join(map(_escape_character, " ".join(text.split())))
+    output = "".join(map(_escape_character, " ".join(text.split())))
     # Two hyphens in a name are two hyphens; alone they are a dash.
-    return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda match: match[0] if match[0] == "--" else "-{}", escaped)
+    return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda match: match[0] if match[0] == "--" else "-{}", output)
 
 
 def _escape_character(character: str) -> str:
@@ -55,8 +55,8 @@ def _escape_character(character: str) -> str:
         return _ESCAPES[character]
     if " " <= character <= "~":
         return character
-    decomposed = unicodedata.normalize("NFD", character)
-    letter, accent = decomposed[:1], _ACCENTS.get(decomposed[1:])
+    parts = unicodedata.normalize("NFD", character)
+    letter, accent = parts[:1], _ACCENTS.get(parts[1:])
     if letter.isascii() and letter.isalpha() and accent:
         dotless = {"i": r"\i", "j": r"\j"}.get(letter, letter)
         return f"{accent}{{{dotless}}}"
@@ -188,20 +188,20 @@ def _headings(table: Table) -> list[str]:
             rf"\cmidrule(lr){{{width + 1 + g * count}-{width + (g + 1) * count}}}" for g in range(len(spec.groups))
         ]
         lines += [_line([""] * width + spans), " ".join(rules)]
-    headed = table.header_columns
-    lines.append(_line([f"{{{escape(item.heading)}}}" for item in headed]))
-    if any(item.unit for item in headed):
-        lines.append(_line([f"{{{escape(item.unit)}}}" for item in headed]))
+    items = table.header_columns
+    lines.append(_line([f"{{{escape(item.heading)}}}" for item in items]))
+    if any(item.unit for item in items):
+        lines.append(_line([f"{{{escape(item.unit)}}}" for item in items]))
     return lines
 
 
 def _labels(table: Table, labels: Sequence[str], previous: Sequence[str] | None) -> list[str]:
     """Write the labels of a row; leading ones that repeat the row above are blank."""
     texts: list[str] = []
-    repeated = previous is not None
+    repeats = previous is not None
     for index, text in enumerate(labels):
-        repeated = repeated and previous is not None and text == previous[index] and index < len(labels) - 1
-        if repeated:
+        repeats = repeats and previous is not None and text == previous[index] and index < len(labels) - 1
+        if repeats:
             texts.append("")
         else:
             texts.append(text if _is_number(text) and table.keys[index].form else f"{{{escape(text)}}}")

@@ -36,16 +36,16 @@ class NumberFormat:
 
         A nonzero number is never written as zero, nor with dozens of digits, but in scientific notation.
         """
-        scaled = value / self.scale
-        if scaled == 0:
+        quotient = value / self.scale
+        if quotient == 0:
             return "0" if self.kind != "fixed" else f"{0:.{self.digits}f}"
         if self.kind == "general":
-            return _plain_exponent(f"{scaled:.{self.digits}g}")
-        if self.kind == "fixed" and abs(scaled) < 1e9:
-            text = f"{scaled:.{self.digits}f}"
+            return _plain_exponent(f"{quotient:.{self.digits}g}")
+        if self.kind == "fixed" and abs(quotient) < 1e9:
+            text = f"{quotient:.{self.digits}f}"
             if float(text) != 0:
                 return text
-        return _plain_exponent(f"{scaled:.{self.digits}e}")
+        return _plain_exponent(f"{quotient:.{self.digits}e}")
 
 
 def _plain_exponent(text: str) -> str:

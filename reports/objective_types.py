@@ -75,17 +75,17 @@ def questions_of(records: Sequence[RunRecord]) -> list[RecordQuestion]:
     A record without an objective gets that of the method's runs of the same problem, else that of all of its runs, if
     they agree.
     """
-    stated = [question_of(record) for record in records]
+    questions = [question_of(record) for record in records]
     by_scope: dict[tuple[str, ...], set[RecordQuestion]] = {}
-    for record, question in zip(records, stated, strict=True):
+    for record, question in zip(records, questions, strict=True):
         if question.clock is not None:
             for scope in _scopes(record):
                 by_scope.setdefault(scope, set()).add(question)
-    for index, (record, question) in enumerate(zip(records, stated, strict=True)):
-        agreed = [others for scope in _scopes(record) if len(others := by_scope.get(scope, set())) == 1]
-        if question.clock is None and agreed:
-            stated[index] = next(iter(agreed[0]))
-    return stated
+    for index, (record, question) in enumerate(zip(records, questions, strict=True)):
+        matches = [others for scope in _scopes(record) if len(others := by_scope.get(scope, set())) == 1]
+        if question.clock is None and matches:
+            questions[index] = next(iter(matches[0]))
+    return questions
 
 
 def _scopes(record: RunRecord) -> tuple[tuple[str, ...], ...]:
@@ -99,10 +99,10 @@ def is_ranked(clock: str | None) -> bool:
 
 def explanation_lines(clocks: Iterable[str | None], questions: Iterable[str | None] = ()) -> list[str]:
     """Return explanations of the objectives of a table, also if there is only one type."""
-    stated = sorted({clock for clock in clocks if clock is not None})
-    if not stated:
+    names = sorted({clock for clock in clocks if clock is not None})
+    if not names:
         return []
-    parts = "; ".join(f"{name}: {CLOCKS[name].meaning}" for name in stated)
-    several = len(stated) > 1 or len({question for question in questions if question is not None}) > 1
+    parts = "; ".join(f"{name}: {CLOCKS[name].meaning}" for name in names)
+    several = len(names) > 1 or len({question for question in questions if question is not None}) > 1
     warning = " Objectives that answer different questions are not ranked against one another." if several else ""
     return [f"Objectives. {parts}.{warning}"]

@@ -28,13 +28,13 @@ TABLE td { white-space: normal; overflow-wrap: anywhere; text-align: left; } TAB
 _TONES = ("#fee838", "#d9c55c", "#b1a570", "#8e8978", "#6c6e72", "#4c556c", "#213b6e", "#00224e")
 
 
-def page(title: str, body: str, *, wide: bool = False, framed: Sequence[str] = ()) -> str:
+def page(title: str, body: str, *, wide: bool = False, frames: Sequence[str] = ()) -> str:
     """Write a page of markup in which everything foreign is escaped; ``wide`` if tables have their full height.
 
-    ``framed`` are scripts of pages that the body holds in frames.
+    ``frames`` are scripts of pages that the body holds in frames.
     """
     style, script = (files("cwb.reports").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (script, *framed))
+    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (script, *frames))
     policy = f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src {scripts}"
     tones = "".join(
         f".h{k} {{ background: {tone}; color: {'#111' if k < 4 else '#fff'}; }}\n" for k, tone in enumerate(_TONES)
@@ -113,13 +113,13 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
     ]
     inside = f"<thead>{_head(table)}</thead><tbody>{''.join(body)}</tbody>"
     inside += f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""
-    return section(anchor, spec.title, inside, notes, len(rows), opened=facets is None)
+    return section(anchor, spec.title, inside, notes, len(rows), is_open=facets is None)
 
 
-def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int, opened: bool = False) -> str:
+def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int, is_open: bool = False) -> str:
     """Write a titled section around the parts of a table; a long one gets a filter field.
 
-    The notes below it are folded, unless they are ``opened``.
+    The notes below it are folded, unless it ``is_open``.
     """
     field = (
         f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {markup(title)}"></label>'
@@ -128,7 +128,7 @@ def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: in
     )
     body = "".join(f"<p>{markup(note)}</p>" for note in notes)
     below = (
-        f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{body}</details>' if body else ""
+        f'<details class="notes"{" open" if is_open else ""}><summary>Notes</summary>{body}</details>' if body else ""
     )
     return (
         f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
@@ -191,14 +191,14 @@ def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) ->
     """Write a row; leading labels that repeat the row above are faint."""
     texts = table.label_texts(row)
     above: tuple[str, ...] = table.label_texts(previous) if previous is not None else ()
-    repeated = bool(above)
+    repeats = bool(above)
     cells: list[str] = []
     for index, text in enumerate(texts):
-        repeated = repeated and text == above[index] and index < len(texts) - 1
+        repeats = repeats and text == above[index] and index < len(texts) - 1
         label = row.labels[table.visible[index]]
         value = f' data-v="{label!r}"' if isinstance(label, int | float) else ""
         form = table.keys[index].form is not None
-        classes = {"n": form, "same": repeated, "long": len(text) > _LONG}
+        classes = {"n": form, "same": repeats, "long": len(text) > _LONG}
         names = " ".join(name for name, holds in classes.items() if holds)
         attribute = f' class="{names}"' if names else ""
         cells.append(f"<td{attribute}{value}>{markup(text)}</td>")

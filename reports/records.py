@@ -211,13 +211,13 @@ def pivot_table(table: Table, pair: str) -> Table:
             raise InputError(f"two rows have the same {pair}; expected --where to leave one of them")
         cells[row.labels[column_key]] = row
     groups = tuple(ColumnGroup(str(value), printable(spec.keys[column_key].text(value))) for value in values)
-    pivoted = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
+    pivot_spec = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
     rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in pivot.items())
     meaning = f"{MISSING.text} {MISSING.meaning}"
     missing = any(len(cells) < len(values) for cells in pivot.values())
     is_unexplained = missing and not any(note.startswith(meaning) for note in table.notes)
     notes = (*table.notes, f"{meaning}.") if is_unexplained else table.notes
-    return Table(pivoted, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
+    return Table(pivot_spec, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
 
 
 def _pivot_row(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:

@@ -35,7 +35,7 @@ def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play =
     parts = {
         "Overview": _overview(records, runs),
         "Plots": cards(records, facets),
-        **({"Schedules": played} if (played := _schedules(runs, play)) else {}),
+        **({"Schedules": players} if (players := _schedules(runs, play)) else {}),
         "Tables": _tables(records, facets),
         "Failures": _failures(runs, facets),
         "Environment": _environment(runs),
@@ -48,7 +48,7 @@ def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play =
         f'<nav class="top"><div><strong>{markup(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
         f"<main><h1>{markup(title)}</h1>{body}</main><footer>Made by cwb from records alone. Headings of tables sort; "
         "a number is written in full in the CSV of its table.</footer>",
-        framed=[script()] if played else [],
+        frames=[script()] if players else [],
     )
 
 
@@ -106,11 +106,11 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
         _tile(len({run.record.model for run in runs}), "methods"),
         _tile(len({run.record.solver for run in runs if run.record.solver}), "solvers"),
     ]
-    started = sorted(run.record.started_at for run in runs if run.record.started_at)
-    when = f" Started between {started[0]} and {started[-1]}." if started else ""
+    starts = sorted(run.record.started_at for run in runs if run.record.started_at)
+    when = f" Started between {starts[0]} and {starts[-1]}." if starts else ""
     again = len(records) - len(runs)
-    repeated = f" {again:,} older records of runs that were made again are left out." if again else ""
-    lead = f"{len(runs):,} runs of {len({run.record.model for run in runs}):,} methods.{when}{repeated}"
+    remark = f" {again:,} older records of runs that were made again are left out." if again else ""
+    lead = f"{len(runs):,} runs of {len({run.record.model for run in runs}):,} methods.{when}{remark}"
     return f'<p class="lead">{markup(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
 
 
@@ -136,10 +136,10 @@ def _tables(records: Sequence[RunRecord], facets: Facets) -> str:
 
 def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
     """List every run without a verified answer, with its reason."""
-    failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
-    if not failed:
+    failures = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
+    if not failures:
         return '<p class="lead">None: every run gave an answer, and every answer was verified.</p>'
-    failed.sort(key=lambda run: (status_of(run.record), run.record.model, run.record.message))
+    failures.sort(key=lambda run: (status_of(run.record), run.record.model, run.record.message))
     rows = [
         (
             status_of(run.record) + (f" (stopped: {run.record.stopped})" if run.record.stopped else ""),
@@ -153,7 +153,7 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
             round(number(run.record.seconds.get("total")) or 0.0, 3),
             reason(run.record),
         )
-        for run in failed
+        for run in failures
     ]
     headings = (
         "Status",
@@ -167,7 +167,7 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
         "Total (s)",
         "Reason",
     )
-    codes = [facets.code([run.record]) for run in failed]
+    codes = [facets.code([run.record]) for run in failures]
     inside = plain_table(headings, rows, "Reason", codes)
     return section("failures-table", "Runs without an answer", inside, [], len(rows))
 
@@ -201,8 +201,8 @@ def _environment(runs: Sequence[LedgerRun]) -> str:
     ]
     headings = ("Host", "CPU", "Cores", "Platform", "Python", "cwb", "Threads", "Runs", "First", "Last")
     text = section("machines", "Machines", plain_table(headings, hosts), [], len(hosts))
-    for anchor, title, counted in (("solver-versions", "Solvers", solvers), ("package-versions", "Packages", packages)):
-        if counted:
-            rows = [(*key, count) for key, count in sorted(counted.items())]
+    for anchor, title, counts in (("solver-versions", "Solvers", solvers), ("package-versions", "Packages", packages)):
+        if counts:
+            rows = [(*key, count) for key, count in sorted(counts.items())]
             text += section(anchor, title, plain_table(("Name", "Version", "Runs"), rows), [], len(rows))
     return text

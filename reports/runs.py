@@ -67,8 +67,8 @@ class LedgerRun:
     def network(self) -> tuple[str, ...]:
         """Key of the runs that move the same data over the same network, in whatever chunks."""
         record = self.record
-        changed = {name: value for name, value in problem_options(record).items() if name != "chunks"}
-        return record.instance_sha256, record.collective or "", canonical_json(changed)
+        options = {name: value for name, value in problem_options(record).items() if name != "chunks"}
+        return record.instance_sha256, record.collective or "", canonical_json(options)
 
     @property
     def question(self) -> str | None:
@@ -81,8 +81,8 @@ class LedgerRun:
     @property
     def method(self) -> str:
         """Name of the method with its own options and those of its solver."""
-        stated = problem_options(self.record)
-        options = {name: value for name, value in self.record.options.items() if name not in stated}
+        of_problem = problem_options(self.record)
+        options = {name: value for name, value in self.record.options.items() if name not in of_problem}
         options |= self.record.solver_options
         return f"{self.record.model} ({options_text(options)})" if options else self.record.model
 

@@ -44,17 +44,17 @@ def advice_table(advice: Mapping[str, Any]) -> tuple[list[str], list[list[object
 
     rows: list[list[object]] = []
     for one in advice["rows"]:
-        choice, measured, predicted = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
+        choice, measured_s, predicted_s = one["nccl"], one["measured_s"], one["nccl_predicted_s"]
         name = f"{choice['algorithm']} {choice['protocol']}".strip() if choice else "-"
         if choice and one["nccl_schedule"] != choice["algorithm"]:
             name += f" (here {one['nccl_schedule']})"
-        ratio = measured / predicted if measured and predicted else None
+        ratio = measured_s / predicted_s if measured_s and predicted_s else None
         times = [digits(one[key], 1e6) for key in ("nccl_predicted_s", "nccl_expected_s", "nccl_s", "ring_s")]
         times.insert(2, digits(one["overhead"], 100))
         best = [one["best"] or "-", digits(one["best_s"], 1e6), digits(one["times_nccl"])]
         gaps = [digits(one["bound_s"], 1e6), digits(one["gap"], 100), digits(one["nccl_gap"], 100)]
         against = [one["against"] or "-", digits(one["against_s"], 1e6), digits(one["times_against"])]
-        ends = [digits(measured, 1e6), digits(ratio), *against]
+        ends = [digits(measured_s, 1e6), digits(ratio), *against]
         rows.append([size_text(one["size_bytes"]), name, *times, *best, *gaps, *ends])
     headings = [text.format((advice["against"] or "").partition(" ")[0]) for text in ADVICE_HEADINGS]
     columns = [place for place in range(len(headings)) if any(row[place] != "-" for row in rows)]
@@ -94,13 +94,13 @@ def _diagnosis_in_words(advice: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on the largest measured size, its likely causes, and a log."""
     diagnosis: Mapping[str, Any] = advice["diagnosis"] or {"log": ()}
     if "size_bytes" in diagnosis:
-        low, high, expected, measured = (
+        low, high, expected, actual = (
             advice["busbw_factor"] * diagnosis["size_bytes"] / diagnosis[key] / 1e9
             for key in ("high_s", "low_s", "expected_s", "measured_s")
         )
-        verdict = "slower than" if measured < low or diagnosis["causes"] else "faster than" if measured > high else "as"
+        verdict = "slower than" if actual < low or diagnosis["causes"] else "faster than" if actual > high else "as"
         yield (
-            f"{size_text(diagnosis['size_bytes'])} is measured {verdict} expected: {measured:.4g} GB/s bus bandwidth, "
+            f"{size_text(diagnosis['size_bytes'])} is measured {verdict} expected: {actual:.4g} GB/s bus bandwidth, "
             f"expected {expected:.4g}, {low:.4g} to {high:.4g} in nine of ten cases."
         )
         for one in diagnosis["causes"][:2]:
@@ -152,7 +152,7 @@ def advice_page(advice: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
         f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">{plots}</div>'
         "</figure></section>",
         *(
-            section(anchor, heading, plain_table(columns, lines, long="why"), notes, len(lines), opened=True)
+            section(anchor, heading, plain_table(columns, lines, long="why"), notes, len(lines), is_open=True)
             for anchor, heading, columns, lines, notes in sections
             if lines
         ),

@@ -190,8 +190,8 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     by_cell = _runs_by_cell(entries)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
     rows = _mark_blocks(spec, [_row(spec, labels, by_cell) for labels in order], by_cell)
-    filled = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
-    columns = [c for c, column in enumerate(spec.columns) if not column.optional or c in filled]
+    nonempty = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
+    columns = [c for c, column in enumerate(spec.columns) if not column.optional or c in nonempty]
     spec = replace(spec, columns=tuple(spec.columns[c] for c in columns))
     rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in rows)
     keys = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)

@@ -67,8 +67,8 @@ class Adapter:
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start a session and apply the options to it."""
         module, _, name = self.session.partition(":")
-        opened: Session = getattr(importlib.import_module(f".{module}", __package__), name)(self, budget, options)
-        return opened
+        session: Session = getattr(importlib.import_module(f".{module}", __package__), name)(self, budget, options)
+        return session
 
     def own_options(self, options: SolverOptions) -> Iterator[tuple[str, object]]:
         """Yield options by the solver's own names; raise InputError for one that is set by other means."""

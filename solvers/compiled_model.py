@@ -245,26 +245,26 @@ def binaries(matrix: MatrixModel) -> BoolArray:
 
 
 def solve_by_exclusion(
-    compiled: CompiledLinearModel, budget: Budget, points: Iterable[FloatArray] = ()
+    model: CompiledLinearModel, budget: Budget, points: Iterable[FloatArray] = ()
 ) -> Iterator[SolverResult]:
     """Solve repeatedly, with each solution excluded by a row on the binary variables.
 
     The ``points`` are excluded from the beginning.
     """
-    matrix = compiled.assemble()
+    matrix = model.assemble()
     binary = np.flatnonzero(binaries(matrix))
     variables = [matrix.columns[j] for j in binary]
     holder = pyo.ConcreteModel()
     holder.other = pyo.ConstraintList()
 
     def exclude(values: Iterable[float]) -> None:
-        changed = [1.0 - x if round(value) else x for x, value in zip(variables, values, strict=True)]
-        compiled.add_constraint(holder.other.add(pyo.quicksum(changed) >= 1.0))
+        terms = [1.0 - x if round(value) else x for x, value in zip(variables, values, strict=True)]
+        model.add_constraint(holder.other.add(pyo.quicksum(terms) >= 1.0))
 
     for point in points:
         exclude(point[binary])
     while True:
-        result = compiled.solve(budget)
+        result = model.solve(budget)
         yield result
         if result.termination is not Termination.OPTIMAL:
             return

@@ -55,8 +55,8 @@ def find_conflict(
     the budget's time is up, all remaining parts count as needed. Raise Unsupported if the model has quadratic
     constraints that the solver does not support, and is feasible without them.
     """
-    if (crossed := _crossed_bounds(matrix)) is not None:
-        return Conflict(crossed, whole=False, irreducible=True, by="its bounds alone", solves=0)
+    if (crossing := _crossed_bounds(matrix)) is not None:
+        return Conflict(crossing, whole=False, irreducible=True, by="its bounds alone", solves=0)
     search = _Search(adapter, matrix, budget, options)
     every = [(ROW, i) for i in range(len(matrix.rows)) if i not in search.left_out]
     every += [(LOWER, j) for j in np.flatnonzero(matrix.lower > -inf).tolist()]

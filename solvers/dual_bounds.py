@@ -84,11 +84,11 @@ def _drop_wrong_signs(matrix: MatrixModel, y: FloatArray) -> FloatArray:
 def _reduced_costs(matrix: MatrixModel, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return intervals that contain ``c - A'y`` exactly."""
     A = matrix.A
-    reduced = matrix.c - A.T @ y
+    costs = matrix.c - A.T @ y
     magnitude = np.abs(matrix.c) + abs(A).T @ np.abs(y)
     terms = np.bincount(A.indices, minlength=len(matrix.columns)) + 4
     error = 1.01 * _UNIT * terms * magnitude
-    return reduced - error, reduced + error
+    return costs - error, costs + error
 
 
 def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float:

@@ -208,8 +208,8 @@ def repair_point(matrix: MatrixModel, x: FloatArray, tolerance: float) -> tuple[
     """
     near = _NEAR * min(1.0, float(np.abs(x).max(initial=0.0)))
     at_lower, at_upper = x <= matrix.lower + near, x >= matrix.upper - near
-    snapped = np.where(at_lower, matrix.lower, np.where(at_upper, matrix.upper, x))
-    point, violation = _project_point(matrix, snapped, ~(at_lower | at_upper), tolerance)
+    corner = np.where(at_lower, matrix.lower, np.where(at_upper, matrix.upper, x))
+    point, violation = _project_point(matrix, corner, ~(at_lower | at_upper), tolerance)
     if violation <= tolerance:
         return point, violation
     return _project_point(matrix, x, np.ones(x.size, dtype=bool), tolerance)

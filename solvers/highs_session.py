@@ -198,22 +198,22 @@ class HighsSession(Session):
         words = self.highs.modelStatusToString(status)
         termination = highs_common.TERMINATIONS.get(status, Termination.ERROR)
         info = self.highs.getInfo()
-        mixed = self.matrix.is_mixed_integer
+        mip = self.matrix.is_mixed_integer
         if termination is Termination.ERROR:
             # Nothing was solved, and the numbers of a solve are not set.
             return SessionResult(termination, message=f"HiGHS has not solved the model: {words}")
         values = None
         if info.primal_solution_status == highs_common.FEASIBLE and termination not in WITHOUT_SOLUTION:
             values = np.array(self.highs.getSolution().col_value)
-            if termination is Termination.OPTIMAL and not mixed and not self._uses_pdlp and self._misses_a_row(values):
+            if termination is Termination.OPTIMAL and not mip and not self._uses_pdlp and self._misses_a_row(values):
                 return SessionResult(
                     Termination.NUMERICAL, message="what HiGHS calls optimal does not keep to the rows"
                 )
         return SessionResult(
             termination,
             values,
-            self._search_bound(info) if mixed else self._linear_bound(info, termination),
-            int(info.mip_node_count) if mixed else None,
+            self._search_bound(info) if mip else self._linear_bound(info, termination),
+            int(info.mip_node_count) if mip else None,
             # Algorithms that were not used report -1.
             sum(max(0, int(getattr(info, f"{by}_iteration_count"))) for by in ("simplex", "ipm", "pdlp")),
             "" if termination is Termination.OPTIMAL else words,
@@ -237,10 +237,10 @@ class HighsSession(Session):
         if not isfinite(info.mip_dual_bound):
             return None
         # Nodes are pruned that are better than the incumbent by less than the tolerance.
-        pruned = info.objective_function_value - self.options.feasibility_tolerance
+        cutoff = info.objective_function_value - self.options.feasibility_tolerance
         if not self.matrix.c.any():
-            pruned = info.objective_function_value
-        return float(min(info.mip_dual_bound, pruned)) / self.scale
+            cutoff = info.objective_function_value
+        return float(min(info.mip_dual_bound, cutoff)) / self.scale
 
     def _linear_bound(self, info: Any, termination: Termination) -> float | None:
         """Return the dual objective; for a basis it is the objective, within tolerances."""

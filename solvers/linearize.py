@@ -117,7 +117,7 @@ def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
     """
     compiler = LinearStandardFormCompiler()
     rounds: tuple[Callable[[int | None], bool] | None, ...] = (None, lambda degree: degree != 1, lambda degree: True)
-    stumbled: Exception = ValueError()
+    failure: Exception = ValueError()
     for is_set_aside in rounds:
         aside = [] if is_set_aside is None else _choose(model, objective, is_set_aside)
         try:
@@ -128,12 +128,12 @@ def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
         except (ValueError, NameError, InfeasibleConstraintException) as error:
             # Pyomo's versions differ: before 6.10.1 a false constraint ends in the NameError of an exception that was
             # not imported. What does not go away by setting things aside is raised after the last round.
-            stumbled = error
+            failure = error
             if unknown := model.collect_ctypes(active=True) - _KNOWN:
                 kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
                 text = f"the model has components that solvers do not support: {kinds}; write them as constraints"
                 raise Unsupported(text) from None
-    raise stumbled
+    raise failure
 
 
 def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], bool]) -> list[Any]:

@@ -159,10 +159,10 @@ class MatrixModel:
 
     def polish_point(self, x: FloatArray) -> FloatArray:
         """Return a point without rounding errors: inside the column bounds, integers exact."""
-        rounded = np.round(x)
-        near = self.integer & (np.abs(x - rounded) <= INTEGRALITY)
+        nearest = np.round(x)
+        near = self.integer & (np.abs(x - nearest) <= INTEGRALITY)
         # Adding zero turns -0.0, which looks odd in a table, into 0.0.
-        return np.clip(np.where(near, rounded, x), self.lower, self.upper) + 0.0
+        return np.clip(np.where(near, nearest, x), self.lower, self.upper) + 0.0
 
     def load(self, x: FloatArray) -> None:
         """Assign values to the Pyomo variables as solvers do: unchecked, with all other variables stale.
@@ -293,15 +293,15 @@ def _settle_bounds(lower: FloatArray, upper: FloatArray, components: Sequence[An
     bad = np.isnan(lower) | np.isnan(upper)
     if bad.any():
         raise InputError(f"{kind} {components[int(np.argmax(bad))].name} has a bound that is not a number")
-    crossed = lower > upper
-    if not crossed.any() and not (lower >= INFINITY).any() and not (upper <= -INFINITY).any():
+    is_crossed = lower > upper
+    if not is_crossed.any() and not (lower >= INFINITY).any() and not (upper <= -INFINITY).any():
         return None
     tolerance = _CROSSED * np.maximum(1.0, np.abs(np.where(np.isfinite(lower), lower, 1.0)))
     false = (lower >= INFINITY) | (upper <= -INFINITY) | (lower > upper + tolerance)
     if false.any():
         j = int(np.argmax(false))
         return f"the bounds of {kind} {components[j].name} exclude every value: {lower[j]:.12g} to {upper[j]:.12g}"
-    upper[crossed] = lower[crossed]
+    upper[is_crossed] = lower[is_crossed]
     return None
 
 

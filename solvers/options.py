@@ -88,15 +88,15 @@ def read_options(text: str) -> dict[str, NativeOption]:
 
 
 def check_option(
-    title: str, name: str, value: object, offered: Mapping[str, NativeOption], *, what: str = "option"
+    title: str, name: str, value: object, choices: Mapping[str, NativeOption], *, what: str = "option"
 ) -> object:
     """Convert the value of a solver's option to its type."""
-    if name not in offered:
-        raise unknown_option_error(title, name, offered, what=what)
+    if name not in choices:
+        raise unknown_option_error(title, name, choices, what=what)
     try:
-        return offered[name].read(value)
+        return choices[name].read(value)
     except (ValueError, OverflowError):
-        raise rejected_value_error(title, name, value, offered[name].allowed_values, what=what) from None
+        raise rejected_value_error(title, name, value, choices[name].allowed_values, what=what) from None
 
 
 def unknown_option_error(title: str, name: str, names: Iterable[str], *, what: str = "option") -> InputError:

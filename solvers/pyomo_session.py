@@ -231,13 +231,13 @@ class PyomoSession(Session):
         values = np.array([0.0 if v.value is None else v.value for v in self.variables], dtype=float)
         matrix = self.matrix
         fraction = np.abs(values - np.round(values))[matrix.integer]
-        polished = matrix.polish_point(values)
-        activity, size = matrix.A @ polished, np.maximum(1.0, abs(matrix.A) @ np.abs(polished))
+        point = matrix.polish_point(values)
+        activity, size = matrix.A @ point, np.maximum(1.0, abs(matrix.A) @ np.abs(point))
         excess = np.maximum(matrix.row_lower - activity, activity - matrix.row_upper)
         is_feasible = (
             fraction.max(initial=0.0) <= INTEGRALITY
             and bool((excess <= 1e-6 * size).all())
-            and bool((np.abs(values - polished) <= 1e-5 * np.maximum(1.0, np.abs(values))).all())
+            and bool((np.abs(values - point) <= 1e-5 * np.maximum(1.0, np.abs(values))).all())
         )
         return values if is_feasible else None
 
@@ -347,7 +347,7 @@ def _children(executable: str) -> list[int]:
             if entry.name.isdigit():
                 with suppress(OSError, ValueError, IndexError):
                     fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                    started = {os.path.realpath(entry / "exe"), *(entry / "cmdline").read_text().split("\0")[:2]}
-                    if int(fields[1]) == parent and started & {program, executable}:
+                    programs = {os.path.realpath(entry / "exe"), *(entry / "cmdline").read_text().split("\0")[:2]}
+                    if int(fields[1]) == parent and programs & {program, executable}:
                         pids.append(int(entry.name))
     return pids

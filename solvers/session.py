@@ -148,12 +148,12 @@ def run_session(
 
     ``whole`` returns the model in its solved form, if only the solver has all of it.
     """
-    settled = matrix.trivial_termination()
-    if settled is not None:
+    trivial = matrix.trivial_termination()
+    if trivial is not None:
         import numpy as np
 
         point = None if matrix.contradiction is not None else np.zeros(0)  # the only one without columns
-        return SessionResult(settled, point, bound=matrix.offset, message=matrix.contradiction or "")
+        return SessionResult(trivial, point, bound=matrix.offset, message=matrix.contradiction or "")
     limit_s = time_left_s(budget)
     if budget.stop.is_set():
         return SessionResult(Termination.INTERRUPTED, message="stopped before the solve began")
@@ -165,7 +165,7 @@ def run_session(
     track.cancel.clear()
     watch = _Watch(track, matrix, budget)
     try:
-        guarded = worker.run(
+        call = worker.run(
             lambda: session.run(limit_s),
             budget,
             limit_s=limit_s,
@@ -177,7 +177,7 @@ def run_session(
         if worker.abandoned:
             atexit.register(session.fall_silent)
     watch.tell()
-    return _explain(guarded, track, budget)
+    return _explain(call, track, budget)
 
 
 class _Watch:
@@ -214,16 +214,16 @@ class _Watch:
             self._budget.tell(self._last_report)
 
 
-def _explain(guarded: CallOutcome[SessionResult], track: Track, budget: Budget) -> SessionResult:
+def _explain(call: CallOutcome[SessionResult], track: Track, budget: Budget) -> SessionResult:
     """Return the result with the reason for stopping, if the solver only knows that it was asked to."""
-    why = Termination.TIME_LIMIT if guarded.stop_reason is StopReason.TIME_IS_UP else Termination.INTERRUPTED
-    outcome = guarded.value
+    why = Termination.TIME_LIMIT if call.stop_reason is StopReason.TIME_IS_UP else Termination.INTERRUPTED
+    outcome = call.value
     if outcome is None:
         message = "the solver did not stop when it was asked to; it was abandoned, with what it had reported"
         return SessionResult(why, track.values, track.bound, track.nodes, message=message)
     if outcome.termination is not Termination.INTERRUPTED:
         return outcome
-    if guarded.stop_reason is None:
+    if call.stop_reason is None:
         # A library with a handler of its own has taken the user's Ctrl-C.
         budget.stop.set()
     message = outcome.message

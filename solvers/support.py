@@ -60,15 +60,15 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | No
     to be minimized; ``tolerance`` is the allowed negative eigenvalue, relative to the largest entry of its block.
     """
     entries = sp.coo_array(Q)
-    touched, where = np.unique(np.concatenate([entries.row, entries.col]), return_inverse=True)
+    variables, where = np.unique(np.concatenate([entries.row, entries.col]), return_inverse=True)
     i, j = where[: entries.nnz], where[entries.nnz :]
-    graph = sp.csr_array((np.ones(entries.nnz), (i, j)), shape=(touched.size, touched.size))
+    graph = sp.csr_array((np.ones(entries.nnz), (i, j)), shape=(variables.size, variables.size))
     count, block = connected_components(graph, directed=False)
     size = np.bincount(block, minlength=count)
     # A column's place inside its block, found by sorting the columns by block.
     order = np.argsort(block, kind="stable")
-    place = np.empty(touched.size, dtype=np.intp)
-    place[order] = np.arange(touched.size) - (np.cumsum(size) - size)[block[order]]
+    place = np.empty(variables.size, dtype=np.intp)
+    place[order] = np.arange(variables.size) - (np.cumsum(size) - size)[block[order]]
 
     by_block = np.argsort(block[i], kind="stable")
     blocks = _Blocks(
@@ -79,7 +79,7 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | No
         size=size,
     )
     bad = blocks.first_bad(tolerance)
-    return None if bad is None else touched[block == bad]
+    return None if bad is None else variables[block == bad]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +123,16 @@ def _is_semidefinite(Q: Any, tolerance: float) -> bool:
     shift = tolerance * float(np.abs(Q.data).max())
     if (Q.diagonal() < -shift).any():
         return False
-    shifted = sp.csc_array(Q + shift * sp.eye_array(Q.shape[0]))
+    convex = sp.csc_array(Q + shift * sp.eye_array(Q.shape[0]))
     if Q.shape[0] <= _DENSE:
         try:
-            np.linalg.cholesky(shifted.toarray())
+            np.linalg.cholesky(convex.toarray())
         except np.linalg.LinAlgError:
             return False
         return True
     try:
         # Without off-diagonal pivots L U is L D L', and the signs of U's diagonal are those of the eigenvalues.
-        factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        factor = splu(convex, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError:
         return False
     return bool((factor.U.diagonal() > 0).all() and (factor.perm_r == factor.perm_c).all())

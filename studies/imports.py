@@ -450,7 +450,7 @@ def _rates(
 
 def _times(option: str, text: str, *, counted: bool = False) -> Times:
     with locate_errors(source=option):
-        return Times.read(text, counted=counted)
+        return Times.read(text, with_count=counted)
 
 
 def _rate(option: str, text: str | None) -> Fraction | None:

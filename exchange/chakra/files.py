@@ -29,7 +29,7 @@ def file_of(trace: Trace, rank: int) -> bytes:
     parts = [frame_message(metadata(version=VERSION))]
     nodes = trace.ranks[rank]
     first = len(nodes)  # the number of the first of these computations
-    passed = {node.turn for node in nodes if node.is_held}
+    turns = {node.turn for node in nodes if node.is_held}
     for node in nodes:
         turn = [first + node.turn] if node.is_held else []
         message = node_class(id=node.id, name=node.name, type=node.type, data_deps=node.after, ctrl_deps=turn)
@@ -42,7 +42,7 @@ def file_of(trace: Trace, rank: int) -> bytes:
             for name, value in values.items():
                 message.attr.add(name=name, int64_val=value)
         parts.append(frame_message(message))
-        if node.id in passed:
+        if node.id in turns:
             start = node_class(id=first + node.id, name="turn", type=COMP, ctrl_deps=[*node.after, *turn])
             parts.append(frame_message(start))
     return b"".join(parts)

@@ -156,13 +156,13 @@ def run_of(trace: Trace) -> Replay:
     pairs = array("q")  # nodes, each before the one that waits for it
     problems = _few(idle)
     problems += _few(_match_sends(trace, starts.tolist(), pairs))
-    matched = list(zip(pairs[::2], pairs[1::2], strict=True))
+    matches = list(zip(pairs[::2], pairs[1::2], strict=True))
     problems += _few(_check_order(trace, starts.tolist(), pairs))
     if problems:
-        return Replay(problems, starts.tolist(), matched, [])
+        return Replay(problems, starts.tolist(), matches, [])
     order, waits = _order(int(starts[-1]), np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
     problems = _few(_find_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
-    return Replay(problems, starts.tolist(), matched, [] if problems else order)
+    return Replay(problems, starts.tolist(), matches, [] if problems else order)
 
 
 def _few(problems: Iterator[str]) -> list[str]:

@@ -57,11 +57,11 @@ class Report:
 
 def repetitions(job: Job) -> Iterator[int]:
     """Yield the numbers of all repetitions, and report progress at most once a second."""
-    total, reported = job.warmup + job.repeat, time.perf_counter()
+    total, report_s = job.warmup + job.repeat, time.perf_counter()
     for number in range(total):
-        if time.perf_counter() - reported >= _REPORT_S:
+        if time.perf_counter() - report_s >= _REPORT_S:
             report_progress(f"{number:,} of {total:,} repetitions")
-            reported = time.perf_counter()
+            report_s = time.perf_counter()
         yield number
 
 
@@ -108,9 +108,9 @@ class Player:
         for peer in program.sends:
             self._send(peer)
 
-    def advance(self, ended: list[tuple[int, bool]]) -> None:
+    def advance(self, events: list[tuple[int, bool]]) -> None:
         """Go on after messages that have ended."""
-        for peer, incoming in ended:
+        for peer, incoming in events:
             if incoming:
                 self._end_receive(peer)
             else:

@@ -98,8 +98,8 @@ def lower(
     if not isinstance(topology, Topology) or instance.demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     require_few_messages(answer, pieces)
-    ordered = order_sends(topology, instance, answer, pieces)
-    return _Lowering(instance, topology, ordered, itemsize, hop_by_hop=hop_by_hop).programs()
+    schedule = order_sends(topology, instance, answer, pieces)
+    return _Lowering(instance, topology, schedule, itemsize, hop_by_hop=hop_by_hop).programs()
 
 
 def require_few_messages(answer: Whole, pieces: int) -> None:
@@ -115,13 +115,13 @@ class _Lowering:
     """Columns over nodes, chunks, hops and cells on the way to programs."""
 
     def __init__(
-        self, instance: Instance, topology: Topology, ordered: OrderedSends, itemsize: int, *, hop_by_hop: bool
+        self, instance: Instance, topology: Topology, schedule: OrderedSends, itemsize: int, *, hop_by_hop: bool
     ) -> None:
-        self.topology, self.ordered = topology, ordered
+        self.topology, self.schedule = topology, schedule
         compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
         self._check_sends(instance)
         stops = compute.copy()
-        stops[ordered.sends.source] = stops[ordered.sends.target] = True
+        stops[schedule.sends.source] = stops[schedule.sends.target] = True
         if hop_by_hop:
             stops[[node for ends in topology.link_ends for node in ends]] = True
         others = np.flatnonzero(stops & ~compute)
@@ -130,7 +130,7 @@ class _Lowering:
         self.process[self.nodes] = np.arange(len(self.nodes))
         self.kinds = _kinds(instance, itemsize)
         self.chunk_kind: dict[Condition, list[int]] = {}
-        for chunk, condition in enumerate(ordered.conditions):
+        for chunk, condition in enumerate(schedule.conditions):
             self.chunk_kind.setdefault(condition, []).append(chunk)
         self._require_all()
         self._place_chunks()
@@ -138,9 +138,9 @@ class _Lowering:
 
     def _check_sends(self, instance: Instance) -> None:
         """Reject nodes, links and chunks that do not exist, and paths that do not lead from source to target."""
-        sends, nodes, links = self.ordered.sends, len(self.topology.nodes), len(self.topology.links)
+        sends, nodes, links = self.schedule.sends, len(self.topology.nodes), len(self.topology.links)
         columns = (sends.source, nodes), (sends.target, nodes), (sends.path_links, links)
-        for column, limit in (*columns, (sends.chunk, len(self.ordered.conditions))):
+        for column, limit in (*columns, (sends.chunk, len(self.schedule.conditions))):
             if len(column) and (column.min() < 0 or column.max() >= limit):
                 raise InputError("names a node, link or chunk that does not exist", place="sends")
         network = network_of(instance)
@@ -154,7 +154,7 @@ class _Lowering:
         cells = 0
         for condition, kind in self.kinds.items():
             chunks = self.chunk_kind.get(condition, [])
-            size = sum(self.ordered.units[chunk] for chunk in chunks) * self.ordered.unit_bytes
+            size = sum(self.schedule.units[chunk] for chunk in chunks) * self.schedule.unit_bytes
             if size != kind.size:
                 rank = min(kind.receivers or condition[0])
                 text = f"chunks have {float(size):,.10g} of the {float(kind.size):,.10g} bytes for rank {rank}"
@@ -165,14 +165,14 @@ class _Lowering:
 
     def _place_chunks(self) -> None:
         """Give every chunk its place among the chunks of its kind, and whole elements; none to what nobody lacks."""
-        count = len(self.ordered.conditions)
+        count = len(self.schedule.conditions)
         self.place = np.zeros(count, dtype=np.int64)
         self.elements = np.zeros(count, dtype=np.int64)
         place = 0
         for condition, chunks in self.chunk_kind.items():
             kind = self.kinds.get(condition)
-            units = [self.ordered.units[chunk] for chunk in chunks]
-            rate = self.ordered.unit_bytes * kind.elements / kind.size if kind else Fraction(0)
+            units = [self.schedule.units[chunk] for chunk in chunks]
+            rate = self.schedule.unit_bytes * kind.elements / kind.size if kind else Fraction(0)
             total = begin = 0
             for chunk, size in zip(chunks, units, strict=True):
                 total += size
@@ -182,7 +182,7 @@ class _Lowering:
 
     def _find_hops(self, stores: Bools) -> None:
         """Divide paths into messages between processes; chunks without a whole element are not sent."""
-        sends = self.ordered.sends
+        sends = self.schedule.sends
         ends = np.array(self.topology.link_ends, dtype=np.int64).reshape(-1, 2)[:, 1]
         lengths = sends.hops + 1
         first = offsets(lengths)[:-1]
@@ -221,7 +221,7 @@ class _Lowering:
         """Find the cells of all processes: chunks by their places, then what is only forwarded."""
         chunks, hops = len(self.place), len(self.hop_send)
         stride, index = max(chunks + hops, 1), np.arange(hops)
-        chunk = self.ordered.sends.chunk[self.hop_send]
+        chunk = self.schedule.sends.chunk[self.hop_send]
         reads = self.hop_from * stride + np.where(self.hop_first, self.place[chunk], chunks + index)
         writes = self.hop_to * stride + np.where(self.hop_last, self.place[chunk], chunks + index + 1)
         at_ends = [rank * stride + place + np.arange(count) for rank, place, count, _ in self._conditions_of_ranks()]
@@ -265,7 +265,7 @@ class _Lowering:
         """Return the sends and receives of every process, by the other one, in the order of the sends."""
         hops = len(self.hop_send)
         position, writes, reads = self._count(cells.reads, cells.writes)
-        sums = self.ordered.sends.reduce[self.hop_send] & self.hop_last & (initial[cells.writes] | (writes[hops:] > 0))
+        sums = self.schedule.sends.reduce[self.hop_send] & self.hop_last & (initial[cells.writes] | (writes[hops:] > 0))
         where = np.concatenate([cells.reads, cells.writes])
         adds = np.concatenate([np.zeros(hops, dtype=np.bool_), sums])
         columns = (cells.address[where], cells.sizes[where], cells.number[where], writes, reads, adds)
@@ -285,7 +285,7 @@ class _Lowering:
         Return positions, writes and reads, each of the sends of all hops, then of their receives; shape (2 hops,).
         """
         hops = len(self.hop_send)
-        read, write = self.ordered.read[self.hop_send], self.ordered.write[self.hop_send]
+        read, write = self.schedule.read[self.hop_send], self.schedule.write[self.hop_send]
         time = np.concatenate([read, np.where(self.hop_last, np.maximum(read, write), read)])
         within = np.concatenate([2 * self.hop_number, np.where(self.hop_last, _LAST, 2 * self.hop_number + 1)])
         order = np.lexsort((np.tile(self.hop_send, 2), within, time))

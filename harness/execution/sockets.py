@@ -33,7 +33,7 @@ class SocketTransport:
         self._control = control
         self._sockets = {True: incoming, False: outgoing}  # by "is incoming", like the messages below
         self._remaining: dict[tuple[int, bool], memoryview] = {}
-        self._completed: list[tuple[int, bool]] = []
+        self._events: list[tuple[int, bool]] = []
         self._selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._selector.register(control, selectors.EVENT_READ)
         for end in (*outgoing.values(), *incoming.values()):
@@ -49,15 +49,15 @@ class SocketTransport:
 
     def wait(self) -> list[tuple[int, bool]]:
         """Wait for messages to complete; return the peer of each and whether it is incoming."""
-        while not self._completed:
+        while not self._events:
             for key, _ in self._selector.select(self._timeout_s()):
                 if key.data is None:
                     raise ConnectionLost  # closed: nothing is sent on it while a repetition runs
                 if self._transfer(*key.data):
                     self._selector.unregister(key.fileobj)
-                    self._completed.append(key.data)
-        completed, self._completed = self._completed, []
-        return completed
+                    self._events.append(key.data)
+        events, self._events = self._events, []
+        return events
 
     def _timeout_s(self) -> float | None:
         """Return the seconds for which nothing but a socket can complete a message; None without a limit."""
@@ -73,7 +73,7 @@ class SocketTransport:
     def _begin(self, peer: int, data: memoryview, *, incoming: bool) -> None:
         self._remaining[peer, incoming] = data
         if self._transfer(peer, incoming):
-            self._completed.append((peer, incoming))
+            self._events.append((peer, incoming))
         else:
             event = selectors.EVENT_READ if incoming else selectors.EVENT_WRITE
             self._selector.register(self._sockets[incoming][peer], event, (peer, incoming))
@@ -120,7 +120,7 @@ class DelayedTransport(SocketTransport):
     def _timeout_s(self) -> float | None:
         """Deliver what is due; return the seconds until more is, 0 if a message has completed."""
         next_due = min((due for peer in self._undelivered if (due := self._deliver(peer)) is not None), default=None)
-        if self._completed:
+        if self._events:
             return 0.0
         return None if next_due is None else max(0.0, next_due - time.perf_counter())
 
@@ -153,7 +153,7 @@ class DelayedTransport(SocketTransport):
                 waiting.appendleft((due, part[count:]))
             if not into:
                 del self._remaining[peer, True]
-                self._completed.append((peer, True))
+                self._events.append((peer, True))
                 return None
         return None
 

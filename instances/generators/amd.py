@@ -90,8 +90,8 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
         for name in [gpu(box, 15), *smalls[:-1]] if variant == "repo" else smalls:
             links += outside.link_pair(name, "network")
     names = [*gpus(chassis, 16), *switches]
-    swapped = {name for box in range(chassis) for name in (gpu(box, 15), f"box{box}.switch7") if variant == "repo"}
-    nodes = [bufferless(name) if (name in switches) != (name in swapped) else Node(name) for name in names]
+    swaps = {name for box in range(chassis) for name in (gpu(box, 15), f"box{box}.switch7") if variant == "repo"}
+    nodes = [bufferless(name) if (name in switches) != (name in swaps) else Node(name) for name in names]
     if chassis > 1:
         nodes.append(bufferless("network"))
     return Topology(tuple(nodes), tuple(links))

@@ -141,18 +141,18 @@ def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     """Assign every argument to the parameter it is meant for; a parameter that repeats gets all of its values."""
     parameters = _parameters(generator)
     bound: dict[str, Any] = {}
-    ordered = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    repeated = [name for name, p in parameters.items() if _repeats(p)]
-    bound.update(zip(ordered, expression.positional, strict=False))
-    rest = expression.positional[len(ordered) :]
-    if repeated:
-        bound[repeated[0]] = rest
+    positional = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    variadic = [name for name, p in parameters.items() if _repeats(p)]
+    bound.update(zip(positional, expression.positional, strict=False))
+    rest = expression.positional[len(positional) :]
+    if variadic:
+        bound[variadic[0]] = rest
     elif rest:
         raise InputError(
-            f"{len(expression.positional)} arguments without a name; expected at most {len(ordered)}, as in "
+            f"{len(expression.positional)} arguments without a name; expected at most {len(positional)}, as in "
             + usage(expression.name, generator)
         )
-    names = [name for name in parameters if name not in repeated]
+    names = [name for name in parameters if name not in variadic]
     for name, value in expression.keywords.items():
         if name not in names:
             raise InputError(f"unknown argument {quote_text(name)}; expected {', '.join(names) or 'none'}")

@@ -118,8 +118,8 @@ def _affine_minus_class() -> _Edges:
 def _tutte_8_cage() -> list[tuple[int, int]]:
     """Return incident pairs of six and partitions into pairs: points and lines of GQ(2, 2)."""
     pairs = _subsets(2, 6)
-    parted = [frozenset(three) for three in combinations(pairs, 3) if len(frozenset().union(*three)) == 6]
-    return _incident(pairs, [frozenset(three) for three in parted])
+    triples = [frozenset(three) for three in combinations(pairs, 3) if len(frozenset().union(*three)) == 6]
+    return _incident(pairs, [frozenset(three) for three in triples])
 
 
 def _symplectic() -> _Edges:

@@ -128,6 +128,6 @@ def twisted_hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = 
     check_range(dim, "dim", 3, MAX_NODES.bit_length() - 1)
     nodes = 2**dim
     pairs = ((rank, rank | 1 << bit) for bit in range(dim) for rank in range(nodes) if not rank >> bit & 1)
-    exchanged = {(0, 1): (0, 3), (2, 3): (2, 1)}
-    edges = both_ways(exchanged.get(pair, pair) for pair in pairs)
+    swaps = {(0, 1): (0, 3), (2, 3): (2, 1)}
+    edges = both_ways(swaps.get(pair, pair) for pair in pairs)
     return make_graph(nodes, nodes * dim, edges, bandwidth, latency)

@@ -145,7 +145,7 @@ def _draw_times(
     size: Callable[[LedgerRun], float | None],
     label: str,
     expected: str,
-    fitted: bool,
+    with_fit: bool,
 ) -> Figure:
     runs = runs_of(records)
     solvers = look.several_solvers(runs)
@@ -154,12 +154,12 @@ def _draw_times(
         x, y = size(run), run.own_s
         if run.objective is not None and x is not None and y is not None and look.drawable(x) and look.drawable(y):
             points.setdefault(look.series_name(run, solvers), []).append((float(x), y))
-    if fitted:
+    if with_fit:
         points = {name: line for name, line in points.items() if len({x for x, _ in line}) >= _SIZES}
     if not points:
         raise look.no_records_error(plot, records, expected)
     names = look.most_common([name for name, line in points.items() for _ in line])
-    fits = {name: fit for name in names if fitted and (fit := fit_power(points[name])) is not None}
+    fits = {name: fit for name in names if with_fit and (fit := fit_power(points[name])) is not None}
     styles = look.strokes(names)
     for name, (_, exponent, half) in fits.items():  # with half of its 95 % interval if there are points for one
         styles[name]["label"] += f": {label[0]}^{exponent:.1f}{'' if half is None else f' ± {half:.1f}'}"

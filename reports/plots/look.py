@@ -134,9 +134,9 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     A series has the same colour in all plots, unless one before it in its plot has that colour.
     """
     styles: dict[str, dict[str, Any]] = {}
-    ordered = sorted(set(names), key=natural)
-    free = list(range(7 * ceil(len(ordered) / 7)))
-    for name in ordered:
+    series = sorted(set(names), key=natural)
+    free = list(range(7 * ceil(len(series) / 7)))
+    for name in series:
         own = crc32(name.split(" [")[0].encode())  # without the time model
         index = min(free, key=lambda place: (place // 7, (place - own) % 7))
         free.remove(index)

@@ -105,8 +105,8 @@ def _distances(count: int, wires: frozenset[tuple[int, int]]) -> Floats:
     for a, b in wires:
         near[a, b] = 1
     far = shortest_path(near, directed=False, unweighted=True)
-    joined = np.isfinite(far)
-    return np.where(joined, far, far[joined].max() + 1)
+    is_joined = np.isfinite(far)
+    return np.where(is_joined, far, far[is_joined].max() + 1)
 
 
 def _majorize_stress(far: Floats, start: int) -> Floats:

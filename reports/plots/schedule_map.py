@@ -125,11 +125,11 @@ def _style(index: int) -> dict[str, Any]:
 
 def _sites(axes: Axes, topology: Topology, packing: TreePacking, trees: Sequence[int], places: Places) -> None:
     """Draw sites with their names; roots have a ring with sectors in the colours of their trees."""
-    rooted: dict[int, list[int]] = {}
+    trees_at: dict[int, list[int]] = {}
     for index, tree in enumerate(trees):
-        rooted.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
+        trees_at.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
     for node, (x, y) in places.items():
-        mine = rooted.get(node, [])
+        mine = trees_at.get(node, [])
         for sector, index in enumerate(mine):
             turn = 360 / len(mine)
             style = {**_style(index), "edgecolor": "#222222", "linewidth": 0.5}

@@ -39,8 +39,8 @@ class Bars(NamedTuple):
 def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
     """Choose the busiest links; their rows are in the order of the topology."""
     is_busy = np.bincount(traffic.sends.path_links, minlength=len(traffic.topology.links)) > 0
-    ranked = np.lexsort((np.arange(len(is_busy)), -trace.link_busy_s, ~is_busy))
-    links = np.sort(ranked[: min(most, int(is_busy.sum()))])
+    order = np.lexsort((np.arange(len(is_busy)), -trace.link_busy_s, ~is_busy))
+    links = np.sort(order[: min(most, int(is_busy.sum()))])
     row_of = np.full(len(is_busy), -1, dtype=np.int64)
     row_of[links] = np.arange(len(links))
     row = row_of[traffic.sends.path_links]

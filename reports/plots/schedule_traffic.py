@@ -153,8 +153,8 @@ def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage
     """Paint a matrix of loads up to the largest; 0 is grey, NaN white."""
     top = float(np.nanmax(matrix, initial=0.0)) if largest is None else largest
     scale = colormaps[SCALE].with_extremes(bad="white", under="#DDDDDD")
-    painted = np.ma.masked_invalid(np.where(matrix == 0, -1.0, matrix))
-    image = axes.imshow(painted, scale, vmin=0.0, vmax=top or 1.0, interpolation="nearest")
+    values = np.ma.masked_invalid(np.where(matrix == 0, -1.0, matrix))
+    image = axes.imshow(values, scale, vmin=0.0, vmax=top or 1.0, interpolation="nearest")
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
     if len(matrix) <= _GRID:

@@ -123,9 +123,9 @@ def tree_layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
 def _tree(
     axes: Axes, topology: Topology, packing: TreePacking, tree: int, edges: _Edges, spots: dict[int, tuple[float, int]]
 ) -> None:
-    for dashed in (False, True):
-        lines = [(spots[a], spots[b]) for a, b, hops in edges if (hops > 1) is dashed]
-        style = (0, (3, 2)) if dashed else "solid"
+    for is_dashed in (False, True):
+        lines = [(spots[a], spots[b]) for a, b, hops in edges if (hops > 1) is is_dashed]
+        style = (0, (3, 2)) if is_dashed else "solid"
         axes.add_collection(LineCollection(lines, colors="#777777", linewidths=0.8, linestyles=[style]))
     root = int(packing.root[tree])
     names = [topology.nodes[node].name for node in topology.tree_nodes]
@@ -267,8 +267,8 @@ def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None =
     radius = _RADIUS_IN / _SPACING_IN
     ranks = set(topology.rank_nodes)
     for node, (x, y) in where.places.items():
-        filled = node == root
-        face, ink = ("#222222", "white") if filled else ("white", "black")
+        is_filled = node == root
+        face, ink = ("#222222", "white") if is_filled else ("white", "black")
         style: Any = {"facecolor": face, "edgecolor": "#222222", "linewidth": 0.7, "zorder": 4}
         if node in ranks:
             axes.add_patch(Circle((x, y), radius, **style))

@@ -136,8 +136,8 @@ def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float
     values |= attestation_fact(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.
-    ranked = is_ranked(run.clock) and run.record.sense != "maximize"
-    return RecordPlace(run.record, labels, facts={**values, **facts}, ranked=ranked)
+    is_comparable = is_ranked(run.clock) and run.record.sense != "maximize"
+    return RecordPlace(run.record, labels, facts={**values, **facts}, ranked=is_comparable)
 
 
 #: What is said of bounds, by how they are known.
@@ -347,8 +347,8 @@ def _exact_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     for run in runs:
         record = run.record
         kinds.setdefault(run.problem, set()).add(record.kind == "heuristic")
-        proved = record.kind == "exact" and record.status == "optimal" and record.verified is True
-        if proved and run.own_s is not None:
+        is_proved = record.kind == "exact" and record.status == "optimal" and record.verified is True
+        if is_proved and run.own_s is not None:
             key = (*run.problem, run.question or "")
             fastest[key] = min(run.own_s, fastest.get(key, run.own_s))
 

@@ -58,12 +58,12 @@ def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
     """
     of_libra = [record for record in records if record.model == MODEL]
     budgets = {_problem(record): budget for record in of_libra if (budget := budget_GBps(record)) is not None}
-    trained = {record.instance_sha256: names for record in of_libra if (names := _workload_names(record))}
+    workloads = {record.instance_sha256: names for record in of_libra if (names := _workload_names(record))}
     runs: list[LibraRun] = []
     for record in of_libra:
         if (objective := objective_of(record)) is not None:
             workload, network = _workload_and_network(record)
-            workload = workload or _workload_names(record) or trained.get(record.instance_sha256) or record.instance
+            workload = workload or _workload_names(record) or workloads.get(record.instance_sha256) or record.instance
             budget = budget_GBps(record)
             budget = budgets.get(_problem(record)) if budget is None else budget
             runs.append(LibraRun(record, workload, network, budget, objective))

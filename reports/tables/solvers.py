@@ -32,25 +32,25 @@ _SolverTask = tuple[str, ...]
 def _solver_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     """Place the runs of the tasks that all solvers of a model attempted; unsupported tasks do not count."""
     tasks: dict[str, dict[_SolverTask, dict[str, RunRecord]]] = {}
-    refused: dict[str, list[RecordPlace]] = {}
+    refusals: dict[str, list[RecordPlace]] = {}
     for record in latest(records, identity, lambda record: record).values():
         if record.solver is None:
             continue
         if record.status == "unsupported":
             entry = RecordPlace(record, (record.model, solver_label(record)), facts={"unsupported": 1.0})
-            refused.setdefault(record.model, []).append(entry)
+            refusals.setdefault(record.model, []).append(entry)
         else:
             tasks.setdefault(record.model, {}).setdefault(_task(record), {})[solver_label(record)] = record
     entries: list[RecordPlace] = []
     for model, by_task in tasks.items():
         solvers = {solver for runs in by_task.values() for solver in runs}
-        unable = refused.get(model, [])
+        unable = refusals.get(model, [])
         if len({*solvers, *(entry.labels[1] for entry in unable)}) < 2:
             continue
         entries += unable
-        shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
-        longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
-        for runs in shared:
+        common = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
+        longest = max((s for runs in common for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
+        for runs in common:
             times = {solver: own_seconds(record) if has_ended(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
@@ -179,8 +179,8 @@ def _seed_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     models: dict[str, dict[_Setting, dict[_SeedTask, LedgerRun]]] = defaultdict(lambda: defaultdict(dict))
     for run in runs_of(records):
         if run.record.status != "unsupported":
-            record, stated = run.record, problem_options(run.record)
-            own = options_text({name: value for name, value in record.options.items() if name not in stated})
+            record, options = run.record, problem_options(run.record)
+            own = options_text({name: value for name, value in record.options.items() if name not in options})
             setting = (own or "defaults", None if record.solver is None else solver_label(record))
             models[record.model][setting][_SeedTask(run.problem, record.threads, record.seed)] = run
     return [entry for model, runs in models.items() for entry in _of_model(model, runs)]
@@ -188,10 +188,10 @@ def _seed_entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
 
 def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
     """Place the runs of one method on the tasks that its settings share."""
-    shared = sorted(set.intersection(*(set(of) for of in runs.values())))
-    if len({task.seed for task in shared}) < 2:
+    common = sorted(set.intersection(*(set(of) for of in runs.values())))
+    if len({task.seed for task in common}) < 2:
         return []
-    every = [of[task] for of in runs.values() for task in shared]
+    every = [of[task] for of in runs.values() for task in common]
     longest = max((seconds_or_limit(run.record, 0.0) for run in every if is_solved(run.record)), default=0.0)
     costs = defaultdict[Hashable, list[float]](list)
     for run in every:
@@ -200,9 +200,9 @@ def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
     entries: list[RecordPlace] = []
     for setting, of in runs.items():
         of_seed = defaultdict[int, list[float]](list)
-        for task in shared:
+        for task in common:
             of_seed[task.seed].append(seconds_or_limit(of[task].record, longest))
-        for task in shared:
+        for task in common:
             run = of[task]
             facts = {
                 "time": seconds_or_limit(run.record, longest),

@@ -112,7 +112,7 @@ def test_links_of_a_gpu():
         with pytest.raises(InputError):
             Times.read(text)
     with pytest.raises(InputError, match="expected such as '12 x 25 GB/s'"):
-        Times.read("25 GB/s", counted=True)
+        Times.read("25 GB/s", with_count=True)
 
 
 def test_wiring_is_asked_for_where_there_are_several():
