@@ -199,6 +199,12 @@ def test_classes_of_digraphs_are_complete():
         assert sum(factorial(nodes) // times for times in found.values()) == digraphs.count_connected(nodes, degree)
 
 
+def test_the_finder_has_the_best_small_digraphs():
+    """`cwb find-topology` lists 6 nodes of degree 2 in two ways, and attains both bounds of 7 nodes of degree 3."""
+    assert digraphs.find_frontier(6, 2) == [(2, 1), (3, Fraction(5, 6))]
+    assert digraphs.find_frontier(7, 3) == [(2, Fraction(6, 7))]
+
+
 def test_a_digraph_has_one_code():
     """Renumbered nodes leave the code and the number of automorphisms as they are; a ring of n nodes has n."""
     graph = tuple(tuple(sorted((v + k) % 7 for k in (1, 3))) for v in range(7))
