@@ -21,6 +21,7 @@ All sums that decide are exact.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import sys
@@ -242,7 +243,9 @@ def check(path: Path) -> str:
 
 def main() -> None:
     """Check the files that are named."""
-    for name in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="+", help="answers of forestcoll by symmetry")
+    for name in parser.parse_args().files:
         try:
             print(f"{name}: {check(Path(name))}")
         except Exception as error:  # a forged file may be wrong in any way

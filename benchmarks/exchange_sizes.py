@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -100,4 +101,8 @@ def measure_export(
 
 
 if __name__ == "__main__":
-    sys.exit(size(int(sys.argv[1]), sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("boxes", type=int)
+    parser.add_argument("format", choices=list(FORMATS))
+    asked = parser.parse_args()
+    sys.exit(size(asked.boxes, asked.format))

@@ -11,6 +11,7 @@ up to LAST, which is left out.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import resource
 import sys
@@ -140,16 +141,22 @@ def random_problems(seeds: range, effort: int) -> None:
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["rows"]:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    sections = parser.add_subparsers(dest="section", required=True)
+    sections.add_parser("rows")
+    sections.add_parser("scale").add_argument("--large", action="store_true")
+    sections.add_parser("chunks")
+    seeds = sections.add_parser("random")
+    seeds.add_argument("first", type=int)
+    seeds.add_argument("last", type=int)
+    seeds.add_argument("effort", type=int, nargs="?", default=200)
+    asked = parser.parse_args()
+    match asked.section:
+        case "rows":
             rows()
-        case ["scale"]:
-            scale(SCALE)
-        case ["scale", "--large"]:
-            scale(LARGE)
-        case ["chunks"]:
+        case "scale":
+            scale(LARGE if asked.large else SCALE)
+        case "chunks":
             chunks()
-        case ["random", first, last, *effort]:
-            random_problems(range(int(first), int(last)), int(effort[0]) if effort else 200)
         case _:
-            sys.exit(__doc__)
+            random_problems(range(asked.first, asked.last), asked.effort)

@@ -7,10 +7,10 @@ counted.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import random
 import resource
-import sys
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -162,9 +162,11 @@ def random_exchange(seed: int) -> Exchange:
 def main() -> None:
     """Print the tables that are asked for."""
     sections = {"reference": reference, "random": both_sides, "scale": scale}
-    for name in sys.argv[1:] or list(sections):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("sections", nargs="*", default=list(sections), metavar="SECTION", help=", ".join(sections))
+    for name in parser.parse_args().sections:
         if name not in sections:
-            raise SystemExit(f"{name}: expected one of {', '.join(sections)}")
+            parser.error(f"{name}: expected one of {', '.join(sections)}")
         sections[name]()
 
 

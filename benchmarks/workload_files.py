@@ -10,6 +10,7 @@ are left out.
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -258,5 +259,6 @@ def text_of(workload: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for each in files():
         (FOLDER / f"{each['name']}.json").write_text(text_of(each))

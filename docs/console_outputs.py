@@ -6,6 +6,7 @@ aside. The table of verdicts at the top of the page is made of its headings. ``t
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -99,8 +100,10 @@ def fill_page(page: str) -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pages", nargs="+")
     os.environ["COLUMNS"] = "80"
-    for name in sys.argv[1:]:
+    for name in parser.parse_args().pages:
         path = Path(name).resolve()
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             path.write_text(fill_page(path.read_text(encoding="utf-8")), encoding="utf-8")

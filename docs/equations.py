@@ -5,6 +5,7 @@ A row of the golden LP file beside the formula of a docstring shows both at once
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import re
@@ -186,6 +187,7 @@ def _to_latex(part: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for name in registry.formulation_names():
         print("##", name)
         for function, text, row in declarations(name):

@@ -9,6 +9,7 @@ From the root of the repository:
 
 from __future__ import annotations
 
+import argparse
 import sys
 from datetime import UTC, datetime
 from math import isclose
@@ -54,6 +55,7 @@ Statuses and values are tested at every change of cwb (`tests/models/test_formul
 
 def main() -> None:
     """Solve everything and write the page."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     names = (*solvers.names(), *solvers.pyomo_solver_names())
     records = {
         name: {solver: solve_fastest(name, INSTANCES[name][0], solver) for solver in names} for name in INSTANCES

@@ -6,6 +6,7 @@ proves and how far it has been run stands here. ``tests/docs/test_choosing.py`` 
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,4 +217,5 @@ def fill_page(page: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

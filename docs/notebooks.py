@@ -6,6 +6,7 @@ Figures are not compared, and of text neither spaces nor seconds with three deci
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
@@ -69,12 +70,11 @@ def differences(stored: list[str], now: list[str]) -> list[str]:
     return [f"stored: {a}\nprinted: {b}" for a, b in zip(stored, now, strict=True) if not same(a, b)]
 
 
-def main(arguments: list[str]) -> int:
+def main(names: list[str], *, check: bool) -> int:
     """Store or compare; the exit status is 1 where something differs."""
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ.update({"COLUMNS": "80"})
-    check, status = "--check" in arguments, 0
-    names = [word for word in arguments if not word.startswith("-")]
+    status = 0
     for path in sorted(FOLDER.glob("*.ipynb")):
         if names and path.stem not in names:
             continue
@@ -89,4 +89,8 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="notebooks; by default all")
+    parser.add_argument("--check", action="store_true", help="compare, with exit status 1 where something differs")
+    asked = parser.parse_args()
+    sys.exit(main(asked.names, check=asked.check))

@@ -6,6 +6,7 @@ A block begins with ``<!-- KIND: NAMES -->`` and ends with ``<!-- end of KIND --
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -119,6 +120,7 @@ def pages() -> Iterator[Path]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for path in pages():
         before = path.read_text(encoding="utf-8")
         if (after := fill_page(before)) != before:

@@ -7,8 +7,8 @@ rewrites pages so that every sentence begins a line and lines of prose have at m
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +109,8 @@ def _unbroken(match: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pages", nargs="+")
+    for name in parser.parse_args().pages:
         page = Path(name)
         page.write_text(lay_out_page(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -5,6 +5,7 @@ It is made of the adapters' own capabilities; ``tests/docs/test_pages.py`` compa
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
@@ -61,4 +62,5 @@ def fill_page(page: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

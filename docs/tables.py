@@ -5,6 +5,7 @@ The tables of a file have the same headings; an empty first cell is that of the 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 import sys
@@ -43,4 +44,7 @@ def write(text: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(sys.stdin.read(), Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("file", type=Path, help="CSV file of the tables on stdin")
+    target = parser.parse_args().file
+    write(sys.stdin.read(), target)

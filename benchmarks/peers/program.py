@@ -6,6 +6,7 @@ found. Programs in Python are imported and given a small instance first, so that
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -79,6 +80,7 @@ def tacos(program: str, arguments: list[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer the one line of stdin."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     asked = json.loads(sys.stdin.readline())
     if asked["program"] == "tacos":
         print(json.dumps(tacos(asked["path"], asked["asked"])))

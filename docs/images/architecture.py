@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 #: Name, what it contains, left and right end, first and last row, colour. A package may import what lies below it.
@@ -49,4 +50,5 @@ def svg() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     Path(__file__).with_suffix(".svg").write_text(svg(), encoding="utf-8")

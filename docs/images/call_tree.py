@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -120,8 +121,10 @@ def svg(chains: list[tuple[tuple[Call, ...], str]]) -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, default=Path(__file__).with_suffix(".svg"))
+    target = parser.parse_args().file
     found, files = trace_calls()
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_suffix(".svg")
     target.write_text(svg(found), encoding="utf-8")
     for chain, label in found:
         print(f"{len(chain):3} calls to {chain[-1][1]} ({label})")

@@ -5,6 +5,7 @@ The numbers are those of ``docs/benchmarks/*.csv``; ``tests/docs/test_choosing.p
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 import sys
@@ -432,5 +433,6 @@ CHARTS: Mapping[str, Callable[[], str]] = {
 }
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for name, draw in CHARTS.items():
         (DATA / f"{name}.svg").write_text(draw(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from html import escape
 from pathlib import Path
 
@@ -88,4 +89,5 @@ def arrow(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     Path(__file__).with_suffix(".svg").write_text(svg(), encoding="utf-8")

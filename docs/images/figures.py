@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
@@ -214,5 +215,6 @@ def ring(x: float, y: float) -> list[str]:
 FIGURES = {"pipeline": pipeline, "cut": cut, "timing": timing, "epochs": epochs, "fabric": fabric}
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     for name, draw in FIGURES.items():
         Path(__file__).with_name(f"{name}.svg").write_text(draw(), encoding="utf-8")
