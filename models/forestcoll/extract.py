@@ -23,8 +23,9 @@ from .problem import Pair, PairNetwork
 Path = tuple[tuple[int, ...], int]  #: Links from one rank to another in their order, and the amount that they carry.
 _CLOSE = 1e-8  #: Values that are this close to a multiple of 1/K are taken for it.
 
-#: Denominators of single values, and of all together, that are looked for; and the one that is taken if there is none.
-_SMALL, _COMMON, _FINE = 1000, 10**6, 10**8
+#: Denominators of single values, and of all together, that are looked for, and how close to fractions with the largest
+#: the values must be; vertices of the program have some. And the denominator that is taken if there is none.
+_DENOMINATORS, _FINE = ((1000, 10**6, _CLOSE), (10**7, 10**8, 1e-12)), 10**8
 
 
 def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int, float]:
@@ -66,14 +67,15 @@ class AllReducePlan:
 
 def common_denominator(values: Iterable[float]) -> int:
     """Return K such that all values are close to multiples of 1/K, small if possible."""
-    K = 1
-    for value in values:
-        if abs(value * K - round(value * K)) > _CLOSE * K:
-            near = Fraction(value).limit_denominator(_SMALL)
-            K = lcm(K, near.denominator)
-            if K > _COMMON or abs(near - value) > _CLOSE:
-                return _FINE
-    return K
+    values = list(values)
+    for single, common, close in _DENOMINATORS:
+        K = 1
+        for value in values:
+            if common >= K and abs(value * K - round(value * K)) > close * K:
+                K = lcm(K, Fraction(value).limit_denominator(single).denominator)
+        if common >= K and all(abs(value * K - round(value * K)) <= close * K for value in values):
+            return K
+    return _FINE
 
 
 def make_plan(model: Any, pairs: PairNetwork, k: int | None = None) -> AllReducePlan:

@@ -121,6 +121,13 @@ def test_trees_that_choose_their_switches():
         assert (record.objective == pytest.approx(float(1 / rate))) == fast
 
 
+def test_rates_of_large_denominators_are_exact():
+    """A mixture whose program has a vertex with denominators of some ten thousands is proved optimal, without a gap."""
+    instance = steiner.Machine(3, 4, 3, leaves=False, spine=True, narrow=True).instance
+    record = run(instance, Request("forestcoll-allreduce")).record
+    assert (record.status, record.objective, record.bound) == ("optimal", 0.5, 0.5)
+
+
 def test_any_prices_prove_no_less_than_the_best_rate():
     """Two searches for a cheapest tree agree at random prices, which prove rates of at least the best one."""
     wires = steiner.Wires(steiner.Machine(3, 2, 1, leaves=True, spine=True).instance.network)

@@ -188,9 +188,13 @@ def test_a_network_that_falls_apart_is_refused():
 
 
 def test_a_denominator_is_found_where_there_is_one():
-    """Values that are fractions up to rounding have a common denominator; others are taken to eight digits."""
-    assert common_denominator([0.5, 1 / 3 + 1e-12, 2.0, 0.0]) == 6
-    assert common_denominator([0.5, 2**0.5]) == 10**8
+    """Values that are fractions up to rounding have a common denominator; others are taken to eight digits.
+
+    Large denominators are those of values that are closer to such fractions, as in vertices of the program.
+    """
+    assert common_denominator([0.5, 1 / 3 + 1e-9, 2.0, 0.0]) == 6
+    assert common_denominator([4133 / 9170, 0.25 + 1e-15, 101 / 45850]) == 91700
+    assert common_denominator([2**0.5, 3**0.5, 5**0.5]) == 10**8
     assert common_denominator([1 / 997, 1 / 991, 1 / 983]) == 10**8
 
 
