@@ -103,20 +103,20 @@ def fit(samples: Sequence[Sample]) -> Fit:
     if len(rest) < 4 or len(set(sizes.tolist())) < 2:
         without = f" without {len(outliers)} outliers" if outliers else ""
         raise InputError(f"{len(rest)} samples{without}; expected at least four, of two sizes or more")
-    used = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
-    if len(set(sizes[used].tolist())) < 2:
+    ends = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
+    if len(set(sizes[ends].tolist())) < 2:
         raise InputError("times do not grow with the size")
-    (alpha, beta), spread = _least_squares(sizes[used], times[used])
+    (alpha, beta), spread = _least_squares(sizes[ends], times[ends])
     if beta * sizes.max() < _LEAST_PART * alpha:
         raise InputError("times do not grow with the size")
     if alpha < _LEAST_PART * times.min():
         raise InputError("times have no latency: smaller sizes are missing")
-    factor = float(t.ppf(0.975, max(int(used.sum()) - 2, 1)))
+    factor = float(t.ppf(0.975, max(int(ends.sum()) - 2, 1)))
     latency = Estimate(alpha, alpha - factor * spread[0], alpha + factor * spread[0])
     slow, fast = beta + factor * spread[1], max(beta - factor * spread[1], beta * 1e-9)
     bandwidth = Estimate(1 / beta, 1 / slow, 1 / fast)
     misfit = float((times / (alpha + sizes * beta)).max())
-    return Fit(latency, bandwidth, int(used.sum()), outliers, misfit)
+    return Fit(latency, bandwidth, int(ends.sum()), outliers, misfit)
 
 
 def _least_squares(sizes: Floats, times: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -172,9 +172,9 @@ def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[f
     size = sizes[index]
     if 0 < index < len(sizes) - 1:
         low, high = sizes[index - 1], sizes[index + 1]
-        part, bent = (size - low) / (high - low), log(size / low) / log(high / low)
+        part, curve = (size - low) / (high - low), log(size / low) / log(high / low)
         before, after = middle[index - 1], middle[index + 1]
-        return [log((1 - part) * exp(before) + part * exp(after)), (1 - bent) * before + bent * after]
+        return [log((1 - part) * exp(before) + part * exp(after)), (1 - curve) * before + curve * after]
     if index == 0:
         first, later = exp(middle[1]), exp(middle[2])
         straight = first - (later - first) / (sizes[2] - sizes[1]) * (sizes[1] - size)

@@ -312,7 +312,7 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
     """Run the Chakra execution trace in a folder without data."""
     trace = read_trace(folder)
     problems = [*problems_of(trace), *_sends_without_link(trace, network)]
-    sends, moved = messages_and_bytes(trace)
+    sends, volume = messages_and_bytes(trace)
     busiest = None
     if not problems and (slowest := _slowest(trace, network)) is not None:
         link, load, rate = slowest
@@ -322,7 +322,7 @@ def check_chakra(folder: Path, network: Topology | None) -> Check:
         "ranks": trace.ngpus,
         "nodes": sum(map(len, trace.ranks)),
         "messages": sends,
-        "bytes": moved,
+        "bytes": volume,
         "verified": not problems,
         "violations": problems,
         "transfers": [[*pair, size] for pair, size in sorted(trace.transfers.items())],

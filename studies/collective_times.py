@@ -160,10 +160,10 @@ class CollectiveTimes:
     def _own(self, network: Fabric, span: Span) -> WiredFabric:
         """Return the dimensions of one group; groups of the same name are disjoint."""
         assert isinstance(network, WiredFabric)  # noqa: S101 (made by 'training')
-        used = [d for d, n in enumerate(span) if n > 1]
-        dimensions = tuple(replace(network.dimensions[d], size=span[d]) for d in used)
-        rates = tuple(network.bandwidth_Bps[d] * self._part(network, d, span[d]) for d in used)
-        return WiredFabric(dimensions, rates, tuple(network.latency_s[d] for d in used))
+        wide = [d for d, n in enumerate(span) if n > 1]
+        dimensions = tuple(replace(network.dimensions[d], size=span[d]) for d in wide)
+        rates = tuple(network.bandwidth_Bps[d] * self._part(network, d, span[d]) for d in wide)
+        return WiredFabric(dimensions, rates, tuple(network.latency_s[d] for d in wide))
 
     def _part(self, network: Fabric, d: int, n: int) -> Fraction:
         """Return a group's share of a dimension's bandwidth if it spans a part of it."""

@@ -294,9 +294,9 @@ def _trace_of(schedule: Path, pieces: int | None) -> tuple[Flow, Trace]:
 
 
 def _exported_trace(flow: Flow, trace: Trace, text: str | None = None) -> ExportedFile:
-    sends, moved = messages_and_bytes(trace)
+    sends, total = messages_and_bytes(trace)
     rounded = any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks)
-    size = f"{trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B"
+    size = f"{trace.ngpus:,} ranks, {sends:,} messages, {total:,} B"
     return ExportedFile(text or trace, size + flow.left_out, rounded)
 
 

@@ -423,9 +423,9 @@ def _layout(
     rack: int | None = None,
 ) -> Layout:
     port = None if nic is None else _times("--nic", nic)
-    named, count = _list(nics), whole(boxes, "boxes", 1, 10**6)
+    cards, count = _list(nics), whole(boxes, "boxes", 1, 10**6)
     gpus = None if rack is None else whole(rack, "rack", 2, 1024)
-    return Layout(count, port, named, rails, keep_pcie, latency, nic_latency, nvls, gpus)
+    return Layout(count, port, cards, rails, keep_pcie, latency, nic_latency, nvls, gpus)
 
 
 def _rates(

@@ -106,8 +106,8 @@ def _run(cell: Cell, folder: Path, models: dict[str, LibraryModel], progress: Ca
         digest = sha256(mps).hexdigest()
         if digest in models:
             return
-        used = {model.name for model in models.values()}  # also by other cells, whose long texts may end alike
-        name = next(name for number in count(1) if (name := f"{stem}-{number}") not in used)
+        names = {model.name for model in models.values()}  # also by other cells, whose long texts may end alike
+        name = next(name for number in count(1) if (name := f"{stem}-{number}") not in names)
         for suffix, text in (("mps", mps), ("lp", lp)):
             write_whole(folder / f"{name}.{suffix}.gz", gzip.compress(text, mtime=0))
         size = result.size

@@ -101,7 +101,7 @@ def repair_schedule(
     if not report.ok:
         raise Unsupported(f"the repaired schedule is invalid: {report.violations[0]}")
     total = sum(float(ways.path_loads.sum()) for ways, _, _ in parts)
-    lost = sum(float(ways.path_loads[is_lost].sum()) for ways, is_lost, _ in parts)
+    lost_bytes = sum(float(ways.path_loads[is_lost].sum()) for ways, is_lost, _ in parts)
     best, flow = best_bound(changed), None
     with suppress(InputError, Unsupported):  # trees may not support the collective
         optimum = optimum_of(changed)
@@ -113,7 +113,7 @@ def repair_schedule(
         report,
         sum(len(ways) for ways, _, _ in parts),
         sum(int(is_lost.sum()) for _, is_lost, _ in parts),
-        lost / total if total else 0.0,
+        lost_bytes / total if total else 0.0,
         served,
         tuple(dict.fromkeys(name for _, _, names in parts for name in names)),
         _seconds(instance, answer, pieces),
@@ -167,12 +167,12 @@ def _sends(
     names = new_ways.affected_nodes(ways, change, path.moved | (reduce != sends.reduce[number]), stays[sends.chunk])
     served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(is_lost).tolist()))
     chunk = (np.cumsum(stays) - 1)[sends.chunk[number]]
-    led = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
+    new_sends = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
     rest, parts = _chunks(chunks, stays, change), [(ways, is_lost, names)]
     if isinstance(answer, StepSchedule):
         step = np.unique(answer.step[number], return_inverse=True)[1].astype(np.int64)
-        return StepSchedule(changed.sha256, rest, led, step), parts, served
-    ordered = Schedule(changed.sha256, rest, led, answer.start_s[number], answer.end_s[number])
+        return StepSchedule(changed.sha256, rest, new_sends, step), parts, served
+    ordered = Schedule(changed.sha256, rest, new_sends, answer.start_s[number], answer.end_s[number])
     return _simulate_times(changed, ordered), parts, served
 
 
@@ -194,13 +194,13 @@ def _chunks(chunks: Chunks, stays: Bools, change: Change) -> Chunks:
         return chunks
     rank = change.rank
     groups = tuple(tuple(int(rank[old]) for old in group if rank[old] >= 0) for group in chunks.groups)
-    used = np.unique([chunks.held_by[stays], chunks.needed_by[stays]])
+    alive = np.unique([chunks.held_by[stays], chunks.needed_by[stays]])
     return Chunks(
         chunks.units[stays],
         chunks.unit_bytes,
-        tuple(groups[group] for group in used.tolist()),
-        np.searchsorted(used, chunks.held_by[stays]),
-        np.searchsorted(used, chunks.needed_by[stays]),
+        tuple(groups[group] for group in alive.tolist()),
+        np.searchsorted(alive, chunks.held_by[stays]),
+        np.searchsorted(alive, chunks.needed_by[stays]),
         chunks.reduced[stays],
     )
 

@@ -299,8 +299,8 @@ def _write_folder(into: Path, folder: Path, selection: Selection) -> None:
         checked = [check_file(programs / one.file, [dialect]) for one in selection.ranges]
         wrong = faults(checked, choice.first, choice.last, dialect)
         if not dialect.placed:
-            listed = [(folder / "algorithms" / one.path.name, one.algorithm) for one in checked]
-            texts["msccl.conf"] = config_text(listed)
+            rows = [(folder / "algorithms" / one.path.name, one.algorithm) for one in checked]
+            texts["msccl.conf"] = config_text(rows)
     else:
         wrong = [problem for one in selection.ranges for problem in check_plan(programs / one.file).problems]
         texts["register_plans.py"] = getsource(register_plans)

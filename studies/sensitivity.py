@@ -164,13 +164,13 @@ class _Study:
         for pairs in classes:
             members = tuple((names[a], names[b]) for a, b in pairs)
             at = bandwidth_of(topology, pairs[0])
-            shown = Entry(" - ".join(members[0]), float(at) / 1e9, 1, len(pairs), members)
+            entry = Entry(" - ".join(members[0]), float(at) / 1e9, 1, len(pairs), members)
             for part in (pairs[:1], pairs)[: 1 if len(pairs) == 1 else 2]:
 
                 def value(bandwidth: Fraction, at: Fraction = at, part: Sequence[Pair] = part) -> Number | None:
                     return self.seconds(self.instance.with_changes(network=scale_links(topology, part, bandwidth / at)))
 
-                yield replace(shown, count=len(part)), value, at
+                yield replace(entry, count=len(part)), value, at
 
     def colours(self, topology: Topology) -> tuple[list[Any], Sequence[Pair], list[Any]]:
         """Return node and link colours that an automorphism must preserve."""

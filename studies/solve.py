@@ -39,14 +39,14 @@ def shown_answer(record: RunRecord, result: FinishedRun) -> Mapping[str, Any] | 
     Unless they are in a file, it includes the trees of a forest of at most :data:`MAX_PRINTED_EDGES` edges, and the
     experts of a placement of at most :data:`MAX_PRINTED_SLOTS` slots.
     """
-    answer, shown = result.answer, record.answer
-    if shown is None or "path" in shown:
-        return shown
-    if isinstance(answer, Placement) and shown["slots"] <= MAX_PRINTED_SLOTS:
-        return {**shown, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
+    answer, data = result.answer, record.answer
+    if data is None or "path" in data:
+        return data
+    if isinstance(answer, Placement) and data["slots"] <= MAX_PRINTED_SLOTS:
+        return {**data, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
     if isinstance(answer, TreePacking) and len(answer.parent) <= MAX_PRINTED_EDGES:
-        return {**shown, "forest": forest_data(answer)}
-    return shown
+        return {**data, "forest": forest_data(answer)}
+    return data
 
 
 def with_files(path: Path, result: FinishedRun, notice: Progress = ignore) -> RunRecord:

@@ -76,21 +76,21 @@ def train(
     plan = Plan(
         loop, streams=Streams(setup.streams), microbatches=setup.microbatches, pipeline=Pipeline(setup.pipeline)
     )
-    used: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
+    runs: list[tuple[Iteration, tuple[TimedCollective, ...]]] = []
     for size in setup.bucket or (plan.bucket_bytes,):
-        needed: dict[TimedCollective, None] = {}
-        cost, slowdowns = _recording_cost(times, needed), None if setup.streams == "one" else times.slowdowns
+        parts: dict[TimedCollective, None] = {}
+        cost, slowdowns = _recording_cost(times, parts), None if setup.streams == "one" else times.slowdowns
         iteration = simulate_iteration(workload, replace(plan, bucket_bytes=size), cost, slowdowns)
-        used.append((iteration, tuple(needed)))
-    best, collectives = min(used, key=lambda each: each[0].seconds)
-    by_bucket = {each.plan.bucket_bytes: each.seconds for each, _ in used}
+        runs.append((iteration, tuple(parts)))
+    best, collectives = min(runs, key=lambda each: each[0].seconds)
+    by_bucket = {each.plan.bucket_bytes: each.seconds for each, _ in runs}
     return Training(times.instance, workload, best, collectives, by_bucket)
 
 
-def _recording_cost(times: CollectiveTimes, needed: dict[TimedCollective, None]) -> Any:
+def _recording_cost(times: CollectiveTimes, parts: dict[TimedCollective, None]) -> Any:
     def cost(communication: Any) -> Fraction:
         seconds = times(communication)
-        needed[times.results[communication]] = None
+        parts[times.results[communication]] = None
         return seconds
 
     return cost
@@ -142,8 +142,8 @@ def _groups(network: Fabric | Topology, texts: Mapping[str, str], file: Workload
             if spans:
                 raise InputError(f"{next(iter(spans))} has a span, but links have no dimensions; expected a degree")
             if prod(nested.values()) not in ((1, npus) if over else (npus,)):
-                shown = " x ".join(f"{name}={degree}" for name, degree in nested.items())
-                raise InputError(f"{shown} is {prod(nested.values()):,} ranks; the network has {npus:,}")
+                degrees = " x ".join(f"{name}={degree}" for name, degree in nested.items())
+                raise InputError(f"{degrees} is {prod(nested.values()):,} ranks; the network has {npus:,}")
             sizes = list(nested.values()) if prod(nested.values()) == npus else [npus]
             shape = Fabric(tuple(Dimension(Block.SWITCH, size, "") for size in sizes))
             mapped = {name: tuple(n if i == j else 1 for j, n in enumerate(sizes)) for i, name in enumerate(nested)}

@@ -48,10 +48,9 @@ STILL_THERE = {
     "harness": "done found left",
     "heuristics": """added built chosen done found given held kept known left lost made met moved needed posed sent
         shown sought tried used wanted written""",
-    "models": "added begun brought got laid listed moved needed shown used",
     "schedules": """added asked begun broken brought chosen done found given held lost moved named needed paid shown
         spent used""",
-    "studies": "bent led listed lost moved named needed shown used",
+    "studies": "lost",
 }
 
 #: Nouns and verbs that end like participles.

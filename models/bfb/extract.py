@@ -137,8 +137,8 @@ def time_of(broadcast: AllGather, shares: PieceRanges) -> Fraction:
         return shares.bandwidth_time()
     piece_bytes, total = broadcast.choices.shard_bytes / shares.pieces, Fraction(0)
     for row in shares.count_pieces().tolist():
-        used = ((link, count) for link, count in zip(broadcast.choices.topology.links, row, strict=False) if count)
-        total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
+        loads = ((link, count) for link, count in zip(broadcast.choices.topology.links, row, strict=False) if count)
+        total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in loads)
     return total
 
 
@@ -224,7 +224,7 @@ def schedule_of(model: Any, choices: Choices) -> StepSchedule:
     """
     parts, pieces = parts_of(choices, model), choices.pieces
     if pieces is None:
-        needed = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in parts.values()))
-        pieces = min(needed, MOST_PIECES)
+        enough = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in parts.values()))
+        pieces = min(enough, MOST_PIECES)
     split = ShardParts(choices, parts, pieces, Fraction(0)).split(pieces)
     return all_gather(split, choices.shard_bytes * choices.graph.nodes, choices.instance_sha256)

@@ -104,8 +104,8 @@ class Layer:
         average = sum((self._loads[e] for e in members), Fraction(0)) / gpus
         count = packing.replicate_experts(self._floats(groups), slots).tolist()
         replica = max(self._loads[e] / k for e, k in zip(members, count, strict=True))
-        needed = sum(self._loads[e] // replica + 1 for e in members) if replica else 0
-        return max(average, replica) if needed > slots else average
+        demand = sum(self._loads[e] // replica + 1 for e in members) if replica else 0
+        return max(average, replica) if demand > slots else average
 
     def _division_by_rule(self) -> list[Groups]:
         if self._experts.nodes == 1:

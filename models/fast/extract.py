@@ -115,10 +115,10 @@ def pad_matrix(matrix: np.ndarray) -> np.ndarray:
     full = matrix.copy()
     i = j = 0
     while i < len(full) and j < len(full):
-        added = min(rows[i], columns[j])
-        full[i, j] += added
-        rows[i] -= added
-        columns[j] -= added
+        more = min(rows[i], columns[j])
+        full[i, j] += more
+        rows[i] -= more
+        columns[j] -= more
         i, j = i + (rows[i] == 0), j + (columns[j] == 0 and rows[i] != 0)
     return full
 

@@ -219,8 +219,8 @@ def exchange_of(instance: Instance, options: object = None) -> Exchange:
     assert servers is not None  # noqa: S101 (it is supported)
     sizes: dict[tuple[int, int], Fraction] = {}
     for demand in instance.demands:
-        for (sources, needed, _), size in conditions(demand, instance.npus).bytes_of.items():
-            pair = sources[0], needed[0]
+        for (sources, targets, _), size in conditions(demand, instance.npus).bytes_of.items():
+            pair = sources[0], targets[0]
             sizes[pair] = sizes.get(pair, Fraction(0)) + size
     return Exchange(instance, servers, sizes, instance.demands[0].chunks)
 

@@ -253,24 +253,24 @@ class PairNetwork:
                 out[net.tail[e]].append(e)
         relays: dict[int, tuple[int, ...]] = {}
         for rank in self.ends:
-            used, nodes, waiting = [], {rank}, [rank]
+            links, nodes, waiting = [], {rank}, [rank]
             while waiting:
                 for e in out[waiting.pop()]:
                     node = net.head[e]
                     if node != rank:
-                        used.append(e)
+                        links.append(e)
                     if node not in nodes and not self.is_end[node]:
                         waiting.append(node)
                     nodes.add(node)
-            if used:
-                relays[rank] = tuple(sorted(used))
+            if links:
+                relays[rank] = tuple(sorted(links))
         return relays
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Ordered pairs of nodes of trees with a direct link or a path through switches."""
         net = self.network
-        through = {(a, net.head[e]) for a, used in self.relays.items() for e in used if self.is_end[net.head[e]]}
+        through = {(a, net.head[e]) for a, links in self.relays.items() for e in links if self.is_end[net.head[e]]}
         return tuple(sorted(through | self.direct.keys()))
 
     @cached_property

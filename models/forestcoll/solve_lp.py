@@ -90,9 +90,9 @@ class Bottleneck:
         """Raise U to a cut's need if that is more, and return whether it was."""
         if not any(rank in cut for rank in oracle.network.rank_nodes):
             return False
-        needed = oracle.least_copies(cut)
-        if more := needed > self.U:
-            self.U, self.cut = needed, cut
+        copies = oracle.least_copies(cut)
+        if more := copies > self.U:
+            self.U, self.cut = copies, cut
         return more
 
 

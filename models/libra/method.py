@@ -134,8 +134,8 @@ def split_equally(instance: Instance, solver: Solver, budget: Budget, options: D
         raise InputError("EqualBW needs a total bandwidth or a cost budget", place="design")
     for constraint in problem.constraints:
         if constraint.comparison.excess(equal * sum(constraint.coefficients) - constraint.limit) > 0:
-            shown = f"{float(equal) / 1e9:.6g} GB/s"
-            return Outcome(Status.INFEASIBLE, message=f"{shown} in every dimension does not meet {constraint.label!r}")
+            rate = f"{float(equal) / 1e9:.6g} GB/s"
+            return Outcome(Status.INFEASIBLE, message=f"{rate} in every dimension does not meet {constraint.label!r}")
     plan = (float(equal),) * problem.dimensions
     return Outcome(Status.FEASIBLE, BandwidthPlan(plan), problem.value(plan))
 

@@ -231,11 +231,11 @@ class Relaxation:
 
     def _add_tangents(self, *points_Bps: tuple[float, ...]) -> bool:
         units = self.problem.bandwidth_units_Bps
-        added = 0
+        count = 0
         for d in self.model.U:
             for point in points_Bps:
-                added += self._add_tangent(d, point[d - 1] / units[d - 1])
-        return added > 0
+                count += self._add_tangent(d, point[d - 1] / units[d - 1])
+        return count > 0
 
     def _add_tangent(self, d: int, at: float) -> bool:
         """Add the tangent of dimension d at a bandwidth (in units), unless one nearby is as good."""

@@ -232,10 +232,10 @@ def traffic(communication: Communication, span: Span, fabric: Fabric, partial_us
     ``span`` are the NPUs of its group in each dimension; an entry is 0 where the group does not use it.
     """
     m = communication.size_bytes
-    used = [_dimension(communication.collective, m, span, i, fabric) for i in range(len(span))]
+    sizes = [_dimension(communication.collective, m, span, i, fabric) for i in range(len(span))]
     if partial_use is PartialUse.DIRECT_LINKS:
-        return tuple(b * _stretch(span[i], fabric, i) for i, b in enumerate(used))
-    return tuple(used)
+        return tuple(b * _stretch(span[i], fabric, i) for i, b in enumerate(sizes))
+    return tuple(sizes)
 
 
 def _dimension(kind: Collective, m: Fraction, span: Span, i: int, fabric: Fabric) -> Fraction:

@@ -169,17 +169,17 @@ def explain(
 
 def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, budget: Budget) -> list[Any]:
     """Find an irreducible infeasible set among candidates by deletion filtering; larger if the budget ended."""
-    needed: list[Any] = []
+    clash: list[Any] = []
     try:
         for constraint in candidates:
             constraint.deactivate()
             if solver.solve(model, budget, SolverOptions()).termination is not Termination.INFEASIBLE:
                 constraint.activate()
-                needed.append(constraint)
+                clash.append(constraint)
     finally:
         for constraint in candidates:
             constraint.activate()
-    return needed
+    return clash
 
 
 def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
@@ -191,8 +191,8 @@ def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: Co
             break
         outcome = run(instance.with_parallelism(tensor, data), solver, budget, options)
         outcomes.append(((tensor, data), outcome))
-        shown = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
-        budget.progress(f"HP-({tensor}, {data}): {shown}")
+        text = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
+        budget.progress(f"HP-({tensor}, {data}): {text}")
     answered = [(hp, o) for hp, o in outcomes if o.answer is not None and o.objective is not None]
     if not answered:
         return outcomes[0][1] if outcomes else Outcome(Status.LIMIT, message="no strategy was tried in time")

@@ -135,14 +135,14 @@ def _move_flow(begin: int, end: int, network: Any, flow: Any, load: Any, tempera
             e = link[point]
             change[e] += need[point]
             need[tails[e]] += need[point]
-        moved = np.flatnonzero(change)
+        changes = np.flatnonzero(change)
         step, slope = 2.0 if some else 1.0, 1.0
         while some and slope > 0.0 and step > _LEAST_STEP:
             step, slope = step / 2.0, 0.0
-            for e in moved:
+            for e in changes:
                 slope += _length(load[e] + step * change[e] / capacity[e] - top, temperature, capacity[e]) * change[e]
         if step > _LEAST_STEP:
-            for e in moved:
+            for e in changes:
                 flow[i, e] += step * change[e]
                 load[e] += step * change[e] / capacity[e]
                 lengths[e] = _length(load[e] - top, temperature, capacity[e])

@@ -108,14 +108,14 @@ def class_capacity(m: Any, quotient: FlowClasses) -> None:
 def class_delivery(m: Any, quotient: FlowClasses) -> None:
     """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}`` for one (s, u) of each class of balances."""
     exchange, flow = quotient.exchange, quotient.classes.flow
-    at_tail, at_head, used = Lists(), Lists(), set(quotient.flows)
+    at_tail, at_head, active = Lists(), Lists(), set(quotient.flows)
     for e, (a, b) in enumerate(zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True)):
         at_tail[a].append(e)
         at_head[b].append(e)
     leaving, entering, share = Lists(), Lists(), Table()
     for q, s, u in quotient.balances:
-        leaving[q] = [c for c in flow[s, at_tail[u]].tolist() if c in used]
-        entering[q] = [c for c in flow[s, at_head[u]].tolist() if c in used]
+        leaving[q] = [c for c in flow[s, at_tail[u]].tolist() if c in active]
+        entering[q] = [c for c in flow[s, at_head[u]].tolist() if c in active]
         share[q] = float(exchange.weights[s, u])
 
     @rows(m, [q for q, _, _ in quotient.balances if share[q] or leaving[q]])

@@ -104,12 +104,12 @@ class FlowClasses:
 
     def on_links(self) -> dict[tuple[int, int], int]:
         """Count flows over all sources on a link, by (class of links, class of flows)."""
-        used = np.zeros(self.classes.sizes[0], dtype=np.bool_)
-        used[self.flows] = True
+        active = np.zeros(self.classes.sizes[0], dtype=np.bool_)
+        active[self.flows] = True
         flow = self.classes.flow[:, self.links]
-        keys = np.arange(len(self.links)) * len(used) + flow
-        pairs, counts = np.unique(keys[used[flow]], return_counts=True)
-        rows, columns = np.divmod(pairs, len(used))
+        keys = np.arange(len(self.links)) * len(active) + flow
+        pairs, counts = np.unique(keys[active[flow]], return_counts=True)
+        rows, columns = np.divmod(pairs, len(active))
         return dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), counts.tolist(), strict=True))
 
 

@@ -121,11 +121,11 @@ def _turns(topology: Topology, exchange: Exchange) -> tuple[Ints, Ints]:
 def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
     """List pieces by source in the group's order, target in the network's order, and number."""
     ranks = np.array(group_of(instance).ranks, dtype=np.int64)
-    listed = np.argsort(ranks)
-    source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks[listed]]])
+    by_rank = np.argsort(ranks)
+    source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks[by_rank]]])
     each = np.ones(len(source) * pieces, dtype=np.int64)
     groups = tuple((int(rank),) for rank in ranks)
-    return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(listed[target], pieces), each < 0)
+    return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(by_rank[target], pieces), each < 0)
 
 
 def ways_of(
@@ -148,8 +148,8 @@ def ways_of(
         path = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
         weight = np.where(flow > _LEAST, flow - np.clip(excess, -_MOST, _MOST), -np.inf)
         place = np.full(exchange.points, -1)
-        used = _follow(source, targets, pieces, weight, exchange.tails, first, order, place, count, path)
-        links.append(path[:used].copy())
+        size = _follow(source, targets, pieces, weight, exchange.tails, first, order, place, count, path)
+        links.append(path[:size].copy())
         hops.append(count)
         excess += np.bincount(links[-1], minlength=len(excess)) - flow
     return Paths(offsets(np.concatenate(hops)), np.concatenate(links))
@@ -172,7 +172,7 @@ def _follow(
 
     A path that returns to a node continues from its first visit there; the cycle has used up its links' flow.
     """
-    used = 0
+    size = 0
     for index in range(len(targets)):
         for piece in range(pieces):
             node, length = targets[index], 0
@@ -183,19 +183,19 @@ def _follow(
                         best = entering[at]
                 weight[best] -= 1.0
                 place[node] = length
-                path[used + length] = best
+                path[size + length] = best
                 length += 1
                 node = tails[best]
                 if place[node] >= 0:
                     for back in range(place[node] + 1, length):
-                        place[tails[path[used + back - 1]]] = -1
+                        place[tails[path[size + back - 1]]] = -1
                     length = place[node]
             place[targets[index]] = -1
             for back in range(length):
-                place[tails[path[used + back]]] = -1
+                place[tails[path[size + back]]] = -1
             for back in range(length // 2):
-                other = used + length - 1 - back
-                path[used + back], path[other] = path[other], path[used + back]
+                other = size + length - 1 - back
+                path[size + back], path[other] = path[other], path[size + back]
             count[index * pieces + piece] = length
-            used += length
-    return used
+            size += length
+    return size

@@ -125,8 +125,8 @@ def cheapest_low_tree(
     result = solver.solve(model, budget, options)
     if not result.has_solution:
         return None, result
-    used = [e for e in model.E if pyo.value(pyo.quicksum(model.arc[0, e, :, ...])) > 0.5]
-    return np.array(used, dtype=np.int64), result
+    tree = [e for e in model.E if pyo.value(pyo.quicksum(model.arc[0, e, :, ...])) > 0.5]
+    return np.array(tree, dtype=np.int64), result
 
 
 def split_data(

@@ -94,16 +94,16 @@ def tree_problem(
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
     floor = Fraction(min_rate or 0) / wan.unit_Bps
     usable = wan.capacity >= ceil(floor)
-    shown = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
+    limit_text = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
     if not usable.any():
         fastest = float(wan.capacity.max() * wan.unit_Bps) * 8e-6
-        return Outcome(Status.INFEASIBLE, message=f"there is no link{shown}; the fastest has {fastest:.6g} Mb/s")
+        return Outcome(Status.INFEASIBLE, message=f"there is no link{limit_text}; the fastest has {fastest:.6g} Mb/s")
     radius, tree = lowest_tree(wan, limit, usable)
     if tree is None:
-        return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
+        return Outcome(Status.INFEASIBLE, message=f"the links{limit_text} do not join all sites")
     if radius > limit.most and not allow_no_tree:
         most = limit.format_height(limit.most)
-        text = f"no spanning tree has a height of at most {most}{' over links' + shown if shown else ''}"
+        text = f"no spanning tree has a height of at most {most}{' over links' + limit_text if limit_text else ''}"
         return Outcome(
             Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.format_height(radius)}"
         )

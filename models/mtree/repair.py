@@ -173,15 +173,15 @@ class _Repair(Search):
                 cheap = [one.tree for one in columns[:_PRICED]]
             if (proved := prices.bound(most, min(costs))) is not None:
                 self.bound = min(self.bound, proved)
-            added = 0
+            count = 0
             for tree in cheap:
                 threshold = int(wan.capacity[tree].min())
                 if float(link[tree].sum()) + price / threshold < 1 - CLOSE and tuple(tree.tolist()) not in keys:
                     keys.add(tuple(tree.tolist()))
                     self.new.append(tree)
                     restricted_master.add_tree(model, wan, tree.tolist(), threshold)
-                    added += 1
-            if not added:
+                    count += 1
+            if not count:
                 break
 
     def choose(self, best: RatedTrees | None, fresh: Ints) -> RatedTrees | None:

@@ -187,9 +187,9 @@ def rounds(m: Any, problem: SynchronousSteps) -> None:
 
 def post(m: Any, problem: SynchronousSteps) -> None:
     """``v_{c,n,S} = 1`` where n needs c (postcondition)."""
-    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
+    demand = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
-    @m.Constraint(needed)
+    @m.Constraint(demand)
     def post(m: Any, c: int, n: int) -> Any:
         return m.v[c, n, problem.steps] == 1
 

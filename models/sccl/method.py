@@ -85,14 +85,14 @@ def _search_steps(stage: CopyStage, solver: Solver, budget: Budget, options: Scc
         reports.append(result)
         if result.has_solution:
             proved = options.mode == "least-steps" and (steps == 1 or problem.has_every_path)
-            used = sum(round(model.r[s].value) for s in model.S)
+            rounds = sum(round(model.r[s].value) for s in model.S)
             latency = max(edge.latency_s for edge in problem.edges)
             slowest = min(link.bandwidth_Bps for link in stage.instance.topology.links)
             metrics = {
-                "rounds": used,
+                "rounds": rounds,
                 "sccl_steps": steps,
                 "steps_proved": proved,
-                "sccl_cost_s": float(steps * latency + used * problem.chunks[0].bytes / slowest),
+                "sccl_cost_s": float(steps * latency + rounds * problem.chunks[0].bytes / slowest),
             }
             answer = schedule_of(model, trial)
             return Outcome(Status.FEASIBLE, answer, size=result.size, metrics=metrics, reports=tuple(reports))

@@ -95,8 +95,8 @@ def parse_sketch(text: str, ranks: int) -> Sketch:
         place = f"sketch[{index}]"
         if (rule := _RULE.match(statement)) is not None:
             rules.append((rule[1], rule[2], rule[3]))
-        elif (moved := _SHIFT.match(statement)) is not None:
-            shifts.append(_shift(int(moved[1]), int(moved[2] or ranks), ranks, place))
+        elif (shift := _SHIFT.match(statement)) is not None:
+            shifts.append(_shift(int(shift[1]), int(shift[2] or ranks), ranks, place))
         else:
             expected = _WHOLE if _FILE.search(statement) else "expected avoid A -> B, only A -> B or shift N of M"
             raise InputError(f"{show_value(statement)}; {expected}", place=place)

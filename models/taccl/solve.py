@@ -174,12 +174,12 @@ def order_sends(routing: RoutingProblem, routes: Sequence[Send]) -> OrderingPlan
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
     takes = [routing.passing(c, e) for c, e in sends]
     links = [{routing.edges[e].links[0], routing.edges[e].links[-1]} for _, e in sends]
-    brought = defaultdict[int, list[int]](list)
+    children = defaultdict[int, list[int]](list)
     for child, before in enumerate(after):
         if before is not None:
-            brought[before].append(child)
+            children[before].append(child)
     rest = list(takes)
-    children_first = TopologicalSorter({k: brought.get(k, ()) for k in range(len(sends))})
+    children_first = TopologicalSorter({k: children.get(k, ()) for k in range(len(sends))})
     for k in children_first.static_order():
         if (before := after[k]) is not None:
             rest[before] = max(rest[before], takes[before] + rest[k])
@@ -197,7 +197,7 @@ def order_sends(routing: RoutingProblem, routes: Sequence[Send]) -> OrderingPlan
         free |= dict.fromkeys(links[k], at + takes[k])
         queues[routing.edges[sends[k][1]].links[0]].append(k)
         by_time.append(k)
-        for child in brought.get(k, ()):
+        for child in children.get(k, ()):
             heappush(ready, (at + takes[k], -rest[child], child))
     alpha = [routing.delay(e) for _, e in sends]
     return OrderingPlan(
@@ -248,13 +248,13 @@ def symmetric(
     Edges between parts of ranks that shift separately are left free if the shift does not map them to edges.
     """
     nodes, (by, size) = topology.rank_nodes, shift
-    moved = {node: nodes[(rank % size + by) % size + rank // size * size] for rank, node in enumerate(nodes)}
+    image_of = {node: nodes[(rank % size + by) % size + rank // size * size] for rank, node in enumerate(nodes)}
     part = {node: rank // size for rank, node in enumerate(nodes)}
     places: dict[tuple[int, int], list[int]] = {}
     for e, edge in enumerate(edges):
         places.setdefault((edge.source, edge.target), []).append(e)
     between = [(i, j) for i, j in places if part[i] != part[j]]
-    if any(len(places.get((moved[i], moved[j]), ())) != len(places[i, j]) for i, j in between):
+    if any(len(places.get((image_of[i], image_of[j]), ())) != len(places[i, j]) for i, j in between):
         for ends in between:
             del places[ends]
     kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}
@@ -262,12 +262,12 @@ def symmetric(
         kinds.setdefault((chunk.source, tuple(sorted(chunk.targets))), []).append(c)
     to_edge, to_chunk = dict[int, int](), dict[int, int]()
     for (i, j), own in places.items():
-        image = places.get((moved[i], moved[j]), [])
+        image = places.get((image_of[i], image_of[j]), [])
         if len(image) != len(own):
             raise InputError(f"shift {by} of {size} does not map edges to edges", place="sketch")
         to_edge |= dict(zip(own, image, strict=True))
     for (source, targets), same in kinds.items():
-        image = kinds.get((moved[source], tuple(sorted(moved[t] for t in targets))), [])
+        image = kinds.get((image_of[source], tuple(sorted(image_of[t] for t in targets))), [])
         if len(image) != len(same):
             raise InputError(f"shift {by} of {size} does not map chunks to chunks", place="sketch")
         to_chunk |= dict(zip(same, image, strict=True))
@@ -278,12 +278,12 @@ def is_symmetry(problem: RoutingProblem, pairs: Sequence[Pair]) -> bool:
     """Check that pairs permute all sends, and map links to links of the same times."""
     sends, rates = set(problem.sends), [(link.bandwidth_Bps, link.latency_s) for link in problem.topology.links]
     ways = {(problem.edges[e].links, problem.edges[image].links) for (_, e), (_, image) in pairs}
-    moved = {two for one, other in ways for two in zip(one, other, strict=False)}
+    images = {two for one, other in ways for two in zip(one, other, strict=False)}
     return (
         {one for one, _ in pairs} == sends == {other for _, other in pairs}
         and all(len(one) == len(other) for one, other in ways)
-        and len(moved) == len(dict(moved)) == len({image for _, image in moved})
-        and all(rates[one] == rates[image] for one, image in moved)
+        and len(images) == len(dict(images)) == len({image for _, image in images})
+        and all(rates[one] == rates[image] for one, image in images)
         and all(problem.chunks[c].bytes == problem.chunks[image].bytes for (c, _), (image, _) in pairs)
     )
 
@@ -362,13 +362,13 @@ def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mappin
 
 def edges_to_targets(problem: RoutingProblem, chunk: int, last: Mapping[int, int]) -> list[int]:
     """Return the edges of a tree on the paths to a chunk's targets, given the last edge to each node."""
-    used: set[int] = set()
+    useful: set[int] = set()
     for target in problem.chunks[chunk].targets:
         node = target
-        while node != problem.chunks[chunk].source and last[node] not in used:
-            used.add(last[node])
+        while node != problem.chunks[chunk].source and last[node] not in useful:
+            useful.add(last[node])
             node = problem.edges[last[node]].source
-    return sorted(used)
+    return sorted(useful)
 
 
 def arrival_times(problem: RoutingProblem, chunk: int, edges: Sequence[int]) -> dict[int, float]:

@@ -216,11 +216,11 @@ def _follow_ways(source: int, targets: Any, demand: int, epochs: int, flows: Any
     target, amount, hops = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     entries = np.empty(4 * most, np.int64)
     before = np.arange(len(rest))  # no flow after it and up to each has something left
-    ways = used = 0
+    ways = size = 0
     for node in targets:
-        needed = demand
-        while needed > 0:
-            begun, at, epoch, part = used, node, epochs, needed
+        lack = demand
+        while lack > 0:
+            begin, at, epoch, part = size, node, epochs, lack
             while at != source:
                 last, beyond = first[at], first[at + 1]
                 while beyond - last > 1:
@@ -234,30 +234,30 @@ def _follow_ways(source: int, targets: Any, demand: int, epochs: int, flows: Any
                     before[entry] = before[entry - 1]
                     entry = before[entry]
                 before[last] = entry
-                if used == len(entries):
-                    longer = np.empty(2 * used, np.int64)
-                    longer[:used] = entries
+                if size == len(entries):
+                    longer = np.empty(2 * size, np.int64)
+                    longer[:size] = entries
                     entries = longer
-                entries[used] = entry
-                used += 1
+                entries[size] = entry
+                size += 1
                 part = min(part, rest[entry])
                 at, epoch = tails[link[entry]], start[entry]
-            for hop in range(begun, used):
+            for hop in range(begin, size):
                 rest[entries[hop]] -= part
-            target[ways], amount[ways], hops[ways] = node, part, used - begun
+            target[ways], amount[ways], hops[ways] = node, part, size - begin
             ways += 1
-            needed -= part
-    return target[:ways], amount[:ways], hops[:ways], entries[:used]
+            lack -= part
+    return target[:ways], amount[:ways], hops[:ways], entries[:size]
 
 
 def pieces(flows: EpochFlows | PartWays) -> int:
     """Count flows of one source over one link in one epoch: about the number of sends."""
     if isinstance(flows, PartWays):
         return len(flows.link)
-    used = flows.rate > 0
+    active = flows.rate > 0
     lengths = np.diff(np.array(flows.grid.starts))
-    in_class = np.bincount(flows.reduced.classes.flow.ravel(), minlength=len(used))
-    return int((used * lengths).sum(axis=1) @ in_class)
+    in_class = np.bincount(flows.reduced.classes.flow.ravel(), minlength=len(active))
+    return int((active * lengths).sum(axis=1) @ in_class)
 
 
 def ways_of(flows: EpochFlows | PartWays) -> PartWays:

@@ -143,10 +143,10 @@ class BlockGrid:
         if self.side == "relax":
             at = self.starts[block] + after
             return self.blocks + 1 if at > self.epochs else bisect_right(self.starts, at) - 1
-        begun, ended = self.starts[block] + after, self.starts[block + 1] - 1 + after
-        if ended >= self.epochs:
-            return self.blocks if ended == self.epochs else self.blocks + 1
-        return max(bisect_left(self.starts, begun), bisect_right(self.starts, ended) - 1)
+        early, late = self.starts[block] + after, self.starts[block + 1] - 1 + after
+        if late >= self.epochs:
+            return self.blocks if late == self.epochs else self.blocks + 1
+        return max(bisect_left(self.starts, early), bisect_right(self.starts, late) - 1)
 
 
 def points_for(exchange: Exchange, side: Side) -> PointNetwork:

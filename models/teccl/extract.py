@@ -91,14 +91,14 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
     return [every[index] for index in sorted(useful)]
 
 
-def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node: int, start: int) -> int:
+def _before(problem: EpochProblem, arrivals: list[tuple[int, int]], q: int, node: int, start: int) -> int:
     """Return the send that brought a node what it sends at ``start``, each once where nothing is copied."""
     stores = problem.stores(problem.commodities[q], node) and problem.room[node] != 0
     if problem.copies[node]:
-        candidates = [send for at, send in brought if at == start or (stores and at < start)]
+        candidates = [send for at, send in arrivals if at == start or (stores and at < start)]
         return candidates[0 if problem.room[node] is None else -1]
-    index = max(i for i, (at, _) in enumerate(brought) if at == start or (stores and at < start))
-    return brought.pop(index)[1]
+    index = max(i for i, (at, _) in enumerate(arrivals) if at == start or (stores and at < start))
+    return arrivals.pop(index)[1]
 
 
 def build_sum_trees(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
@@ -206,15 +206,15 @@ def path_flows(sets: LpIndexSets, flow: Rates, stock: Rates, read: Rates) -> lis
 def _lay_out_ways(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int, Way]]:
     """Return the paths with the grain at which each begins; together they fill all chunks."""
     total, at = sum(amount for amount, _ in ways), 0.0
-    laid: list[tuple[int, Way]] = []
+    layout: list[tuple[int, Way]] = []
     for amount, way in ways:
         begin = round(at / total * chunks * GRAIN)
-        if not laid or begin > laid[-1][0]:
-            laid.append((begin, way))
+        if not layout or begin > layout[-1][0]:
+            layout.append((begin, way))
         else:
-            laid[-1] = (begin, way)  # the one before is less than a grain
+            layout[-1] = (begin, way)  # the one before is less than a grain
         at += amount
-    return laid
+    return layout
 
 
 def _trace(sets: LpIndexSets, flow: Rates, stock: Rates, end: Key, most: float) -> tuple[float, Way]:

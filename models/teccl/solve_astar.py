@@ -50,8 +50,8 @@ class AstarSearch(ModelSearch):
                 return False
             new, solved = self._round(state)
             self.rounds += 1
-            moved = state.advance(self.problem, new, self.epochs)
-            if moved.stock == state.stock and moved.coming <= state.coming:
+            after = state.advance(self.problem, new, self.epochs)
+            if after.stock == state.stock and after.coming <= state.coming:
                 if solved:
                     self.epochs *= 2  # a round too short for any chunk to come nearer
                 elif self.columns:
@@ -60,7 +60,7 @@ class AstarSearch(ModelSearch):
                     return False
                 continue
             self.sends += [replace(s, start=s.start + self.begin) for s in new]
-            state, self.begin = moved, self.begin + self.epochs
+            state, self.begin = after, self.begin + self.epochs
         self.sends = needed_sends(self.problem, self.sends)
         return self.within(self.sends)
 
@@ -159,7 +159,7 @@ def extract(model: Any, sets: RoundIndexSets) -> Schedule | None:
     after = sets.state.advance(sets.problem, sends, sets.epochs)
     if any(commodity.targets for commodity in remaining(sets.problem, after).commodities):
         return None
-    needed = needed_sends(sets.problem, sends)
-    if sets.most_epochs is not None and finish(sets.problem, needed) > sets.most_epochs:
+    useful = needed_sends(sets.problem, sends)
+    if sets.most_epochs is not None and finish(sets.problem, useful) > sets.most_epochs:
         return None
-    return schedule_of(sets.problem, needed)
+    return schedule_of(sets.problem, useful)

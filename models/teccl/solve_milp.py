@@ -218,10 +218,10 @@ def require_room(problem: EpochProblem) -> None:
     """Reject buffers, where all chunks count, below a rank's initial or final chunks."""
     for node, room in enumerate(problem.room):
         own = sum(c.source == node and not c.after for c in problem.commodities)
-        needed = sum(node in c.targets for c in problem.commodities)
-        if room is not None and not problem.switch[node] and room < max(own, needed):
+        targets = sum(node in c.targets for c in problem.commodities)
+        if room is not None and not problem.switch[node] and room < max(own, targets):
             name = problem.topology.nodes[node].name
-            text = f"{room} chunks, but {name} has {own} at the start and needs {needed} in the end, which count too"
+            text = f"{room} chunks, but {name} has {own} at the start and needs {targets} in the end, which count too"
             raise InputError(text, source="-O", place="buffer")
 
 

@@ -220,12 +220,12 @@ def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[Epoch
     while any(commodity.targets for commodity in remaining(problem, state).commodities):
         sets = round_index_sets(replace(remaining(problem, state), begin=problem.begin + begin), epochs, state)
         new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
-        moved = state.advance(problem, new, epochs)
-        idle = varies_until <= begin and moved.stock == state.stock and moved.coming <= state.coming
+        after = state.advance(problem, new, epochs)
+        idle = varies_until <= begin and after.stock == state.stock and after.coming <= state.coming
         if budget.is_exhausted or idle:
             return None
         sends += [replace(send, start=send.start + begin) for send in new]
-        state, begin = moved, begin + epochs
+        state, begin = after, begin + epochs
     return needed_sends(problem, sends)
 
 
@@ -287,9 +287,9 @@ def _commodities(problem: EpochProblem, chunks: Chunks) -> list[int] | None:
     for q, each in enumerate(problem.commodities):
         numbers[each.source, each.targets].append(q)
     ranks, commodities = problem.topology.rank_nodes, []
-    for holders, needed, reduced in zip(chunks.held_by, chunks.needed_by, chunks.reduced, strict=True):
+    for holders, receivers, reduced in zip(chunks.held_by, chunks.needed_by, chunks.reduced, strict=True):
         sources = chunks.groups[holders]
-        targets = tuple(sorted({ranks[rank] for rank in chunks.groups[needed]} - {ranks[sources[0]]}))
+        targets = tuple(sorted({ranks[rank] for rank in chunks.groups[receivers]} - {ranks[sources[0]]}))
         if reduced or len(sources) != 1 or not numbers[ranks[sources[0]], targets]:
             return None
         commodities.append(numbers[ranks[sources[0]], targets].pop(0))

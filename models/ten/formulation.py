@@ -26,7 +26,7 @@ def variables(m: Any, index: HorizonModel) -> None:
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
     m.x = pyo.Var(m.starts, domain=pyo.Binary)
     m.T = pyo.Var(bounds=(index.least, index.horizon))
-    m.needed = [(c, n) for c, chunk in enumerate(index.problem.chunks) for n in chunk.targets]
+    m.demand = [(c, n) for c, chunk in enumerate(index.problem.chunks) for n in chunk.targets]
 
 
 def arrivals(m: Any, problem: TimeExpandedNetwork, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
@@ -42,7 +42,7 @@ def arrivals(m: Any, problem: TimeExpandedNetwork, c: int, n: int, by: int | Non
 def post(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{e into n, t} x_{c,e,t} = 1`` for n in ``D_c`` (postcondition)."""
 
-    @m.Constraint(m.needed)
+    @m.Constraint(m.demand)
     def post(m: Any, c: int, n: int) -> Any:
         into = arrivals(m, problem, c, n)
         return pyo.quicksum(m.x[key] for key in into) == 1 if into else pyo.Constraint.Infeasible
@@ -88,7 +88,7 @@ def link(m: Any, problem: TimeExpandedNetwork) -> None:
 def makespan(m: Any, problem: TimeExpandedNetwork) -> None:
     """``sum_{e into n, t} (t + w_e) x_{c,e,t} <= T`` for n in ``D_c``: no arrival is later."""
 
-    @m.Constraint(m.needed)
+    @m.Constraint(m.demand)
     def makespan(m: Any, c: int, n: int) -> Any:
         into = arrivals(m, problem, c, n)
         return pyo.quicksum((key[2] + problem.ticks[key[1]]) * m.x[key] for key in into) <= m.T

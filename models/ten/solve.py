@@ -253,8 +253,8 @@ def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpandedNetwork, lis
     start, end_at, chunk, source, target, reduce, paths = zip(*sorted(rows), strict=True)
     tick, kind, chunks = tick_s(instance), instance.demands[0].collective, chunks_of(to_copies(instance))
     if kind in BACKWARDS:  # sums end where copies begin, those of an all-reduce at all ranks
-        needed = chunks.needed_by if kind is Collective.ALL_REDUCE else chunks.held_by
-        chunks = replace(chunks, held_by=chunks.needed_by, needed_by=needed, reduced=np.ones_like(chunks.reduced))
+        receivers = chunks.needed_by if kind is Collective.ALL_REDUCE else chunks.held_by
+        chunks = replace(chunks, held_by=chunks.needed_by, needed_by=receivers, reduced=np.ones_like(chunks.reduced))
     start_s, end_s = (np.array([float(t * tick) for t in column], dtype=np.float64) for column in (start, end_at))
     sends = sends_from_lists(chunk, source, target, reduce, paths)
     return Schedule(instance.sha256, chunks, sends, start_s, end_s)

@@ -53,8 +53,8 @@ def sets(m: Any, pairs: PairNetwork) -> None:
     m.C = pyo.Set(initialize=net.rank_nodes)
     m.N = pyo.Set(initialize=pairs.ends)
     m.A = pyo.Set(dimen=2, initialize=pairs.pairs)
-    m.R = pyo.Set(dimen=2, initialize=[(a, e) for a, used in pairs.relays.items() for e in used])
-    m.H = pyo.Set(initialize=sorted({e for used in pairs.relays.values() for e in used}))
+    m.R = pyo.Set(dimen=2, initialize=[(a, e) for a, links in pairs.relays.items() for e in links])
+    m.H = pyo.Set(initialize=sorted({e for links in pairs.relays.values() for e in links}))
     # What a sink has received does not leave it again, and what it sends does not come back.
     m.B = pyo.Set(dimen=3, initialize=[(t, a, b) for t in pairs.ends for a, b in pairs.pairs if a != t])
     m.D = pyo.Set(dimen=3, initialize=[(t, a, b) for t in pairs.ends for a, b in pairs.pairs if b != t])

@@ -122,15 +122,15 @@ def site_reached(m: Any, wan: Wan) -> None:
 def used_rate(m: Any, trees: TreePatterns) -> None:
     """``rbar u_k <= r_k <= c u_k``: a tree that is used has at least the smallest rate."""
     unit = model_unit(trees.wan)
-    m.used = pyo.Var(m.K, domain=pyo.Binary)
+    m.use = pyo.Var(m.K, domain=pyo.Binary)
 
     @m.Constraint(m.K)
     def used_most(m: Any, k: int) -> Any:
-        return m.rate[k] <= trees.widest / unit * m.used[k]
+        return m.rate[k] <= trees.widest / unit * m.use[k]
 
     @m.Constraint(m.K)
     def used_least(m: Any, k: int) -> Any:
-        return m.rate[k] >= float(trees.floor) / unit * m.used[k]
+        return m.rate[k] >= float(trees.floor) / unit * m.use[k]
 
 
 def shared_capacity(m: Any, trees: TreePatterns, old: Ints) -> None:
@@ -152,12 +152,12 @@ def shared_capacity(m: Any, trees: TreePatterns, old: Ints) -> None:
 def used_trees(m: Any, trees: TreePatterns, old: Ints, most_trees: int) -> None:
     """``r_k <= c u_k``, ``rho_i <= c_i y_i``, ``sum_k u_k + sum_i y_i <= K``; beside old trees."""
     unit, most = model_unit(trees.wan), bottlenecks(trees.wan, old).tolist()
-    m.used = pyo.Var(m.K, domain=pyo.Binary)
+    m.use = pyo.Var(m.K, domain=pyo.Binary)
     m.old_used = pyo.Var(m.O, domain=pyo.Binary)
 
     @m.Constraint(m.K)
     def used_new(m: Any, k: int) -> Any:
-        return m.rate[k] <= trees.widest / unit * m.used[k]
+        return m.rate[k] <= trees.widest / unit * m.use[k]
 
     @m.Constraint(m.O)
     def used_old(m: Any, i: int) -> Any:
@@ -165,7 +165,7 @@ def used_trees(m: Any, trees: TreePatterns, old: Ints, most_trees: int) -> None:
 
     @m.Constraint()
     def used_in_all(m: Any) -> Any:
-        return pyo.quicksum(m.used[k] for k in m.K) + pyo.quicksum(m.old_used[i] for i in m.O) <= most_trees
+        return pyo.quicksum(m.use[k] for k in m.K) + pyo.quicksum(m.old_used[i] for i in m.O) <= most_trees
 
 
 def total_rate(m: Any) -> Any:

@@ -35,13 +35,13 @@ def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     """Declare classes, and blocks in which data can have arrived and can still be delivered in time."""
     network = reduced.network
     after = network.delay + network.offset + network.distance_to.min(axis=0)[network.heads]
-    m.used = [
+    m.spans = [
         range(0)
         if network.heads[a] == network.rank_points[s]
         else _in_time(grid, int(network.distance[s, network.tails[a]] - network.offset[a]), int(after[a]))
         for s, a in reduced.flow_members
     ]
-    m.flows = pyo.Set(initialize=[(c, b) for c, blocks in enumerate(m.used) for b in blocks], dimen=2, ordered=True)
+    m.flows = pyo.Set(initialize=[(c, b) for c, blocks in enumerate(m.spans) for b in blocks], dimen=2, ordered=True)
     own = {(s, int(p)) for s, p in enumerate(network.rank_points)}
     stocks = [q for q, (s, v) in enumerate(reduced.balance_members) if network.stores[v] and (s, v) not in own]
     m.stocks = pyo.Set(initialize=stocks, ordered=True)
@@ -82,7 +82,7 @@ def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, stocks: Any) -> Li
     usable = {after: [grid.usable(b, after) for b in blocks] for after in delays}
     for q in stocks:
         for c, after in _around(reduced, q)[0]:
-            for b in m.used[c]:
+            for b in m.spans[c]:
                 arrivals[q, usable[after][b]].append((c, b))
     return arrivals
 
@@ -111,7 +111,7 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
     entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
     leaving = Lists((q, exits) for q, (_, exits) in around.items())
 
-    @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in m.used[c]})])
+    @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in m.spans[c]})])
     def switch(m: Any, q: int, b: int) -> Any:
         outflow = sum(present(m.F, c, b) for c in leaving[q])
         return outflow <= sum(present(m.F, c, b) for c in entering[q])
@@ -122,16 +122,16 @@ def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows)
 
     Of the flows on the link n are of class c; a part p of block b lies in the span, which has L epochs.
     """
-    network, used = reduced.network, m.used
+    network, spans = reduced.network, m.spans
     users, share, room = Lists(), Table(), Table()
     for index, link in enumerate(reduced.link_members):
         count: dict[int, Counter[int]] = defaultdict(Counter)
         for a in np.flatnonzero(network.link == link):
-            count[int(network.offset[a])].update(c for c in reduced.classes.flow[:, a].tolist() if used[c])
+            count[int(network.offset[a])].update(c for c in reduced.classes.flow[:, a].tolist() if spans[c])
         for number, (blocks, epochs) in enumerate(_spans(grid, sorted(count))):
             for offset, b, part in blocks:
                 for c, times in count[offset].items():
-                    if b in used[c]:  # classes of one link differ where their offsets do
+                    if b in spans[c]:  # classes of one link differ where their offsets do
                         users[index, number].append((c, b))
                         share[index, number, c, b] = times * part
             if (index, number) in users:

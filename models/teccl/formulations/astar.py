@@ -151,9 +151,9 @@ def round_index_sets(
 
 def remaining(problem: EpochProblem, state: RoundState) -> EpochProblem:
     """Remove demands that are met or on their way; a commodity without any keeps its source as target."""
-    got = state.stock | {(q, n) for q, n, _ in state.coming}
+    has = state.stock | {(q, n) for q, n, _ in state.coming}
     commodities = tuple(
-        replace(c, targets=tuple(t for t in c.targets if (q, t) not in got)) for q, c in enumerate(problem.commodities)
+        replace(c, targets=tuple(t for t in c.targets if (q, t) not in has)) for q, c in enumerate(problem.commodities)
     )
     return replace(problem, commodities=commodities)
 
