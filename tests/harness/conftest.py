@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,19 +14,20 @@ import pytest
 FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults"
 
 
-@pytest.fixture
-def faults(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def faults() -> Iterator[None]:
     """Let the processes of runs have the methods that do what no method should."""
-    monkeypatch.setenv("PYTHONPATH", str(FAULTS), prepend=os.pathsep)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(FAULTS), prepend=os.pathsep)
+        yield
 
 
-@pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Wait until the processes that this test has started have as many runs among them as are said."""
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Callable[[int], None]]:
+    """Wait until the processes that this file's tests have started have as many runs among them as are said."""
     if sys.platform != "linux":
         pytest.skip("looks into /proc")
     mark = uuid.uuid4().hex
-    monkeypatch.setenv("CWB_TEST_MARK", mark)
 
     def count() -> int:
         found = 0
@@ -45,4 +46,6 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             time.sleep(0.05)
         pytest.fail(f"{count()} runs are at work after a minute, not {number}")
 
-    return wait
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CWB_TEST_MARK", mark)
+        yield wait

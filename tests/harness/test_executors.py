@@ -158,14 +158,17 @@ def deaf() -> Task:
     return replace(task, record=None)  # this process has no faults
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster(faults: None, workers: object) -> Iterator[Any]:
     """Some Dask workers, each a process of its own, in the environment of the other fixtures."""
     distributed = pytest.importorskip("distributed")
+    before = set(os.environ)
     with distributed.LocalCluster(
         n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
         yield cluster
+    for name in set(os.environ) - before - {"PYTEST_CURRENT_TEST"}:  # Dask's, with which servers are not shared
+        del os.environ[name]
 
 
 def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
@@ -189,6 +192,7 @@ def test_dask_loses_a_worker(cluster: Any, tmp_path: Path) -> None:
 
 def test_dask_ends_runs(cluster: Any, tmp_path: Path, workers: Callable[[int], None]) -> None:
     """A run that is cancelled ends on its worker, which is free for the next one."""
+    cluster.wait_for_workers(WORKERS)  # one may have been killed before
     executor = open_executor(cluster.scheduler_address.replace("tcp://", "dask://"), tmp_path)
     assert executor.capacity() == WORKERS
     future = executor.submit(supervise, deaf())

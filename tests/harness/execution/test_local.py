@@ -48,7 +48,18 @@ def children() -> list[psutil.Process]:
     return [each for each in psutil.Process().children(recursive=True) if name in each.cmdline()]
 
 
-@pytest.mark.parametrize("name", [each.name for each in collectives() if each.sized_by is None])
+#: Collectives that are executed in every run: sums for all, pairs, and those that direct sends do not answer.
+OFTEN = {"all_reduce", "all_to_all", *OTHERS}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each.name, marks=() if each.name in OFTEN else pytest.mark.nightly)
+        for each in collectives()
+        if each.sized_by is None
+    ],
+)
 def test_every_collective(name):
     """Every collective gives its result on real processes, whose times are counted."""
     spec = "switch(4, latency='0 s')" if name == "late_all_reduce" else "complete(4)"

@@ -82,7 +82,9 @@ DECLARATIVE = [
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("keeps", [True, False], ids=["keeps", "nothing"])
 @pytest.mark.parametrize(("module", "options", "posed"), DECLARATIVE)
-@pytest.mark.parametrize("topology", [ring(), with_switch()], ids=["ring", "switch"])
+@pytest.mark.parametrize(
+    "topology", [ring(), pytest.param(with_switch(), marks=pytest.mark.nightly)], ids=["ring", "switch"]
+)
 def test_declarative_models(topology, module, options, posed, after, keeps):
     """Whenever the solver ends, the answer is a verified schedule with two honest numbers, or nothing with a reason.
 
