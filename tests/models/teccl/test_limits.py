@@ -105,7 +105,8 @@ def test_all_to_all(after, keeps):
 def test_a_point_at_the_limit_is_an_answer():
     """The general form and the linear program take the point that a solver has when its time is over."""
     options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
-    dgx1 = load("dgx1()").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(200_000)))
+    demand = Demand(Collective.ALL_GATHER, Fraction(200_000), ranks=tuple(range(5)))
+    dgx1 = load("dgx1()").with_changes(demand=demand)
     outcome = run_to_an_end(pose(dgx1, options), solve_milp, options, 0, keeps=True)
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
     assert "in the time that there was" in outcome.message
