@@ -121,19 +121,19 @@ def share_out(edges: TreeEdges, rounds: int, rate_Bps: float, budget: Budget) ->
     After every round the most loaded link has a load for each tree so far; the trees of the round with the least are
     kept. There is one for each of the rounds; no all-reduce exceeds the rate.
     """
-    used = np.zeros(len(edges.bandwidth_Bps))
+    uses = np.zeros(len(edges.bandwidth_Bps))
     trees: list[tuple[int, ...]] = []
     best = np.inf, 0
     for round_ in range(1, rounds + 1):
         if trees and budget.is_exhausted:
             break
-        tree = cheapest(edges, _prices(edges, used * (rate_Bps / rounds)))
+        tree = cheapest(edges, _prices(edges, uses * (rate_Bps / rounds)))
         if tree is None:
             return None
         trees.append(tuple(tree.tolist()))
         for links in (edges.forth, edges.back):
-            np.add.at(used, _links(edges, tree, links), 1.0)
-        best = min(best, (float((used / edges.bandwidth_Bps).max()) / round_, round_))
+            np.add.at(uses, _links(edges, tree, links), 1.0)
+        best = min(best, (float((uses / edges.bandwidth_Bps).max()) / round_, round_))
     return Counter(trees[: best[1]])
 
 
@@ -167,7 +167,7 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
     every link as a multiple of the smallest; the edges' arrays are those of :class:`TreeEdges`.
     """
     group = np.arange(nodes)
-    used = np.zeros(len(room), np.int64)
+    uses = np.zeros(len(room), np.int64)
     edges = np.empty(max(nodes - 1, 0), np.int64)
     count, waiting = 0, len(order)
     rest = order.copy()
@@ -188,15 +188,15 @@ def join_all(order: Any, tail: Any, head: Any, offset: Any, forth: Any, back: An
                 continue
             free = True
             for k in range(offset[edge], offset[edge + 1]):
-                if used[forth[k]] >= turn * room[forth[k]] or used[back[k]] >= turn * room[back[k]]:
+                if uses[forth[k]] >= turn * room[forth[k]] or uses[back[k]] >= turn * room[back[k]]:
                     free = False
             if not free:
                 rest[size] = edge
                 size += 1
                 continue
             for k in range(offset[edge], offset[edge + 1]):
-                used[forth[k]] += 1
-                used[back[k]] += 1
+                uses[forth[k]] += 1
+                uses[back[k]] += 1
             group[a] = b
             edges[count] = edge
             count += 1
@@ -265,9 +265,9 @@ def _from_the_middle(edges: TreeEdges, tree: Ints) -> tuple[int, Ints, Ints, Int
     order, above = walk(root)
     child = order[1:]
     parent = above[child]
-    keys, sought = tail * edges.nodes + head, np.minimum(parent, child) * edges.nodes + np.maximum(parent, child)
+    keys, targets = tail * edges.nodes + head, np.minimum(parent, child) * edges.nodes + np.maximum(parent, child)
     by_key = np.argsort(keys)
-    return root, parent, child, tree[by_key[np.searchsorted(keys[by_key], sought)]]
+    return root, parent, child, tree[by_key[np.searchsorted(keys[by_key], targets)]]
 
 
 class SwitchTreesOptions(Strict):

@@ -50,17 +50,17 @@ def trees(
             if edge.target not in best or beyond < best[edge.target]:
                 best[edge.target], last[edge.target] = beyond, edge
                 heapq.heappush(heap, (beyond, edge.target))
-    used: dict[int, problem.RankEdge] = {}
+    edge_to: dict[int, problem.RankEdge] = {}
     rest: dict[int, Fraction] = {}
     for target in chunk.targets:
         if target not in last:
             raise InputError("a rank cannot be reached", place="network.links")
         node = target
         while node != chunk.source:
-            used[node] = last[node]
+            edge_to[node] = last[node]
             rest[node] = max(rest.get(node, Fraction(0)), best[target] - best[node])
             node = last[node].source
-    return used, rest
+    return edge_to, rest
 
 
 def rounds(
@@ -72,8 +72,8 @@ def rounds(
     room = [int(link.bandwidth_Bps / slowest) for link in topology.links]
     waiting: list[tuple[Fraction, int, int, problem.RankEdge]] = []
     for index, chunk in enumerate(chunks):
-        used, rest = trees(chunk, edges)
-        waiting += [(-rest[node] if longest else rest[node], index, node, edge) for node, edge in used.items()]
+        edge_to, rest = trees(chunk, edges)
+        waiting += [(-rest[node] if longest else rest[node], index, node, edge) for node, edge in edge_to.items()]
     waiting.sort(key=lambda row: row[:3])
     has = {(index, chunk.source) for index, chunk in enumerate(chunks)}
     sends: list[tuple[int, int, problem.RankEdge]] = []

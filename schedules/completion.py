@@ -187,10 +187,10 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     if motions is None or varies or instance.rank_costs is not None or instance.routing is not Routing.FIXED:
         return None
     orbit, base = least_images(motions.orders, motions.links, len(instance.topology.links)), answer.base
-    used = orbit[base.sends.path_links]
-    if (np.bincount(orbit)[used] != motions.count).any():
+    orbits = orbit[base.sends.path_links]
+    if (np.bincount(orbit)[orbits] != motions.count).any():
         return None
-    ids, path_links = np.unique(used, return_inverse=True)
+    ids, path_links = np.unique(orbits, return_inverse=True)
     topology = instance.topology
     few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in ids.tolist())))
     merged = replace(base, instance_sha256=few.sha256, sends=replace(base.sends, path_links=path_links))

@@ -40,9 +40,9 @@ def recomputed_epochs(instance: Instance, certificate: bounds.EpochBound) -> int
     """Return the number of epochs that a certificate proves necessary."""
     grid = grid_of(instance, round_down=True)
     count = len(grid.topology.nodes)
-    named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
+    ends = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
     sets = (*getattr(certificate, "nodes", ()), *getattr(certificate, "sinks", ()))
-    for node in (*sets, getattr(certificate, "target", 0), *named):
+    for node in (*sets, getattr(certificate, "target", 0), *ends):
         reject_if(not 0 <= node < count, f"node {node} of {count}", place="certificate")
     reject_if(grid.timing.changes, "a bound for constant bandwidths proves nothing here", place="certificate")
     if grid.timing.semantics is Semantics.CIRCUIT and "switch" in {node.kind.value for node in grid.topology.nodes}:
@@ -75,13 +75,13 @@ def needs_of(instance: Instance) -> list[Need]:
     needs: list[Need] = []
     sets: dict[tuple[int, ...], frozenset[int]] = {}  # one for all ranks of a group, which may be large
     for demand in instance.demands:
-        for holders, needed, summed in conditions(demand, instance.npus).bytes_of:
-            for ranks in (holders, needed):
+        for holders, receivers, summed in conditions(demand, instance.npus).bytes_of:
+            for ranks in (holders, receivers):
                 if ranks not in sets:
                     sets[ranks] = frozenset(node[r] for r in ranks)
             count = demand.chunks * (len(holders) if demand.collective is Collective.ALL_REDUCE else 1)
-            if summed or needed != holders:
-                needs.append(Need(sets[holders], sets[needed], count, summed))
+            if summed or receivers != holders:
+                needs.append(Need(sets[holders], sets[receivers], count, summed))
     return needs
 
 
@@ -304,11 +304,11 @@ def fewest_epochs_by_prices(
     epochs, lengths = starts[-1], [b - a for a, b in pairwise(starts)]
     table = np.repeat(np.array(prices, dtype=np.int64).reshape(len(prices), -1), lengths, axis=1)
     sums = (sum(p * n for p, n in zip(row, lengths, strict=True)) for row in prices)
-    all_links = sum((rate * paid for rate, paid in zip(grid.rate, sums, strict=True)), Fraction(0))
+    all_links = sum((rate * cost for rate, cost in zip(grid.rate, sums, strict=True)), Fraction(0))
     sources = sorted({source for source, _, _ in ways})
     cheapest = _cheapest(grid, sources, table, epochs)
-    paid = sum(count * int(cheapest[target, sources.index(source)]) for source, target, count in ways)
-    return epochs + 1 if paid > all_links else 0
+    cost = sum(count * int(cheapest[target, sources.index(source)]) for source, target, count in ways)
+    return epochs + 1 if cost > all_links else 0
 
 
 def _check_prices(grid: Grid, starts: Sequence[int], prices: Sequence[Sequence[int]]) -> None:
@@ -355,16 +355,16 @@ def fewest_epochs_by_window_prices(
     _check_windows(grid, certificate)
     epochs = certificate.epochs - 1
     toll = np.zeros((len(grid.source), epochs + 1), dtype=np.int64)
-    paid = 0
+    room = 0
     for link, start, price in zip(certificate.links, certificate.starts, certificate.prices, strict=True):
         toll[link, max(0, start) : max(0, start + int(grid.window[link]))] += price
-        paid += int(grid.capacity[link]) * price
+        room += int(grid.capacity[link]) * price
     trees = _cheapest_trees(grid, certificate.sinks, toll, epochs)
-    owed = 0
+    debt = 0
     for source, targets, count in needs:
         group = sum(1 << i for i, sink in enumerate(certificate.sinks) if sink in targets)
-        owed += count * int(trees[group, source]) if group else 0
-    return certificate.epochs if owed > paid else 0
+        debt += count * int(trees[group, source]) if group else 0
+    return certificate.epochs if debt > room else 0
 
 
 def _check_windows(grid: Grid, certificate: bounds.EpochWindowPrices) -> None:

@@ -138,8 +138,8 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     units = file.integers("units", 1, _MAX_INTEGER, file.length("reduced"))
     unit = file.fraction("unit_bytes")
     reject_if(unit == 0, "must be greater than zero", place=file.at("unit_bytes"))
-    holders, needed = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
-    return Chunks(units, unit, tuple(groups), holders, needed, file.flags("reduced", len(units)))
+    holders, receivers = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
+    return Chunks(units, unit, tuple(groups), holders, receivers, file.flags("reduced", len(units)))
 
 
 def _read_packing(file: Fields, instance: Instance, topology: Topology) -> TreePacking:

@@ -43,7 +43,7 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
         return OrderedSends(sends, conditions, units, answer.unit_bytes / pieces, order, order)
     chunks = answer.chunks
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    conditions = [normalize_condition(chunks.groups[own], chunks.groups[needed], adds) for own, needed, adds in rows]
+    conditions = [normalize_condition(chunks.groups[own], chunks.groups[to], adds) for own, to, adds in rows]
     if isinstance(answer, Schedule):
         read, write = time_order(answer.start_s, answer.end_s)
     else:
@@ -51,17 +51,17 @@ def order_sends(topology: Topology, instance: Instance, answer: Whole, pieces: i
     return OrderedSends(answer.sends, conditions, chunks.units.tolist(), chunks.unit_bytes, read, write)
 
 
-def normalize_condition(holders: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Condition:
+def normalize_condition(holders: tuple[int, ...], receivers: tuple[int, ...], reduced: bool) -> Condition:
     """Normalize a condition: drop holders from the receivers of copied data."""
-    return (holders, needed, True) if reduced else (holders, tuple(sorted({*needed} - {*holders})), False)
+    return (holders, receivers, True) if reduced else (holders, tuple(sorted({*receivers} - {*holders})), False)
 
 
 def _conditions_of_trees(instance: Instance, packing: TreePacking) -> list[Condition]:
     by_root: dict[int | None, Condition] = {}  # None stands for every root of an all-reduce's trees
     for condition in demanded_bytes(instance):
-        holders, needed, reduced = condition
-        root = None if len(holders) > 1 and len(needed) > 1 else min(needed if reduced else holders)
-        by_root[root] = normalize_condition(holders, needed, reduced)
+        holders, receivers, reduced = condition
+        root = None if len(holders) > 1 and len(receivers) > 1 else min(receivers if reduced else holders)
+        by_root[root] = normalize_condition(holders, receivers, reduced)
     return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 

@@ -81,8 +81,8 @@ def _travels(demand: Demand, npus: int, source: int, target: int) -> bool:
         return {source, target} <= set(demand.group(npus))
     pieces = conditions(demand, npus)
     holders = [source in group if pieces.reduced else group == (source,) for group in pieces.groups]
-    needed = [target in group for group in pieces.groups]
-    return bool((np.array(holders)[pieces.held_by] & np.array(needed)[pieces.needed_by]).any())
+    receivers = [target in group for group in pieces.groups]
+    return bool((np.array(holders)[pieces.held_by] & np.array(receivers)[pieces.needed_by]).any())
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
@@ -103,8 +103,8 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
         raise InputError("a compute node is in none of the sets", place="certificate.parts")
     outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
     crossings = [Fraction(0), Fraction(0)]
-    for (holders, needed, reduced), size in demanded_bytes(instance).items():
-        count = len({part_of[topology.rank_nodes[rank]] for rank in holders}) if reduced and holders == needed else 0
+    for (holders, receivers, reduced), size in demanded_bytes(instance).items():
+        count = len({part_of[topology.rank_nodes[rank]] for rank in holders}) if reduced and holders == receivers else 0
         if count > 1:
             for way, merged in enumerate((any(n.may_add for n in outside), any(n.copies for n in outside))):
                 crossings[way] += (count if merged else 2 * (count - 1)) * size
@@ -132,9 +132,9 @@ def recomputed_length_bound(
         raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
     bytes_from: dict[int, dict[int, Fraction]] = {}
     if orbit_sizes is None:
-        for (holders, needed, _), size in demanded_bytes(instance).items():
-            if len(holders) == len(needed) == 1 and holders != needed:
-                bytes_from.setdefault(holders[0], {})[needed[0]] = size
+        for (holders, to, _), size in demanded_bytes(instance).items():
+            if len(holders) == len(to) == 1 and holders != to:
+                bytes_from.setdefault(holders[0], {})[to[0]] = size
     elif instance.demand is not None:
         everybody = dict.fromkeys(range(instance.npus), instance.demand.part_bytes(instance.npus))
         bytes_from = dict.fromkeys(orbit_sizes, everybody)
@@ -208,9 +208,9 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
     if any(node.kind is not NodeKind.COMPUTE and node.copies for node in topology.nodes):
         raise InputError("a switch copies chunks in transit", place="certificate")
     needs = {
-        (holders, needed): size
-        for (holders, needed, reduced), size in demanded_bytes(instance).items()
-        if (rank in holders if reduced else holders == (rank,)) and set(needed) - {rank}
+        (holders, receivers): size
+        for (holders, receivers, reduced), size in demanded_bytes(instance).items()
+        if (rank in holders if reduced else holders == (rank,)) and set(receivers) - {rank}
     }
     if not needs:
         return Fraction(0)
@@ -219,7 +219,7 @@ def recomputed_chunk_bound(instance: Instance, certificate: WholeChunks) -> Frac
         leaving[tail] += link.bandwidth_Bps
     own, most = leaving[topology.rank_nodes[rank]], max(leaving[node] for node in topology.rank_nodes)
     reject_if(not own, "data must leave the rank, but no link does", place="certificate.rank")
-    having = min(len({rank, *needed}) for _, needed in needs)
+    having = min(len({rank, *receivers}) for _, receivers in needs)
     doublings = (having - 1).bit_length() - 1
     return sum(needs.values(), Fraction(0)) / own + doublings * certificate.chunk_bytes / most
 

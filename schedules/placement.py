@@ -131,21 +131,21 @@ def proved_loads(experts: Experts, certificate: LeastLoads) -> list[Fraction] | 
     """Return the proved load of every layer, at most the claimed one; None if layers differ."""
     if not len(certificate.loads) == len(certificate.prices) == len(experts.loads):
         return None
-    spent = _SearchAllowance(divisions=MOST_DIVISIONS, numbers=MOST_NUMBERS, steps=MOST_STEPS)
+    quota = _SearchAllowance(divisions=MOST_DIVISIONS, numbers=MOST_NUMBERS, steps=MOST_STEPS)
     return [
-        _proved_load(experts.layer(layer), load, prices, spent)
+        _proved_load(experts.layer(layer), load, prices, quota)
         for layer, (load, prices) in enumerate(zip(certificate.loads, certificate.prices, strict=True))
     ]
 
 
-def _proved_load(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _SearchAllowance) -> Fraction:
+def _proved_load(layer: Experts, load: Fraction, prices: PairPrices | None, quota: _SearchAllowance) -> Fraction:
     average = sum(layer.loads[0], Fraction(0)) / layer.gpus
     if load <= average or _too_small(layer.loads[0], layer.gpus, layer.slots, load):
         return load
     if prices is not None and is_refuted_by_prices(layer, load, prices):
         return load
     try:
-        refuted = layer.nodes <= _NODES and not _divides(layer, load, tuple(range(layer.groups)), {}, spent)
+        refuted = layer.nodes <= _NODES and not _divides(layer, load, tuple(range(layer.groups)), {}, quota)
     except _TooManyError:
         refuted = False
     return load if refuted else average
@@ -186,24 +186,24 @@ def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], pr
 
 
 def _divides(
-    layer: Experts, load: Fraction, rest: tuple[int, ...], fits: dict[tuple[int, ...], bool], spent: _SearchAllowance
+    layer: Experts, load: Fraction, rest: tuple[int, ...], fits: dict[tuple[int, ...], bool], quota: _SearchAllowance
 ) -> bool:
     """Return whether the remaining groups fit on nodes whose GPUs all are below a load."""
     if not rest:
         return True
     each, size = layer.groups // layer.nodes, layer.count // layer.groups
     for others in combinations(rest[1:], each - 1):
-        spent.spend("divisions")
+        quota.spend("divisions")
         groups = (rest[0], *others)
         if groups not in fits:
             loads = [layer.loads[0][group * size + place] for group in groups for place in range(size)]
-            fits[groups] = _fits(loads, layer.gpus // layer.nodes, layer.slots, load, spent)
-        if fits[groups] and _divides(layer, load, tuple(p for p in rest if p not in groups), fits, spent):
+            fits[groups] = _fits(loads, layer.gpus // layer.nodes, layer.slots, load, quota)
+        if fits[groups] and _divides(layer, load, tuple(p for p in rest if p not in groups), fits, quota):
             return True
     return False
 
 
-def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spent: _SearchAllowance) -> bool:
+def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, quota: _SearchAllowance) -> bool:
     """Return whether experts may fit on a node with all GPUs below a load, True if undecided."""
     if _too_small(loads, gpus, slots, load):
         return False
@@ -212,10 +212,10 @@ def _fits(loads: Sequence[Fraction], gpus: int, slots: int, load: Fraction, spen
     ways = comb(further + len(loads) - 1, further)
     if ways > _NUMBERS or max(least) + further > _REPLICAS or (slots > 2 and gpus > _GPUS):
         return True
-    spent.spend("numbers", ways)
+    quota.spend("numbers", ways)
     unit = lcm(load.denominator, *(each.denominator for each in loads)) * lcm(*range(1, max(least) + further + 1))
     whole, limit = [int(each * unit) for each in loads], int(load * unit)
-    return any(_fill(replicas, gpus, slots, limit, spent) for replicas in _replicas(whole, least, further))
+    return any(_fill(replicas, gpus, slots, limit, quota) for replicas in _replicas(whole, least, further))
 
 
 def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Iterator[list[int]]:
@@ -228,9 +228,9 @@ def _replicas(loads: Sequence[int], least: Sequence[int], further: int) -> Itera
         yield sorted(replicas, reverse=True)
 
 
-def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _SearchAllowance) -> bool:
+def _fill(replicas: list[int], gpus: int, slots: int, limit: int, quota: _SearchAllowance) -> bool:
     """Return whether replicas fill the slots of GPUs that all are below a limit; one has the heaviest replica."""
-    spent.spend("steps")
+    quota.spend("steps")
     if slots == 1:
         return replicas[0] < limit
     if slots == 2:  # the heaviest beside the lightest, where no other one is worse off
@@ -240,12 +240,12 @@ def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _Search
     heaviest, rest = replicas[0], replicas[1:]
     attempts: set[tuple[int, ...]] = set()
     for places in combinations(range(len(rest)), slots - 1):
-        spent.spend("steps")
+        quota.spend("steps")
         beside = tuple(rest[place] for place in places)
         if beside in attempts or heaviest + sum(beside) >= limit:
             continue
         attempts.add(beside)
-        if _fill([load for place, load in enumerate(rest) if place not in places], gpus - 1, slots, limit, spent):
+        if _fill([load for place, load in enumerate(rest) if place not in places], gpus - 1, slots, limit, quota):
             return True
     return False
 

@@ -144,9 +144,9 @@ class Fields:
             first = int(inside.argmin())
         for index, value in enumerate(values[first:], first):
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < MAX_S:
-                shown = show_value(value.item() if isinstance(value, np.number) else value)
+                text = show_value(value.item() if isinstance(value, np.number) else value)
                 expected = f"expected seconds of at least 0 and below {MAX_S:.0e}"
-                raise InputError(f"{shown} is wrong; {expected}", place=f"{self.at(name)}[{index}]")
+                raise InputError(f"{text} is wrong; {expected}", place=f"{self.at(name)}[{index}]")
         return np.array(values, dtype=np.float64)
 
     def fractions(self, name: str, length: int) -> list[Fraction]:

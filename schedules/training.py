@@ -141,19 +141,19 @@ def communication_time(
 ) -> Fraction | float:
     """Return a collective's seconds on its busiest dimension; infinite if traffic has no bandwidth."""
     rows = zip(busy_bytes(instance, communication, span), bandwidth_Bps, strict=True)
-    return max((moved / rate if rate > 0 else inf for moved, rate in rows if moved > 0), default=Fraction(0))
+    return max((size / rate if rate > 0 else inf for size, rate in rows if size > 0), default=Fraction(0))
 
 
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
     """Return the bytes that keep each dimension busy: more where a group has only its direct links."""
     fabric = instance.fabric
-    moved = stages(communication, span, fabric)
+    sizes = stages(communication, span, fabric)
     if instance.design is None or instance.design.partial_use is PartialUse.FULL:
-        return moved
+        return sizes
     for d, n in enumerate(span):
         if fabric.dimensions[d].block is Block.FULLY_CONNECTED and n > 1:
-            moved[d] *= Fraction(fabric.dimensions[d].size - 1, n - 1)
-    return moved
+            sizes[d] *= Fraction(fabric.dimensions[d].size - 1, n - 1)
+    return sizes
 
 
 def stages(communication: Communication, span: Sequence[int], fabric: Fabric) -> list[Fraction]:
@@ -163,25 +163,25 @@ def stages(communication: Communication, span: Sequence[int], fabric: Fabric) ->
     the same shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then sends
     its shard once.
     """
-    moved: list[Fraction] = []
+    sizes: list[Fraction] = []
     data = communication.size_bytes
     for d, n in enumerate(span):
         sent_once = data - data / n
         match communication.collective:
             case Collective.ALL_REDUCE:
                 reduced = fabric.dimensions[d].in_network and n > 1
-                moved.append(data if reduced else 2 * sent_once)
+                sizes.append(data if reduced else 2 * sent_once)
                 data /= n
             case Collective.REDUCE_SCATTER | Collective.ALL_GATHER:
-                moved.append(sent_once)
+                sizes.append(sent_once)
                 data /= n
             case Collective.ALL_TO_ALL:
-                moved.append(sent_once)
+                sizes.append(sent_once)
             case Collective.POINT_TO_POINT:
-                moved.append(data if n > 1 else Fraction(0))
+                sizes.append(data if n > 1 else Fraction(0))
             case _:
                 raise ValueError(f"the analytical model has no {communication.collective.name}")
-    return moved
+    return sizes
 
 
 BITS = 160  #: Bits of a number that is rounded down.
@@ -340,7 +340,7 @@ class _Traffic(NamedTuple):
 
     where: tuple[int, int, int, int]
     branch: str
-    moved: list[Fraction]
+    sizes: list[Fraction]
 
 
 class _Stage(NamedTuple):
@@ -367,8 +367,8 @@ def _traffic(instance: Instance) -> _Parts:
             phases = ((layer.forward, ""), (layer.input_gradient, "tp"), (layer.weight_gradient, "dp"))
             for p, (phase, branch) in enumerate(phases):
                 for c, communication in enumerate(phase.communication):
-                    moved = busy_bytes(instance, communication, workload.groups[communication.group])
-                    rows.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in moved]))
+                    sizes = busy_bytes(instance, communication, workload.groups[communication.group])
+                    rows.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in sizes]))
     return stages, rows
 
 
@@ -396,7 +396,7 @@ def _averaged_time(instance: Instance, parts: _Parts, line: SupportingLine) -> t
         part = counted[one.where[:2]][one.branch]
         for d, share in enumerate(shares.get(one.where, [])):
             if share and part:
-                alike[d, share, part] = alike.get((d, share, part), Fraction(0)) + one.moved[d]
+                alike[d, share, part] = alike.get((d, share, part), Fraction(0)) + one.sizes[d]
     traffic = [Fraction(0)] * count
     for (d, share, part), moved_bytes in alike.items():
         traffic[d] += share * part * moved_bytes

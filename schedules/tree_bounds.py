@@ -114,8 +114,8 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
     if certificate.height is not None:
         highest = max(_highest(part, _lengths(topology, certificate)) for part in packing.passes)
         if highest > certificate.height:
-            shown = certificate.height_unit
-            return f"speaks of trees of at most {certificate.height:,} {shown}, the answer has one of {highest:,}"
+            unit = certificate.height_unit
+            return f"speaks of trees of at most {certificate.height:,} {unit}, the answer has one of {highest:,}"
     if certificate.min_rate_Bps:
         smallest = int(packing.units.min()) * packing.unit_bytes / heaviest_load(instance, packing)
         if smallest < certificate.min_rate_Bps:
@@ -265,11 +265,11 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
             best = cheapest_into(here, group, tail, head, rest)
             if best < 0:
                 return -1
-            paid = rest[best]
-            total += paid
+            least = rest[best]
+            total += least
             for a in range(len(head)):
                 if find(group, head[a]) == here:
-                    rest[a] -= paid
+                    rest[a] -= least
             before = find(group, tail[best])
             again = 0
             while before != find(group, root) and again < size and walk[again] != before:

@@ -164,7 +164,7 @@ def _sends(
         reduce = flags.astype(np.bool_)
     new_ways = ReplacementWays(source, target, number, size[number])
     path, is_lost = new_ways.reroute(ways, change), ways.lost_ways(change)
-    names = new_ways.affected_nodes(ways, change, path.moved | (reduce != sends.reduce[number]), stays[sends.chunk])
+    names = new_ways.affected_nodes(ways, change, path.is_new | (reduce != sends.reduce[number]), stays[sends.chunk])
     served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(is_lost).tolist()))
     chunk = (np.cumsum(stays) - 1)[sends.chunk[number]]
     new_sends = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
@@ -231,7 +231,7 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
         new_ways = ReplacementWays(*_ends(change, part, parent, child), number, np.repeat(size, np.diff(offset)))
         path = new_ways.reroute(ways, change)
         stays = np.isin(part.edge_tree, which)
-        parts.append((ways, ways.lost_ways(change), new_ways.affected_nodes(ways, change, path.moved, stays)))
+        parts.append((ways, ways.lost_ways(change), new_ways.affected_nodes(ways, change, path.is_new, stays)))
         tree = (root, units, unit_bytes, offset, place[parent], place[child])
         passes.append(TreePacking(changed.sha256, part.kind, *tree, path.offset, path.links))
     served = served_trees(answer, set(np.flatnonzero(place < 0).tolist()), tuple(is_lost for _, is_lost, _ in parts))

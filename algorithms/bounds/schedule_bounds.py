@@ -147,10 +147,10 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
     part_of = {node: index for index, part in enumerate(sets) for node in part}
     if len(part_of) < sum(map(len, sets)) or not part_of.keys() >= set(topology.rank_nodes):
         raise InputError("expected disjoint sets with every compute node in one of them", place="parts")
-    needed = len({part_of[topology.rank_nodes[rank]] for rank in group.ranks})
+    count = len({part_of[topology.rank_nodes[rank]] for rank in group.ranks})
     outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
-    into = crossings(needed, merged=any(node.may_add for node in outside)) * group.size_bytes
-    out = crossings(needed, merged=any(node.copies for node in outside)) * group.size_bytes
+    into = crossings(count, merged=any(node.may_add for node in outside)) * group.size_bytes
+    out = crossings(count, merged=any(node.copies for node in outside)) * group.size_bytes
     return max(
         _seconds(into, topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b], "these parts"),
         _seconds(out, topology, lambda a, b: a in part_of and part_of[a] != part_of.get(b), "these parts"),
@@ -260,10 +260,10 @@ class _Travels:
         groups = [np.array(group) for group in pieces.groups]
         size = np.array([len(group) for group in groups])
         first = np.array([group[0] for group in groups])
-        holders, needed = pieces.held_by, pieces.needed_by
-        single = (size[holders] == 1) & (size[needed] == 1)
-        self.pairs = first[holders[single]], first[needed[single]]
-        others = dict.fromkeys(zip(holders[~single].tolist(), needed[~single].tolist(), strict=True))
+        holders, receivers = pieces.held_by, pieces.needed_by
+        single = (size[holders] == 1) & (size[receivers] == 1)
+        self.pairs = first[holders[single]], first[receivers[single]]
+        others = dict.fromkeys(zip(holders[~single].tolist(), receivers[~single].tolist(), strict=True))
         # What several ranks have may come from any of them.
         self.blocks = [(groups[h], groups[n]) for h, n in others if kind.sums or size[h] == 1]
 

@@ -102,9 +102,9 @@ def check_prices(network: EpochNetwork, prices: WindowPrices) -> bool:
     order = np.argsort(network.delay, kind="stable")
     links = network.tail[order], network.head[order], network.delay[order], toll[order]
     trees = cheapest_trees(network.stores, links, np.array(prices.sinks, dtype=np.int64), epochs, FAR)
-    paid = int((network.room[prices.link] * prices.price).sum())
-    owed = _lacking_sinks(network, prices.sinks)
-    return int(trees[owed, network.source][owed > 0].sum()) > paid
+    worth = int((network.room[prices.link] * prices.price).sum())
+    debt = _lacking_sinks(network, prices.sinks)
+    return int(trees[debt, network.source][debt > 0].sum()) > worth
 
 
 def _lacking_sinks(network: EpochNetwork, sinks: tuple[int, ...]) -> Ints:

@@ -173,9 +173,9 @@ class EpochSearch:
         search = Search(self.arcs, state, self._lacking, self._partial, heap)
         while not self.is_optimal and not self._is_exhausted(part):
             effort, seed = min(SLICE, int(part * self.effort) - self.work + 1), self.budget.seed
-            met, self.moves, work = walk(search, self._price, self.best - 1, self.moves, seed, effort)
+            meets, self.moves, work = walk(search, self._price, self.best - 1, self.moves, seed, effort)
             self.work += work
-            if met:
+            if meets:
                 self._keep(state.arrival, state.arc, state.start)
 
     def improve_several(self) -> None:

@@ -220,11 +220,11 @@ def best_start(
         at = state.latest[chunk, arcs.hop_link[arcs.hop_first[arc]]]
         looked = 0
         while at >= 0 and looked < RECENT:
-            begun = state.send_start[chunk, at]
-            if begun >= ready:
-                extra = shared_price(arcs, state, price, chunk, arc, begun)
-                if extra >= 0 and (start == NEVER or begun + weight * extra < start + cost):
-                    start, cost = begun, weight * extra
+            earlier = state.send_start[chunk, at]
+            if earlier >= ready:
+                extra = shared_price(arcs, state, price, chunk, arc, earlier)
+                if extra >= 0 and (start == NEVER or earlier + weight * extra < start + cost):
+                    start, cost = earlier, weight * extra
             at = state.send_before[chunk, at]
             looked += 1
     return start, cost, max(free, hint)

@@ -62,13 +62,13 @@ class SymmetryGroup:
         if any((nodes[own] != own[nodes]).any() for own in self.nodes):
             return None
         elements = {own.tobytes() for own in self.nodes}
-        all_nodes, all_links, power, moved = [self.nodes], [self.links], nodes, links
+        all_nodes, all_links, power, image = [self.nodes], [self.links], nodes, links
         while power.tobytes() not in elements:
             all_nodes.append(power[self.nodes])
-            all_links.append(moved[self.links])
+            all_links.append(image[self.links])
             if len(all_nodes) * len(self.nodes) > LARGEST:
                 return None
-            power, moved = nodes[power], links[moved]
+            power, image = nodes[power], links[image]
         larger = SymmetryGroup(np.concatenate(all_nodes), np.concatenate(all_links))
         same = np.arange(larger.links.shape[1])
         return None if (larger.links[1:] == same).any() else larger
@@ -102,8 +102,8 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
             return int(alike[np.argmin(np.abs(place[alike] - aim))])
 
         mapped = find_mapping(kind, links, [(first, image)], near_shift)
-        moved = None if mapped is None else link_image(links[:2], links[2], mapped)
-        larger = None if mapped is None or moved is None else group.with_generator(mapped, moved)
+        images = None if mapped is None else link_image(links[:2], links[2], mapped)
+        larger = None if mapped is None or images is None else group.with_generator(mapped, images)
         if larger is not None and not (larger.nodes[1:, sources] == sources).any():
             group = larger
             nested.append(group)
@@ -186,8 +186,8 @@ def _unfold_schedule(
     place[order] = np.arange(len(source))
     place -= np.searchsorted(source[order], source)  # which of its source's chunks each one is
     base, node = np.nonzero(arc >= 0)
-    used, which = np.unique(arc[base, node], return_inverse=True)
-    images = _images(arcs, used, group.links)
+    arcs_of, which = np.unique(arc[base, node], return_inverse=True)
+    images = _images(arcs, arcs_of, group.links)
     if images is None:
         return None
     chunk = order[np.searchsorted(source[order], group.nodes[:, source[bases[base]]]) + place[bases[base]]]
@@ -198,20 +198,20 @@ def _unfold_schedule(
     return whole
 
 
-def _images(arcs: ArcTable, used: Ints, links: Ints) -> Ints | None:
+def _images(arcs: ArcTable, some_arcs: Ints, links: Ints) -> Ints | None:
     """Return images of arcs under the images ``links`` of links; shape (elements, arcs), None if one is no arc."""
     hops = np.diff(arcs.hop_first)
-    images = np.empty((len(links), len(used)), dtype=np.int64)
-    for length in np.unique(hops[used]).tolist():
-        among, some = np.flatnonzero(hops == length), np.flatnonzero(hops[used] == length)
-        keys, sought = np.zeros(len(among), np.int64), np.zeros((len(links), len(some)), np.int64)
+    images = np.empty((len(links), len(some_arcs)), dtype=np.int64)
+    for length in np.unique(hops[some_arcs]).tolist():
+        among, some = np.flatnonzero(hops == length), np.flatnonzero(hops[some_arcs] == length)
+        keys, wants = np.zeros(len(among), np.int64), np.zeros((len(links), len(some)), np.int64)
         for hop in range(length):
             keys = keys * links.shape[1] + arcs.hop_link[arcs.hop_first[among] + hop]
-            sought = sought * links.shape[1] + links[:, arcs.hop_link[arcs.hop_first[used[some]] + hop]]
+            wants = wants * links.shape[1] + links[:, arcs.hop_link[arcs.hop_first[some_arcs[some]] + hop]]
             numbers, keys = np.unique(keys, return_inverse=True)
-            place = np.minimum(np.searchsorted(numbers, sought), len(numbers) - 1)
-            if (numbers[place] != sought).any():
+            place = np.minimum(np.searchsorted(numbers, wants), len(numbers) - 1)
+            if (numbers[place] != wants).any():
                 return None
-            sought = place
-        images[:, some] = among[np.argsort(keys)][sought]
+            wants = place
+        images[:, some] = among[np.argsort(keys)][wants]
     return images

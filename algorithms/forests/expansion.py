@@ -189,10 +189,10 @@ def replay(
             a, b = first[into], first[out]
             if a < 0 or b < 0:
                 break  # a split of more than there is: what is missing shows when the paths are counted
-            moved = min(rest, amount[a], amount[b])
-            rest -= moved
-            amount[a] -= moved
-            amount[b] -= moved
+            copies = min(rest, amount[a], amount[b])
+            rest -= copies
+            amount[a] -= copies
+            amount[b] -= copies
             if past >= 0:
                 if first[past] < 0:
                     first[past] = len(nxt)
@@ -200,7 +200,7 @@ def replay(
                     nxt[last[past]] = len(nxt)
                 last[past] = len(nxt)
                 nxt.append(-1)
-                amount.append(moved)
+                amount.append(copies)
                 path.append(links + len(left))
                 left.append(path[a])
                 right.append(path[b])
@@ -255,12 +255,12 @@ def hand_out(edges: Any, copies: Any, first: Any, following: Any, amount: Any) -
                 at = following[at]
             if best < 0:
                 break  # more than there is: the verifier will see that the tree does not carry all
-            moved = min(rest, amount[best])
+            size = min(rest, amount[best])
             use.append(i)
             piece.append(best)
-            part.append(moved)
-            amount[best] -= moved
-            rest -= moved
+            part.append(size)
+            amount[best] -= size
+            rest -= size
     return _array(use, first), _array(piece, first), _array(part, amount)
 
 

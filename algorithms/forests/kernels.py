@@ -33,20 +33,20 @@ class KnownCuts(NamedTuple):
     cuts: Any
     slack: Any  #: (cuts,) capacity beyond the demand, and of the tree being grown its free entry and its load
     free: Any
-    used: Any
+    load: Any
 
 
 @kernel
 def cut_cost(x: int, y: int, amount: Any, pool: KnownCuts) -> int:
     """Return an edge's cost: 0 if free, 1 if it uses a cut's slack, 2 if it exceeds it."""
-    inside, start, cuts, slack, free, used = pool
+    inside, start, cuts, slack, free, load = pool
     cost = 0
     for i in range(start[y], start[y + 1]):
         j = cuts[i]
         if not inside[j, x]:
-            if used[j] + amount > free[j] + slack[j]:
+            if load[j] + amount > free[j] + slack[j]:
                 return 2
-            if used[j] + amount > free[j]:
+            if load[j] + amount > free[j]:
                 cost = 1
     return cost
 
@@ -56,7 +56,7 @@ def count_entered_cuts(x: int, y: int, amount: Any, pool: KnownCuts) -> None:
     """Count an edge in the cuts that it enters."""
     for i in range(pool.start[y], pool.start[y + 1]):
         if not pool.inside[pool.cuts[i], x]:
-            pool.used[pool.cuts[i]] += amount
+            pool.load[pool.cuts[i]] += amount
 
 
 @kernel
@@ -99,8 +99,8 @@ def grow(root: int, amount: Any, thrifty: bool, net: Capacities, pool: KnownCuts
     nodes = len(net.start) - 1
     into[:] = -2
     into[root] = -1
-    for j in range(len(pool.used)):
-        pool.used[j] = amount - amount
+    for j in range(len(pool.load)):
+        pool.load[j] = amount - amount
         pool.free[j] = amount - amount if pool.inside[j, root] else amount
     order, missing = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     depth, best, value = np.zeros(nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64), np.zeros(nodes)

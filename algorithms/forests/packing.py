@@ -261,16 +261,16 @@ class Packer:
         """Grow a tree for as many copies as possible; None if there is none."""
         copies = int(self.rest[root])
         into = np.empty(self.graph.nodes, dtype=np.int64)
-        free, used = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
+        free, load = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
         graph, pool = self.graph, self.pool
         net = Capacities(graph.out_start, graph.tail, graph.head, self.residual, self.weight)
-        cuts = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, used)
+        cuts = KnownCuts(pool.inside, pool.cut_start, pool.cuts, self.slack, free, load)
         for _ in range(_HALVINGS + 1):
             for thrifty in (self.thrifty, not self.thrifty):
                 number = copies if self.exact is object else np.int64(copies)
                 reached = self._grow(root, number, thrifty, net, cuts, into)
                 if reached == self.graph.nodes:
-                    self.slack += free - used
+                    self.slack += free - load
                     return _Tree(root, copies, into)
             if copies == 1:
                 break

@@ -159,7 +159,7 @@ def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
 
 
 def _newton(
-    flow_at: Callable[[Fraction], RootedFlow], needed: Callable[[Bools], Fraction], start: Fraction
+    flow_at: Callable[[Fraction], RootedFlow], need: Callable[[Bools], Fraction], start: Fraction
 ) -> tuple[Fraction, Bools | None, int]:
     """Raise a value to what the violated set needs, until none is; return it, the last set, and the steps."""
     value, position, steps = start, 0, 0
@@ -171,22 +171,22 @@ def _newton(
         if violation is None:
             return value, side, steps
         side, steps, position = violation.side, steps + 1, flow.position
-        value = needed(side)
+        value = need(side)
 
 
 def smallest_step(
     capacities: Callable[[Fraction], Network],
-    needed: Callable[[Bools], Fraction],
+    need: Callable[[Bools], Fraction],
     demand: Exact,
     sinks: Ints,
     start: Fraction,
 ) -> tuple[Fraction, Bools | None]:
     """Find the smallest U from ``start`` on at which every sink can receive all demand.
 
-    The network is ``capacities(U)``, which grows with U; ``needed`` is the smallest U at which a set of nodes has
+    The network is ``capacities(U)``, which grows with U; ``need`` is the smallest U at which a set of nodes has
     enough capacity into it. Return U, and the last set that was not served before, None if ``start`` is enough.
     """
-    U, side, _ = _newton(lambda U: RootedFlow(capacities(U), demand, sinks), needed, start)
+    U, side, _ = _newton(lambda U: RootedFlow(capacities(U), demand, sinks), need, start)
     return U, side
 
 

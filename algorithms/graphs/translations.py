@@ -199,16 +199,16 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
     return tuple(translations)
 
 
-def _extend_permutation(network: ColouredNetwork, moved: Ints, parts: Sequence[int] | None = None) -> Ints | None:
+def _extend_permutation(network: ColouredNetwork, target: Ints, parts: Sequence[int] | None = None) -> Ints | None:
     """Extend an image of the ranks, as nodes, to all nodes; None if it is no symmetry.
 
     Switches with the same surroundings below keep their order, or are rotated if ``parts`` are given: n of level l by
     n / gcd(n, ``parts[l]``) places.
     """
     image = np.arange(network.nodes)
-    image[network.ranks] = moved
+    image[network.ranks] = target
     mask, own = mask_of(network.nodes, network.ranks), network.own_surroundings
-    if not np.array_equal(network.surroundings(image, mask)[network.ranks], own[moved]):
+    if not np.array_equal(network.surroundings(image, mask)[network.ranks], own[target]):
         return None
     for level, part in zip(network.levels, parts or [1] * len(network.levels), strict=True):
         below = network.surroundings(image, mask)[level]
@@ -403,8 +403,8 @@ def route_by_symmetry(
     find_paths = find_paths or partial(route, topology)
     paths = find_paths(node[0, root], node[translate_ranks(orders, there, by, -1), other])
     here, orbit = np.divmod(place_of_link[paths.links], link.shape[1])
-    moved = translate_ranks(orders, here, np.repeat(by, np.diff(paths.offset)))
-    return Paths(paths.offset, link[moved, orbit])
+    motion = translate_ranks(orders, here, np.repeat(by, np.diff(paths.offset)))
+    return Paths(paths.offset, link[motion, orbit])
 
 
 def orbits_under(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:

@@ -44,10 +44,10 @@ def assign_rows(cost: Any, room: Any) -> Any:
         to = end
         while before[to] >= 0:
             a = before[to]
-            moved = mover[a, to]
-            class_of[moved] = to
-            _leave(cost, class_of, step, mover, moved, a)
-            _join(cost, step, mover, moved, to)
+            one = mover[a, to]
+            class_of[one] = to
+            _leave(cost, class_of, step, mover, one, a)
+            _join(cost, step, mover, one, to)
             to = a
         class_of[row] = to
         _join(cost, step, mover, row, to)

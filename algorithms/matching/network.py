@@ -78,8 +78,8 @@ class RankNetwork:
     @cached_property
     def has_own_ports(self) -> bool:
         """True if no two arcs share a port."""
-        used = [port for ports in self.ports for port in ports]
-        return len(set(used)) == len(used)
+        every = [port for ports in self.ports for port in ports]
+        return len(set(every)) == len(every)
 
     @cached_property
     def tables(self) -> ArcTables:

@@ -86,17 +86,17 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
     at = first[:-1].copy()
     # Rings of what is under way and of links in use: the next one that ends, where the one after the last goes.
     come, come_at, under_way, out, into = order.astype(np.int32), np.zeros(jobs, dtype=np.int64), jobs, 0, 0
-    freed, freed_at, used, oldest, newest = np.empty(links, dtype=np.int32), np.zeros(links, dtype=np.int64), 0, 0, 0
+    freed, freed_at, in_use, oldest, newest = np.empty(links, dtype=np.int32), np.zeros(links, dtype=np.int64), 0, 0, 0
     busy, mark = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
     touched = np.empty(links, dtype=np.int64)
     now, rest = 0, jobs
     while rest:
         now = come_at[out] if under_way else freed_at[oldest]
-        if used:
+        if in_use:
             now = min(now, freed_at[oldest])
         count = 0
-        while used and freed_at[oldest] == now:
-            e, used, oldest = freed[oldest], used - 1, oldest + 1 if oldest + 1 < links else 0
+        while in_use and freed_at[oldest] == now:
+            e, in_use, oldest = freed[oldest], in_use - 1, oldest + 1 if oldest + 1 < links else 0
             busy[e], mark[e] = False, True
             touched[count], count = e, count + 1
         while under_way and come_at[out] == now:
@@ -116,7 +116,7 @@ def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, 
             j = _next(head[e], tail[e], behind, int(top[e]))
             start[at[j]], busy[e] = now, True
             freed[newest], freed_at[newest] = e, now + window
-            used, newest = used + 1, newest + 1 if newest + 1 < links else 0
+            in_use, newest = in_use + 1, newest + 1 if newest + 1 < links else 0
             at[j] += 1
             if at[j] < first[j + 1]:
                 come[into], come_at[into] = j, now + delay

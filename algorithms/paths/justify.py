@@ -91,13 +91,13 @@ def justify_schedule(instance: Instance, schedule: Schedule, stop: Callable[[], 
     timed = _to_timed_sends(schedule, timing.epoch_s)
     if timed is None:
         return schedule
-    before, moved = timed.finish, True
+    before, gains = timed.finish, True
     for _ in range(MAX_ROUNDS):
-        if not moved or stop():
+        if not gains or stop():
             break
         last = timed.finish
         _justify(timed, stop)
-        moved = _change_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
+        gains = _change_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
         timed.precedences = _list_precedences(timed, schedule.chunks.reduced)
     if timed.finish >= before:
         return schedule
@@ -179,7 +179,7 @@ def _change_parents(timed: TimedSends, schedule: Schedule, topology: Topology, t
         arrival.update(((chunk, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
     forwarded = {(timed.chunk[i], timed.source[i]) for i in range(len(timed.begin))}
     size = schedule.chunks.unit_bytes
-    moved = False
+    gains = False
     for i in range(len(timed.begin)):
         key = timed.chunk[i], timed.target[i]
         if timed.begin[i] + timed.ticks[i] < finish or key in forwarded or schedule.chunks.reduced[key[0]]:
@@ -199,5 +199,5 @@ def _change_parents(timed: TimedSends, schedule: Schedule, topology: Topology, t
             end, e, timed.ticks[i] = best
             timed.begin[i], timed.links[i], timed.source[i] = end - best[2], (e,), topology.link_ends[e][0]
             busy.take((e,), timed.begin[i], end)
-            moved = True
-    return moved
+            gains = True
+    return gains

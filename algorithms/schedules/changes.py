@@ -23,7 +23,7 @@ class ReroutedPaths:
 
     offset: Ints  #: first index of each path in ``links``, and the links of all
     links: Ints
-    moved: Bools  #: (paths,) True if a path differs from the old one
+    is_new: Bools  #: (paths,) True if a path differs from the old one
 
 
 def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> ReroutedPaths:

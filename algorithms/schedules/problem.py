@@ -135,7 +135,7 @@ class _Chunk:
     """Chunk of a collective, with its holders and receivers; ``owner`` is the rank that forms a sum."""
 
     holders: tuple[int, ...]
-    needed: tuple[int, ...]
+    receivers: tuple[int, ...]
     summed: bool
     bytes: Fraction
     tenant: int
@@ -168,7 +168,7 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
     """
     topology = instance.topology
     node = topology.rank_nodes
-    listed: list[Commodity] = []
+    items: list[Commodity] = []
     nodes: dict[tuple[int, ...], tuple[int, ...]] = {}  # one for all chunks of a group, which may be large
     for index, chunk in enumerate(_chunks(instance, most)):
         before: list[int] = []
@@ -176,15 +176,15 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
             to = (node[chunk.owner],)
             for rank in chunk.holders:
                 if rank != chunk.owner:
-                    before.append(len(listed))
-                    listed.append(Commodity(node[rank], to, index, chunk.bytes, chunk.tenant, summed=True))
-        if chunk.needed not in nodes:
-            nodes[chunk.needed] = tuple(node[rank] for rank in chunk.needed)
-        needing, owner = nodes[chunk.needed], node[chunk.owner]
+                    before.append(len(items))
+                    items.append(Commodity(node[rank], to, index, chunk.bytes, chunk.tenant, summed=True))
+        if chunk.receivers not in nodes:
+            nodes[chunk.receivers] = tuple(node[rank] for rank in chunk.receivers)
+        needing, owner = nodes[chunk.receivers], node[chunk.owner]
         at = needing.index(owner) if owner in needing else len(needing)
         if targets := needing[:at] + needing[at + 1 :]:
-            listed.append(Commodity(owner, targets, index, chunk.bytes, chunk.tenant, tuple(before)))
-    return tuple(listed)
+            items.append(Commodity(owner, targets, index, chunk.bytes, chunk.tenant, tuple(before)))
+    return tuple(items)
 
 
 def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
@@ -195,7 +195,7 @@ def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
 def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
     """Return the chunks of a schedule as arrays; :attr:`Commodity.chunk` is the position."""
     chunks = _chunks(instance, most)
-    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.holders, chunk.needed)))
+    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.holders, chunk.receivers)))
     index = {group: position for position, group in enumerate(groups)}
     sizes = {chunk.bytes for chunk in chunks}
     unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
@@ -205,22 +205,22 @@ def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
         unit,
         groups,
         np.array([index[chunk.holders] for chunk in chunks], dtype=np.int64),
-        np.array([index[chunk.needed] for chunk in chunks], dtype=np.int64),
+        np.array([index[chunk.receivers] for chunk in chunks], dtype=np.int64),
         np.array([chunk.summed for chunk in chunks], dtype=np.bool_),
     )
 
 
 def _chunks(instance: Instance, most: int) -> list[_Chunk]:
-    listed: list[_Chunk] = []
+    items: list[_Chunk] = []
     for tenant, demand in enumerate(instance.demands):
         kinds = _conditions_with_owner(demand, instance.npus)
-        if len(listed) + len(kinds) * demand.chunks > most:
+        if len(items) + len(kinds) * demand.chunks > most:
             raise InputError(f"more than {most:,} chunks to schedule", place="collective.chunks")
-        for holders, needed, summed, size, owner in kinds:
-            listed += [_Chunk(holders, needed, summed, size / demand.chunks, tenant, owner)] * demand.chunks
-    if not listed or listed[0].bytes <= 0:
+        for holders, receivers, summed, size, owner in kinds:
+            items += [_Chunk(holders, receivers, summed, size / demand.chunks, tenant, owner)] * demand.chunks
+    if not items or items[0].bytes <= 0:
         raise InputError("the collective has no data to move", place="collective")
-    return listed
+    return items
 
 
 def _conditions_with_owner(
@@ -229,8 +229,8 @@ def _conditions_with_owner(
     """List conditions of a collective with the rank that has the data, or forms the sum."""
     kinds = conditions(demand, npus).bytes_of
     if demand.collective is Collective.ALL_REDUCE:  # TE-CCL, section 8: every rank sums its share and gives it to all
-        ((holders, needed, summed), size) = next(iter(kinds.items()))
-        return [(holders, needed, summed, size / len(holders), owner) for owner in holders]
+        ((holders, receivers, summed), size) = next(iter(kinds.items()))
+        return [(holders, receivers, summed, size / len(holders), owner) for owner in holders]
     return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
 
 
@@ -248,11 +248,11 @@ class RankEdge:
 def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
     """Build a schedule of sends ``(step, chunk, edge)``; empty steps are dropped."""
     rows = sorted(sends, key=lambda row: (row[0], row[1], row[2].links))
-    used = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
+    number = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
     edges = [edge for _, _, edge in rows]
     ends = [edge.source for edge in edges], [edge.target for edge in edges]
     moves = sends_from_lists([chunk for _, chunk, _ in rows], *ends, False, [edge.links for edge in edges])
-    return StepSchedule(sha256, chunks, moves, np.array([used[step] for step, _, _ in rows], dtype=np.int64))
+    return StepSchedule(sha256, chunks, moves, np.array([number[step] for step, _, _ in rows], dtype=np.int64))
 
 
 def needed_sends(

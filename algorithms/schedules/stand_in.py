@@ -42,7 +42,7 @@ class ChunkMoves:
     chunk: int
     reduced: bool  #: True if contributions are summed
     holdings: Mapping[int, int]  #: contributions of nodes at the start
-    needed: tuple[int, ...]  #: nodes that need all contributions at the end
+    receivers: tuple[int, ...]  #: nodes that need all contributions at the end
     moves: list[Move]
 
     @property
@@ -54,12 +54,12 @@ class ChunkMoves:
     def lacking(self) -> list[int]:
         """Nodes that need contributions they do not have at the start; none without holders."""
         whole = self.whole
-        return [node for node in self.needed if self.holdings.get(node, 0) != whole] if whole else []
+        return [node for node in self.receivers if self.holdings.get(node, 0) != whole] if whole else []
 
     def without(self, lost: set[int]) -> ChunkMoves:
         """Return the chunk without some nodes as holders and receivers, with the same sends."""
         holdings = {node: what for node, what in self.holdings.items() if node not in lost}
-        return replace(self, holdings=holdings, needed=tuple(node for node in self.needed if node not in lost))
+        return replace(self, holdings=holdings, receivers=tuple(node for node in self.receivers if node not in lost))
 
 
 def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[ChunkMoves]:
@@ -76,8 +76,8 @@ def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[
     for chunk, (first, last) in enumerate(pairwise(ends.tolist())):
         reduced, holders = bool(chunks.reduced[chunk]), chunks.groups[int(chunks.held_by[chunk])]
         holdings = {node_of[rank]: 1 << place if reduced else 1 for place, rank in enumerate(holders)}
-        needed = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
-        yield ChunkMoves(chunk, reduced, holdings, needed, [Move(*row) for row in rows[first:last]])
+        receivers = tuple(node_of[rank] for rank in chunks.groups[int(chunks.needed_by[chunk])])
+        yield ChunkMoves(chunk, reduced, holdings, receivers, [Move(*row) for row in rows[first:last]])
 
 
 def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | None:
@@ -99,7 +99,7 @@ def drop_repeated_sums(way: ChunkMoves, moves: Iterable[Move]) -> list[Move] | N
         useful.append(replace(move, reduce=adds))
         has[move.target] = there | what
     whole = way.whole
-    return useful if all(has.get(node, 0) == whole for node in way.needed) else None
+    return useful if all(has.get(node, 0) == whole for node in way.receivers) else None
 
 
 def depths(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Ints:

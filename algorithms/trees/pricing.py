@@ -155,15 +155,15 @@ def improve(root: int, links: Any, price: Any, usable: Any, most: int, into: Any
     below = np.empty(len(into), np.int64)
     for _ in range(4 * len(into)):
         reach_below(root, links, into, depth, below)
-        moved, target, gain = -1, 0, 0
+        link, target, gain = -1, 0, 0
         for e in usable:
             for u, v in ((tail[e], head[e]), (head[e], tail[e])):
                 saved = price[into[v]] - price[e] if v != root else 0
                 if saved > gain and depth[u] + length[e] + below[v] <= most and outside(root, u, v, tail, head, into):
-                    moved, target, gain = e, v, saved
-        if moved < 0:
+                    link, target, gain = e, v, saved
+        if link < 0:
             return
-        into[target] = moved
+        into[target] = link
         depths(root, links, into, depth)
 
 

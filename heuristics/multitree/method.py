@@ -58,7 +58,7 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     count = len(topology.nodes)
     way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
     longest = 1 + count - n  # a way passes every node that is not of the group at most once
-    added = AddedEdges._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
+    buffer = AddedEdges._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
     limits = np.array([min(use, n * n) for use in uses], dtype=np.int64)  # a step has no more edges
     hop_uses = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
     able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
@@ -72,11 +72,11 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
         turns = np.lexsort((np.arange(n), -trees.lacking))[: np.count_nonzero(trees.lacking)]
         before = len(turns_made)
         while len(turns):
-            edges, hops = take_turns(ports, free, trees, turns, way, added)
+            edges, hops = take_turns(ports, free, trees, turns, way, buffer)
             turns = turns[:edges]
             if edges:
-                ends = (column[:edges].copy() for column in added[:4])
-                turns_made.append((np.full(edges, step), *ends, added.links[:hops].copy()))
+                ends = (column[:edges].copy() for column in buffer[:4])
+                turns_made.append((np.full(edges, step), *ends, buffer.links[:hops].copy()))
         if len(turns_made) == before:
             name = topology.nodes[nodes[int(trees.lacking.argmax())]].name
             raise InputError(f"not every rank can be reached from {name!r}", place="links")

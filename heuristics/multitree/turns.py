@@ -102,7 +102,7 @@ def begin(ports: Any, trees: Any) -> None:
 
 
 @kernel
-def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: Any) -> tuple[int, int]:
+def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, edges: Any) -> tuple[int, int]:
     """Add an edge to every tree that can have one more; trees that grew come first in ``turns``.
 
     Return the number of edges and that of their links.
@@ -116,7 +116,7 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
             parent = trees.members[tree, trees.turn[tree]]
             child, hops = -1, 0
             if free.able[parent] and _meet(free.hope[parent], trees.outside[tree]):
-                child, hops = _take_way(ports, free, parent, trees.outside[tree], way, added.links[links:])
+                child, hops = _take_way(ports, free, parent, trees.outside[tree], way, edges.links[links:])
                 able = free.able[parent] or free.able.any()
             if child < 0:
                 trees.turn[tree] += 1
@@ -125,7 +125,7 @@ def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: A
             trees.lacking[tree] -= 1
             trees.members[tree, trees.size[tree]] = child
             trees.size[tree] += 1
-            added.tree[count], added.parent[count], added.child[count], added.hops[count] = tree, parent, child, hops
+            edges.tree[count], edges.parent[count], edges.child[count], edges.hops[count] = tree, parent, child, hops
             turns[count] = tree
             count += 1
             links += hops

@@ -241,8 +241,8 @@ class Boxes:
         """True if ranks of a box reach each other over PCIe."""
         names = self.topology.nodes
         pairs = ((a, b) for box in self.kinds for a in box.ranks for b in box.ranks)
-        used = {self.topology.link_ends[link][1] for a, b in pairs for link in self.within(a, b) or ()}
-        return any(_PCIE.search(names[node].name) for node in used)
+        ends = {self.topology.link_ends[link][1] for a, b in pairs for link in self.within(a, b) or ()}
+        return any(_PCIE.search(names[node].name) for node in ends)
 
     @cached_property
     def inside_GBps(self) -> Fraction:

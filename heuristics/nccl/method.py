@@ -311,8 +311,8 @@ def expected_seconds(forecast: Prediction, pick: Pick, size: float, overheads: O
     machine = forecast.machine if net_us == forecast.machine.net_us else replace(forecast.machine, net_us=net_us)
     costs = table(machine, forecast.tuning, forecast.problem.collective)
     predicted = seconds(machine, forecast.tuning, costs, (pick.algorithm, pick.protocol), size) or pick.seconds
-    added = pick.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE)
-    filling = overheads.switches if added else overheads.links
+    adds = pick.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE)
+    filling = overheads.switches if adds else overheads.links
     return predicted + (overheads.launch_us + filling.us(size)) * 1e-6
 
 
@@ -406,8 +406,8 @@ def _nics_used(boxes: Boxes, answer: StepSchedule | StepOrbits | TreePacking) ->
         orbit = least_images([each.order for each in answer.translations], images, len(orbit))
         answer = answer.base
     parts = (answer.sends,) if isinstance(answer, StepSchedule) else answer.passes
-    used = np.isin(orbit, orbit[np.concatenate([np.unique(part.path_links) for part in parts])])
-    return sum(bool(used[nic.out]) for box in boxes.boxes for nic in box.nics)
+    is_busy = np.isin(orbit, orbit[np.concatenate([np.unique(part.path_links) for part in parts])])
+    return sum(bool(is_busy[nic.out]) for box in boxes.boxes for nic in box.nics)
 
 
 def _nothing(forecast: Prediction, pick: Pick | None) -> str:

@@ -123,8 +123,8 @@ def steps_of(
     chunk = np.repeat(number * pieces, pieces) + np.tile(np.arange(pieces), len(part))
     ways = ways.take(np.repeat(np.arange(len(part)), pieces))
     ends, everyone = np.repeat(parts, cut), np.full(len(parts) * cut, n)
-    holders, needed = (everyone, ends) if reduce else (ends, everyone)
-    chunks = equal_chunks(problem.ranks, problem.part_bytes / cut, holders, needed, reduced=reduce)
+    holders, receivers = (everyone, ends) if reduce else (ends, everyone)
+    chunks = equal_chunks(problem.ranks, problem.part_bytes / cut, holders, receivers, reduced=reduce)
     one, other = (np.repeat(problem.nodes[end], pieces) for end in (source, target))
     sends = Sends(chunk, one, other, np.full(len(chunk), reduce), ways.offset, ways.links)
     return StepSchedule(problem.instance.sha256, chunks, sends, np.repeat(step, pieces))
@@ -189,8 +189,8 @@ def in_rounds(problem: GroupProblem, boxes: Boxes, pieces: int) -> StepSchedule 
     place, size = np.argsort(ranks), size_of_groups(sizes)
 
     def is_invariant_under(image: Ints) -> bool:
-        moved = place[image[ranks]]
-        return np.array_equal(moved, translate_ranks((size, n // size), np.arange(n), moved[:1]))
+        shift = place[image[ranks]]
+        return np.array_equal(shift, translate_ranks((size, n // size), np.arange(n), shift[:1]))
 
     symmetry = find_common_symmetry(problem.instance, n * (n - 1) * cut, (Collective.ALL_TO_ALL,), is_invariant_under)
     check_size(n * (n - 1) * cut // (symmetry.motions if symmetry else 1))

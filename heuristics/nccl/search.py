@@ -166,7 +166,7 @@ def _find_ring(
     ranks = box.ranks
     if len(ranks) == 1:
         return (first,)
-    path, used, choices = [first], {first}, [boxes.onward(box, first)]
+    path, on_path, choices = [first], {first}, [boxes.onward(box, first)]
 
     def reserve(a: int, b: int, part: float) -> bool:
         way = boxes.within(a, b, turn)
@@ -180,16 +180,16 @@ def _find_ring(
         if len(path) == len(ranks) and reserve(path[-1], first, speed):
             return tuple(path)
         rest = choices[-1]
-        while rest and (rest[-1] in used or not reserve(path[-1], rest[-1], speed)):
+        while rest and (rest[-1] in on_path or not reserve(path[-1], rest[-1], speed)):
             rest.pop()
         if rest:
             path.append(rest.pop())
-            used.add(path[-1])
+            on_path.add(path[-1])
             choices.append(boxes.onward(box, path[-1]))
             continue
         choices.pop()
         last = path.pop()
-        used.remove(last)
+        on_path.remove(last)
         if not path:
             return None
         reserve(path[-1], last, -speed)

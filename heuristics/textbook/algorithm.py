@@ -271,8 +271,8 @@ def positions_of(problem: GroupProblem, symmetry: Symmetry | None) -> Ints:
 
 def assemble(problem: GroupProblem, algorithm: Algorithm, symmetry: Symmetry | None = None) -> StepSchedule:
     """Make the schedule of the problem's collective, by symmetry for the parts of one position of every orbit."""
-    moved = phases(problem, algorithm, positions_of(problem, symmetry))
-    schedules = [build(problem, *phase, symmetry) for phase in moved]
+    parts = phases(problem, algorithm, positions_of(problem, symmetry))
+    schedules = [build(problem, *phase, symmetry) for phase in parts]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 
 
@@ -336,8 +336,8 @@ def build(
     paths = find_paths(problem.topology, source=source, target=target)
     check_size(len(moves), len(paths.links))
     reduce = direction in (Direction.REDUCE, Direction.REDUCE_BACKWARDS)
-    holders, needed = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
-    chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, holders, needed, reduced=reduce)
+    holders, receivers = (np.repeat(end[exists], moves.slices) for end in (ends.held_by, ends.needed_by))
+    chunks = equal_chunks(problem.ranks, ends.part_bytes / moves.slices, holders, receivers, reduced=reduce)
     chunk, flags = of_part[part] * moves.slices + piece, np.full(len(moves), reduce)
     sends = Sends(chunk, source, target, flags, paths.offset, paths.links)
     return StepSchedule(problem.instance.sha256, chunks, sends, moves.step[order])

@@ -226,24 +226,24 @@ def find_cycle(problem: GroupProblem, near: Neighbours, *, invariant: bool = Fal
 
 def _search(near: list[set[int]]) -> list[int] | None:
     n = len(near)
-    path, used = [0], {0}
-    choices = [_by_degree(near, 0, used)]
+    path, on_path = [0], {0}
+    choices = [_by_degree(near, 0, on_path)]
     for _ in range(_VISITS * n):
         if len(path) == n and 0 in near[path[-1]]:
             return path
         if choices[-1]:
             node = choices[-1].pop()
             path.append(node)
-            used.add(node)
-            choices.append(_by_degree(near, node, used))
+            on_path.add(node)
+            choices.append(_by_degree(near, node, on_path))
         else:
             choices.pop()
-            used.remove(path.pop())
+            on_path.remove(path.pop())
             if not path:
                 return None
     return None
 
 
-def _by_degree(near: list[set[int]], node: int, used: set[int]) -> list[int]:
+def _by_degree(near: list[set[int]], node: int, on_path: set[int]) -> list[int]:
     """Return unused neighbours, the one with the fewest unused neighbours last; ties by position."""
-    return sorted(near[node] - used, key=lambda other: (-len(near[other] - used), -other))
+    return sorted(near[node] - on_path, key=lambda other: (-len(near[other] - on_path), -other))

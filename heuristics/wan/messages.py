@@ -40,8 +40,8 @@ def schedule(
     steps, parts, sources, targets, adds = zip(*sorted(messages), strict=True)
     paths = [path(problem, ways, *ends) for ends in zip(sources, targets, strict=True)]
     sends = sends_from_lists(parts, sources, targets, adds, paths)
-    used = np.unique(steps, return_inverse=True)[1].astype(np.int64)
-    return StepSchedule(problem.instance.sha256, chunks, sends, used)
+    step = np.unique(steps, return_inverse=True)[1].astype(np.int64)
+    return StepSchedule(problem.instance.sha256, chunks, sends, step)
 
 
 def path(problem: WanProblem, ways: ShortestPaths, start: int, end: int) -> list[int]:

@@ -64,9 +64,9 @@ def random_tree(wan: Wan, source: Random) -> Ints:
 def swap_link(wan: Wan, tree: Ints, source: Random) -> Ints:
     """Exchange a random link for another one of the cycle that it closes."""
     inside = set(tree.tolist())
-    added = source.choice([e for e in range(len(wan)) if e not in inside])
-    dropped = source.choice(way_between(wan, tree.tolist(), int(wan.tail[added]), int(wan.head[added])))
-    return np.array(sorted(inside - {dropped} | {added}), dtype=np.int64)
+    new = source.choice([e for e in range(len(wan)) if e not in inside])
+    dropped = source.choice(way_between(wan, tree.tolist(), int(wan.tail[new]), int(wan.head[new])))
+    return np.array(sorted(inside - {dropped} | {new}), dtype=np.int64)
 
 
 def way_between(wan: Wan, tree: Sequence[int], start: int, end: int) -> list[int]:

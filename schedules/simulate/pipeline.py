@@ -203,5 +203,5 @@ def _dedicate_links(
     rate[own] = plan.rates_Bps[(sends.chunk % trees)[sends.hop_send]]
     virtual = Wires(rate, columns.latency_s[keys % links])
     extra = overhead_s * plan.rates_Bps[np.arange(len(transfers.chunk_bytes)) % trees]
-    moved = replace(sends, path_links=own.astype(np.int64))
-    return replace(transfers, sends=moved, chunk_bytes=transfers.chunk_bytes + extra), virtual
+    own_sends = replace(sends, path_links=own.astype(np.int64))
+    return replace(transfers, sends=own_sends, chunk_bytes=transfers.chunk_bytes + extra), virtual

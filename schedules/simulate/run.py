@@ -217,7 +217,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
         np.array([link for path in paths for link in path], dtype=np.int64),
     )
     place = part_of if transfers.place is None else transfers.place[part_of]
-    moved = replace(
+    detours = replace(
         transfers,
         sends=routed,
         chunk_bytes=transfers.chunk_bytes[pairs[0]] / pairs[1],
@@ -229,7 +229,7 @@ def route(topology: Topology, transfers: Transfers, routing: Routing) -> RoutedT
         data=sends.chunk[part_of],
         first_link=sends.path_links[sends.path_offset[:-1]][part_of],
     )
-    return RoutedTransfers(moved, place, len(sends))
+    return RoutedTransfers(detours, place, len(sends))
 
 
 class _Distances:

@@ -59,8 +59,8 @@ def utilization(
     full = np.cumsum(steps.reshape(links, bins + 1), axis=1) * width
     excess = np.bincount(at + first, density * (begin - first * width), cells)
     excess += np.bincount(at + last, density * ((last + 1) * width - end), cells)
-    used = (full - excess.reshape(links, bins + 1))[:, :bins] / width
-    return edges, np.maximum(used, 0.0).astype(np.float64)
+    share = (full - excess.reshape(links, bins + 1))[:, :bins] / width
+    return edges, np.maximum(share, 0.0).astype(np.float64)
 
 
 def timeline_of(
@@ -106,9 +106,9 @@ def trace_of(
     if place is not None:
         hops, back = np.empty(len(sends), dtype=np.int64), np.argsort(place)
         hops[place] = sends.hops
-        moved = np.empty((2, len(hop_start_s)))
-        moved[:, ranges(offsets(hops)[place], sends.hops)] = hop_start_s, hop_end_s
-        (hop_start_s, hop_end_s), start_s, end_s = moved, start_s[back], end_s[back]
+        hop_times = np.empty((2, len(hop_start_s)))
+        hop_times[:, ranges(offsets(hops)[place], sends.hops)] = hop_start_s, hop_end_s
+        (hop_start_s, hop_end_s), start_s, end_s = hop_times, start_s[back], end_s[back]
     return Trace(mode, start_s, end_s, hop_start_s, hop_end_s, busy, float(end_s.max(initial=0.0)))
 
 
@@ -140,7 +140,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     while coming or len(active):
         if not len(active):
             now = coming[0][0]
-        begun: list[int] = []
+        fresh: list[int] = []
         while coming and coming[0][0] <= now * (1 + SAME_TIME):
             time, event = heappop(coming)
             stage, send = divmod(event, count)
@@ -152,9 +152,9 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
             elif stage == _ADDED:
                 arrive(gates.fed_by[send], time, *released)
             else:
-                begun.append(send)
-        start_s[begun] = now
-        active = np.concatenate([active, np.array(begun, dtype=np.int64)])
+                fresh.append(send)
+        start_s[fresh] = now
+        active = np.concatenate([active, np.array(fresh, dtype=np.int64)])
         if not len(active):
             continue
         rate = fair_rates(sends.path_links, sends.path_offset, active, ranks.bandwidth_Bps)

@@ -35,8 +35,8 @@ class Violation:
     time_s: float | None = None
 
     def __str__(self) -> str:
-        named = {"rank": self.rank, "chunk": self.chunk, "tree": self.tree, "link": self.link, "step": self.step}
-        places = [f"{name} {value}" for name, value in named.items() if value is not None]
+        values = {"rank": self.rank, "chunk": self.chunk, "tree": self.tree, "link": self.link, "step": self.step}
+        places = [f"{name} {value}" for name, value in values.items() if value is not None]
         if self.time_s is not None:
             places.append(f"at {self.time_s:.9g} s")
         return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")

@@ -144,8 +144,8 @@ def copied_by_switches(block: Block, network: Network) -> Ints:
     received = np.where(last >= 0, last - block.first[np.maximum(last, 0)] + 1, 0)
     again = ~starts & (last == np.roll(last, 1))
     follows = np.minimum(last + 1, block.writes - 1)
-    added = (last + 1 < block.writes) & (block.base_version[follows] == last)
-    wrong = np.where(sums, again | added, number > received) & (last >= 0)
+    adds = (last + 1 < block.writes) & (block.base_version[follows] == last)
+    wrong = np.where(sums, again | adds, number > received) & (last >= 0)
     return out[wrong]
 
 

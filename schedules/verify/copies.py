@@ -48,8 +48,8 @@ def _is_right(layout: Any, groups: Any, ends: Any, times: Any, since: Any) -> bo
     per_chunk, per_node, first_chunk, first_send = layout
     held_by, needed_by, offset, members = groups
     chunk, _, target = ends
-    needed = needed_by, offset, members
-    never, used = since[0], np.zeros(len(since), dtype=np.bool_)
+    receivers = needed_by, offset, members
+    never, use = since[0], np.zeros(len(since), dtype=np.bool_)
     for batch in range(len(first_chunk) - 1):
         base, chunks = first_chunk[batch] * per_chunk, range(first_chunk[batch], first_chunk[batch + 1])
         sends, cells = range(first_send[batch], first_send[batch + 1]), (per_chunk, per_node, base)
@@ -58,27 +58,27 @@ def _is_right(layout: Any, groups: Any, ends: Any, times: Any, since: Any) -> bo
                 since[c * per_chunk + members[place] * per_node - base] = -1
         if not _apply_sends(cells, sends, ends, times, since, never):
             return False
-        brought = _count_deliveries(cells, chunks, needed, since, never)
-        passed_on = brought < len(sends)
-        if brought < 0 or (passed_on and not _all_used(cells, chunks, sends, needed, ends, used)):
+        count = _count_deliveries(cells, chunks, receivers, since, never)
+        passed_on = count < len(sends)
+        if count < 0 or (passed_on and not _all_used(cells, chunks, sends, receivers, ends, use)):
             return False
         if batch + 2 == len(first_chunk):
             break
         for send in sends:  # the table is made what it was
             cell = chunk[send] * per_chunk + target[send] * per_node - base
-            since[cell], used[cell] = never, False
+            since[cell], use[cell] = never, False
         for c in chunks:
             for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
                 cell = c * per_chunk + members[place] * per_node - base
-                since[cell], used[cell] = never, False
+                since[cell], use[cell] = never, False
     return True
 
 
 @kernel
-def _count_deliveries(cells: Any, chunks: Any, needed: Any, since: Any, never: Any) -> int:
+def _count_deliveries(cells: Any, chunks: Any, receivers: Any, since: Any, never: Any) -> int:
     """Return the number of needed cells that sends fill; -1 if one finally lacks its chunk."""
     per_chunk, per_node, base = cells
-    needed_by, offset, members = needed
+    needed_by, offset, members = receivers
     count, first = 0, chunks.start
     while first < chunks.stop:
         last = first + 1
@@ -95,18 +95,18 @@ def _count_deliveries(cells: Any, chunks: Any, needed: Any, since: Any, never: A
 
 
 @kernel
-def _all_used(cells: Any, chunks: Any, sends: Any, needed: Any, ends: Any, used: Any) -> bool:
+def _all_used(cells: Any, chunks: Any, sends: Any, receivers: Any, ends: Any, use: Any) -> bool:
     per_chunk, per_node, base = cells
-    needed_by, offset, members = needed
+    needed_by, offset, members = receivers
     chunk, source, target = ends
     for send in sends:
-        used[chunk[send] * per_chunk + source[send] * per_node - base] = True
+        use[chunk[send] * per_chunk + source[send] * per_node - base] = True
     for c in chunks:
         for place in range(offset[needed_by[c]], offset[needed_by[c] + 1]):
-            used[c * per_chunk + members[place] * per_node - base] = True
+            use[c * per_chunk + members[place] * per_node - base] = True
     useless = 0
     for send in sends:
-        useless += not used[chunk[send] * per_chunk + target[send] * per_node - base]
+        useless += not use[chunk[send] * per_chunk + target[send] * per_node - base]
     return useless == 0
 
 

@@ -74,8 +74,8 @@ def _ticks(grid: Grid, schedule: Schedule, at: SendFindings) -> tuple[Ints, Ints
     slowness = np.ones(len(sends), dtype=np.int64)
     single = sends.hops == 1
     wrong = single.copy()
-    needed = grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
-    wrong[single] = ((end - begin)[single] != needed) | (needed >= TOO_LONG)
+    delay = grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
+    wrong[single] = ((end - begin)[single] != delay) | (delay >= TOO_LONG)
     slowness[~single] = _slownesses(grid, schedule, end - begin, np.flatnonzero(~single))
     wrong |= slowness == 0
     bad |= at.add_each("grid", wrong, lambda send: f"takes {end[send] - begin[send]} ticks, which its path does not")
@@ -193,11 +193,11 @@ def _check_grid(grid: Grid, schedule: Schedule, at: SendFindings) -> Ints:
     at.add_each("grid", wrong, f"starts between two epochs of {epoch:.9g} s")
     if not len(sends):
         return start
-    needed = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
-    late = ~(np.abs(end - (start + needed)) <= OFF_GRID * np.maximum(1, end)) | (end >= INDEX_LIMIT)
+    delay = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
+    late = ~(np.abs(end - (start + delay)) <= OFF_GRID * np.maximum(1, end)) | (end >= INDEX_LIMIT)
 
     def not_in_time(send: int) -> str:
-        return f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"
+        return f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {delay[send]}"
 
     at.add_each("grid", late & ~wrong, not_in_time)
     return start
@@ -210,8 +210,8 @@ def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: 
         return
     links = sends.path_links
     order = np.lexsort((hop_start, links))
-    used, first = np.unique(links[order], return_index=True)
-    for link, at in zip(used.tolist(), np.split(order, first[1:]), strict=True):
+    busy, first = np.unique(links[order], return_index=True)
+    for link, at in zip(busy.tolist(), np.split(order, first[1:]), strict=True):
         starts = hop_start[at]
         if link in changes:
             full = _over_changed(grid, link, starts)
@@ -271,12 +271,12 @@ def _check_passing(network: Network, schedule: Schedule, start: Ints, end: Ints,
     into = np.flatnonzero(empty[sends.target])
     came = Counter(zip(sends.target[into].tolist(), sends.chunk[into].tolist(), end[into].tolist(), strict=True))
     went: Counter[tuple[int, int, int]] = Counter()
-    lost, again = [], []
+    orphans, again = [], []
     for send in out.tolist():
         key = int(sends.source[send]), int(sends.chunk[send]), int(start[send])
         went[key] += 1
         if key not in came:
-            lost.append(send)
+            orphans.append(send)
         elif network.unicast[key[0]] and went[key] > came[key]:
             again.append(send)
 
@@ -284,7 +284,7 @@ def _check_passing(network: Network, schedule: Schedule, start: Ints, end: Ints,
         at.add_each(kind, bad, lambda send: f"switch {network.name(int(sends.source[send]))} {does}")
 
     report("buffer", out[sends.reduce[out]], "cannot store, and so cannot add; a sum passes it on a path")
-    report("buffer", np.array(lost, dtype=np.int64), "cannot store, and nothing reaches it at that index")
+    report("buffer", np.array(orphans, dtype=np.int64), "cannot store, and nothing reaches it at that index")
     report("multicast", np.array(again, dtype=np.int64), "sends a chunk on twice, but has no multicast")
 
 

@@ -88,7 +88,7 @@ def _are_trees(answer: TranslatedTrees, chunks: int, findings: Findings) -> bool
 def _check_generators(instance: Instance, network: Network, answer: TranslatedTrees, findings: Findings) -> None:
     """Check that generators are used once per step and have equal links from every rank."""
     generator = translate_ranks(answer.sizes, answer.child, answer.parent, -1)
-    used, where = np.unique(generator, return_inverse=True)
+    numbers, where = np.unique(generator, return_inverse=True)
     order = np.lexsort((where, answer.step))
     same = (np.diff(answer.step[order]) == 0) & (np.diff(where[order]) == 0)
 
@@ -101,7 +101,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
     grid = grid_of(instance)
     delays: list[Ints] = []
     for way in answer.kind.passes:
-        for g in used.tolist():
+        for g in numbers.tolist():
             links = generator_links(network, answer, g, way)
             if (missing := np.flatnonzero(links < 0)).size:
                 findings.add(Violation("path", f"has no link by generator {g}", rank=int(missing[0])))

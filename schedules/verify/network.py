@@ -82,8 +82,8 @@ def network_of(instance: Instance) -> Network:
 def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, links: Ints) -> tuple[Bools, Ints]:
     """Find paths that do not lead from source to target, each with a link that does not fit."""
     if len(links) == len(source):
-        broken = (network.link_source[links] != source) | (network.link_target[links] != target) | (source == target)
-        return broken, links
+        is_wrong = (network.link_source[links] != source) | (network.link_target[links] != target) | (source == target)
+        return is_wrong, links
     first, last = offset[:-1], offset[1:] - 1
     where = np.full(len(source), len(links), dtype=np.int64)
     apart = network.link_target[links[:-1]] != network.link_source[links[1:]]
@@ -94,5 +94,5 @@ def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, lin
     np.minimum.at(where, np.searchsorted(offset, entry, side="right") - 1, entry)
     wrong_start = network.link_source[links[first]] != source
     where[wrong_start] = first[wrong_start]
-    broken = (where < len(links)) | (source == target)
-    return broken, links[np.where(where < len(links), where, first)]
+    is_wrong = (where < len(links)) | (source == target)
+    return is_wrong, links[np.where(where < len(links), where, first)]

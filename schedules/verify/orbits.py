@@ -120,13 +120,13 @@ def _base_conditions(
     owners = np.unique([chunks.groups[group][0] for group in np.unique(getattr(chunks, _OWNED_BY[kind])).tolist()])
     if not _roots_reach_ranks(network, owners, motions, findings):
         return None
-    holders, needed = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
+    holders, receivers = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
     if kind is not Collective.ALL_TO_ALL:
-        holders, needed = owners, np.repeat(everybody, len(owners))
+        holders, receivers = owners, np.repeat(everybody, len(owners))
     if kind is Collective.REDUCE_SCATTER:
-        holders, needed = needed, holders
-    lacking = holders != needed
-    return Conditions(groups, holders[lacking], needed[lacking], kind.sums, demand.size_bytes / ranks)
+        holders, receivers = receivers, holders
+    lacking = holders != receivers
+    return Conditions(groups, holders[lacking], receivers[lacking], kind.sums, demand.size_bytes / ranks)
 
 
 def count_alike_ranks(

@@ -64,13 +64,13 @@ def replay(at: SendFindings, read: Ints, write: Ints, leave: Ints | None = None)
         leave = after[0] if after else None
     for block in blocks(chunks, sends, read, write, network):
         rows, nodes = members.pairs(chunks.needed_by[block.first_chunk : block.first_chunk + block.rows])
-        needed = rows * block.nodes + nodes  # cells that must hold their chunk in the end
-        final = block.version(needed, block.end)
+        cells = rows * block.nodes + nodes  # cells that must hold their chunk in the end
+        final = block.version(cells, block.end)
         _check_reads(block, at)
-        lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
+        lacking = cells[(final == NOTHING) & ~block.reduced[cells // block.nodes]]
         findings.add_each("missing", lacking, partial(_lacks, block, network, "it"))
         if block.reduced.any():
-            _check_sums(block, needed, final, at)
+            _check_sums(block, cells, final, at)
         for index in copied_by_switches(block, network)[: KEPT + 1].tolist():
             send = int(block.send[index])
             name = network.name(int(sends.source[send]))
@@ -107,11 +107,11 @@ def _lacks(block: Block, network: Network, what: str, cell: int) -> Violation:
     return Violation("missing", text, rank=network.rank(node), chunk=block.first_chunk + row)
 
 
-def _check_sums(block: Block, needed: Ints, final: Ints, at: SendFindings) -> None:
+def _check_sums(block: Block, targets: Ints, final: Ints, at: SendFindings) -> None:
     sums, findings = Sums.of(block), at.findings
     _check_instants(block, sums, at)
-    of_sums = block.reduced[needed // block.nodes]
-    cells, roots = needed[of_sums], sums.resolve(final[of_sums])
+    of_sums = block.reduced[targets // block.nodes]
+    cells, roots = targets[of_sums], sums.resolve(final[of_sums])
     rows = cells // block.nodes
     row_of = np.full(block.writes + len(block.initial) + 1, NOTHING, dtype=np.int64)  # a root belongs to one chunk
     row_of[roots] = rows
@@ -166,9 +166,9 @@ def _check_instants(block: Block, sums: Sums, at: SendFindings) -> None:
 
 def _warn_useless(block: Block, final: Ints, at: SendFindings) -> None:
     """Warn of sends of data present already, or neither needed nor forwarded, except to ranks with a buffer limit."""
-    used = np.zeros(block.writes, dtype=np.bool_)
+    useful = np.zeros(block.writes, dtype=np.bool_)
     for versions in (block.payload, block.base_version, final):
-        used[versions[(versions >= 0) & (versions < block.writes)]] = True
-    useless = block.send[~used & ~at.network.has_limit[block.cell % block.nodes]]
+        useful[versions[(versions >= 0) & (versions < block.writes)]] = True
+    useless = block.send[~useful & ~at.network.has_limit[block.cell % block.nodes]]
     text = "brings what is there already, or what nobody needs"
     at.findings.warn_each("useless", useless, lambda send: at.at("useless", text, send))

@@ -56,13 +56,13 @@ def check_shape(
     if sized:
         check_sizes(instance, schedule.chunks, findings)
     at = SendFindings(network, schedule, findings)
-    broken, link = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
+    is_wrong, link = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
 
     def off_path(send: int) -> Violation:
         ends = f"{network.name(int(sends.source[send]))} to {network.name(int(sends.target[send]))}"
         return at.at("path", f"its path does not lead from {ends}", send, int(link[send]))
 
-    findings.add_each("path", broken, off_path)
+    findings.add_each("path", is_wrong, off_path)
     return at
 
 
@@ -108,12 +108,12 @@ def check_capacity(network: Network, schedule: Schedule, at: SendFindings) -> No
     if worth_compiling(len(links)) and _in_turn(links, owner, *columns):
         return
     owner = sends.hop_send
-    needed = schedule.chunks.sizes_bytes[sends.chunk][owner] / network.bandwidth_Bps[links]
+    duration = schedule.chunks.sizes_bytes[sends.chunk][owner] / network.bandwidth_Bps[links]
     allowed = deadline + TOLERANCE * schedule.end_s[owner]
     order = np.lexsort((deadline, release, links))
-    used, first = np.unique(links[order], return_index=True)
-    for link, hops in zip(used.tolist(), np.split(order, first[1:]), strict=True):
-        late = _first_late(release[hops], needed[hops], allowed[hops])
+    busy, first = np.unique(links[order], return_index=True)
+    for link, hops in zip(busy.tolist(), np.split(order, first[1:]), strict=True):
+        late = _first_late(release[hops], duration[hops], allowed[hops])
         if late is not None:
             _report(network, schedule, link, int(owner[hops[late]]), at)
 
@@ -159,14 +159,14 @@ def _in_turn(
     return True
 
 
-def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:
+def _first_late(release: Floats, duration: Floats, allowed: Floats) -> int | None:
     """Return the first hop, of hops sorted by release, that cannot meet its window; None if all can."""
-    busy = np.cumsum(needed)
-    finish = busy + np.maximum.accumulate(release - (busy - needed))
+    busy = np.cumsum(duration)
+    finish = busy + np.maximum.accumulate(release - (busy - duration))
     if (finish <= allowed).all():
         return None  # first come, first served meets every deadline
     waiting: list[tuple[float, int]] = []
-    remaining = needed.tolist()
+    remaining = duration.tolist()
     times, limits = release.tolist(), allowed.tolist()
     now, arrived = times[0], 0
     while waiting or arrived < len(times):

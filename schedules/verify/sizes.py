@@ -46,8 +46,8 @@ def offered_bytes(chunks: Chunks) -> dict[Condition, Fraction]:
     total: dict[Condition, Fraction] = {}
     for code_, units in zip(kinds.tolist(), sums, strict=True):
         pair, reduced = divmod(code_, 2)
-        holders, needed = divmod(pair, groups)
-        condition = chunks.groups[holders], chunks.groups[needed], bool(reduced)
+        holders, receivers = divmod(pair, groups)
+        condition = chunks.groups[holders], chunks.groups[receivers], bool(reduced)
         total[condition] = total[condition] + bytes_of[units] if condition in total else bytes_of[units]
     return total
 
@@ -79,8 +79,8 @@ def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     for condition in [c for c, size in demand.items() if offer.get(c) == size]:
         del demand[condition], offer[condition]
     for condition, difference in _differences(demand, offer).items():
-        own, needed, reduced = condition
-        text = f"the {'sum' if reduced else 'data'} of {_ranks(own)} for {_ranks(needed)} is off by {difference} bytes"
+        own, to, reduced = condition
+        text = f"the {'sum' if reduced else 'data'} of {_ranks(own)} for {_ranks(to)} is off by {difference} bytes"
         findings.add(Violation("size", text, rank=own[0]))
 
 
@@ -89,15 +89,15 @@ def chunks_match(pieces: Conditions, chunks: Chunks) -> bool:
     place = {group: index for index, group in enumerate(chunks.groups)}
     if len(place) < len(chunks.groups) or not len(chunks):
         return False
-    named = np.array([place.get(group, -1) for group in pieces.groups], dtype=np.int64)
-    holders, needed = named[pieces.held_by], named[pieces.needed_by]
+    numbers = np.array([place.get(group, -1) for group in pieces.groups], dtype=np.int64)
+    holders, receivers = numbers[pieces.held_by], numbers[pieces.needed_by]
     units = pieces.size / chunks.unit_bytes
-    if holders.min() < 0 or needed.min() < 0 or units.denominator > 1 or (chunks.reduced != pieces.reduced).any():
+    if holders.min() < 0 or receivers.min() < 0 or units.denominator > 1 or (chunks.reduced != pieces.reduced).any():
         return False
     if int(chunks.units.max()) * len(chunks) >= 2**62:
         return False
     kinds, where = np.unique(chunks.held_by * len(place) + chunks.needed_by, return_inverse=True)
-    if not np.array_equal(kinds, np.sort(holders * len(place) + needed)):
+    if not np.array_equal(kinds, np.sort(holders * len(place) + receivers)):
         return False
     return bool((_sums(where, chunks.units, len(kinds)) == units.numerator).all())
 
@@ -105,13 +105,13 @@ def chunks_match(pieces: Conditions, chunks: Chunks) -> bool:
 def _differences(demand: dict[Condition, Fraction], offer: dict[Condition, Fraction]) -> dict[Condition, Fraction]:
     total: dict[Condition, Fraction] = defaultdict(Fraction)
     for sign, table in ((1, offer), (-1, demand)):
-        for (holders, needed, reduced), size in table.items():
-            lacking = tuple(sorted(needed if reduced else set(needed) - set(holders)))
+        for (holders, receivers, reduced), size in table.items():
+            lacking = tuple(sorted(receivers if reduced else set(receivers) - set(holders)))
             if lacking:
                 total[holders, lacking, reduced] += sign * size
     return {condition: difference for condition, difference in total.items() if difference}
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, ranks[:3])) + (", …" if len(ranks) > 3 else "")
-    return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}"
+    text = ", ".join(map(str, ranks[:3])) + (", …" if len(ranks) > 3 else "")
+    return f"rank {text}" if len(ranks) == 1 else f"ranks {text}"

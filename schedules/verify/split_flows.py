@@ -81,12 +81,12 @@ def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
     chunks, lacking = schedule.chunks, dict[tuple[int, int], frozenset[int]]()
     targets: dict[int, frozenset[int]] = {}
     rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
-    for chunk, (holders, needed, summed) in enumerate(rows):
+    for chunk, (holders, receivers, summed) in enumerate(rows):
         if not summed:
-            if (holders, needed) not in lacking:
-                ranks = set(chunks.groups[needed]) - set(chunks.groups[holders])
-                lacking[holders, needed] = frozenset(network.rank_node[sorted(ranks)].tolist())
-            targets[chunk] = lacking[holders, needed]
+            if (holders, receivers) not in lacking:
+                ranks = set(chunks.groups[receivers]) - set(chunks.groups[holders])
+                lacking[holders, receivers] = frozenset(network.rank_node[sorted(ranks)].tolist())
+            targets[chunk] = lacking[holders, receivers]
     return targets
 
 

@@ -103,16 +103,16 @@ def _of(part: TreePacking, packing: TreePacking) -> str:
 def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> Wanted | None:
     """Return, by root (None if free), the ranks that its trees must span and the bytes that they carry."""
     by_root: Wanted = {}
-    for (holders, needed, reduced), size in demanded_bytes(instance).items():
+    for (holders, receivers, reduced), size in demanded_bytes(instance).items():
         root, span = None, None
         if packing.kind is TreeKind.OUT and not reduced and len(holders) == 1:
-            root, span = holders[0], needed
-        if packing.kind is TreeKind.IN and reduced and len(needed) == 1:
-            root, span = needed[0], holders
-        if packing.kind is TreeKind.BOTH and reduced and holders == needed:
+            root, span = holders[0], receivers
+        if packing.kind is TreeKind.IN and reduced and len(receivers) == 1:
+            root, span = receivers[0], holders
+        if packing.kind is TreeKind.BOTH and reduced and holders == receivers:
             span = holders
         if span is None or root in by_root:
-            text = f"{packing.kind.value}-trees do not carry the data of ranks {holders[:3]} to {needed[:3]}"
+            text = f"{packing.kind.value}-trees do not carry the data of ranks {holders[:3]} to {receivers[:3]}"
             findings.add(Violation("demand", text))
             return None
         by_root[root] = (span, size)
@@ -124,7 +124,7 @@ def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> 
         source, target = network.tree_node[part.parent], network.tree_node[part.child]
         if part.kind is TreeKind.IN:
             source, target = target, source
-        broken, where = broken_paths(network, source, target, part.path_offset, part.path_links)
+        is_wrong, where = broken_paths(network, source, target, part.path_offset, part.path_links)
 
         def off_path(
             edge: int, part: TreePacking = part, source: Ints = source, target: Ints = target, where: Ints = where
@@ -134,7 +134,7 @@ def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> 
             tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
             return Violation("path", text, rank=_rank(network, part.parent[edge]), tree=tree, link=int(where[edge]))
 
-        findings.add_each("path", broken, off_path)
+        findings.add_each("path", is_wrong, off_path)
 
 
 def _rank(network: Network, node: int) -> int | None:
@@ -195,12 +195,12 @@ def _check_span(
         if member is None:
             findings.add(Violation("tree", "its root has nothing to send or to collect", rank=root, tree=begin + index))
             continue
-        lost = np.flatnonzero(member & ~reached[index])
+        missing = np.flatnonzero(member & ~reached[index])
         if None in members and not member[root]:
             findings.add(Violation("tree", "its root is not in the group", rank=root, tree=begin + index))
-        elif len(lost):
-            text = f"does not reach {len(lost)} of its ranks{' in the reduction' if of else ''}"
-            findings.add(Violation("tree", text, rank=int(lost[0]), tree=begin + index))
+        elif len(missing):
+            text = f"does not reach {len(missing)} of its ranks{' in the reduction' if of else ''}"
+            findings.add(Violation("tree", text, rank=int(missing[0]), tree=begin + index))
 
 
 def _check_sizes(packing: TreePacking, demand: Wanted, findings: Findings) -> None:

@@ -53,7 +53,7 @@ def test_paths_take_what_is_free():
     gone = edit_instance(cwb.load("complete(4)"), [Edit("--without-link", "0:1")]).network
     ends = np.array([0, 0]), np.array([1, 1])
     found = reroute(gone, *ends, np.array([0, 1, 2]), np.array([-1, -1]), np.array([1e9, 1e9]))
-    assert found.moved.all()
+    assert found.is_new.all()
     assert len(set(found.links.tolist())) == 4
 
 
