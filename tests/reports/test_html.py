@@ -18,7 +18,7 @@ from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
 from cwb.reports.table import build
 from cwb.reports.tables import TABLES, get
-from draws import draws
+from draws import NIGHTLY, draws
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -205,7 +205,9 @@ def test_any_record_makes_a_report(data: list[dict[str, Any]], make_run: Make) -
         read(only_tables(records, patch))
 
 
-@settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
+@settings(
+    max_examples=10 if NIGHTLY else 2, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
+)
 @given(data=st.lists(_fields, min_size=2, max_size=4))
 def test_any_record_can_be_drawn(data: list[dict[str, Any]], make_run: Make) -> None:
     """Whatever is in the fields of records, a plot is drawn or refused with what is expected.
