@@ -19,6 +19,9 @@ from ...core.schedule import Floats, Ints
 from .network import Rules, Timeline, Wires
 from .transfers import Transfers
 
+#: In place of the entry after one that came over the same link: there is none yet, or this one waits no longer.
+_LAST, _SERVED = -1, -2
+
 
 class Gates(NamedTuple):
     """State of all gates during a simulation: arrays for compiled code, else lists, which are faster one by one."""
@@ -48,26 +51,23 @@ def gates_of(transfers: Transfers, *, compiled: bool = False) -> Gates:
     return lists._replace(opens_s=[0] * len(missing))  # integers stay integers
 
 
-@kernel
-def start_sends(gates: Gates, came: Any, heap: Any, item: Any, in_order: bool) -> None:
+def start_sends(gates: Gates, came: Any, heap: Any, item: Any) -> None:
     """Queue the sends that wait for nothing, see :func:`count_arrival`."""
-    for gate in [number for number in range(len(gates.missing)) if gates.missing[number] == 0]:
+    for gate in [number for number, missing in enumerate(gates.missing) if missing == 0]:
         gates.missing[gate] = 1
-        count_arrival(gate, gates.opens_s[gate], gates, came, heap, item, in_order)
+        count_arrival(gate, gates.opens_s[gate], gates, came, heap, item)
 
 
-@kernel
-def count_arrival(gate: int, time: Any, gates: Gates, came: Any, heap: Any, item: Any, in_order: bool) -> None:
-    """Count an arrival at a gate; queue the sends that gates release, by time or order."""
+def count_arrival(gate: int, time: Any, gates: Gates, came: Any, heap: Any, item: Any) -> None:
+    """Count an arrival at a gate; queue the sends that gates release, by time."""
     while gate >= 0:
         gates.opens_s[gate] = time = max(time, gates.opens_s[gate])
         gates.missing[gate] -= 1
         if gates.missing[gate]:
             break
-        for place in range(gates.member_offset[gate], gates.member_offset[gate + 1]):
-            send = gates.members[place]
+        for send in gates.members[gates.member_offset[gate] : gates.member_offset[gate + 1]]:
             came[send] = time
-            heapq.heappush(heap, (send if in_order else time, item[send]))
+            heapq.heappush(heap, (time, item[send]))
         gate = gates.following[gate]
 
 
@@ -87,54 +87,94 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
     state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
+    queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1)
     if hops and compiled:
-        _play(columns, how, in_order, gates, state, None)
+        _play(columns, how, in_order, gates, state, queues, None)
     elif hops:
-        lists = tuple(column.tolist() for column in columns)
-        interpreted_form(_play)(lists, how, in_order, gates, state, wires.varying or None)
+        lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))
+        interpreted_form(_play)(lists, how, in_order, gates, state, links, wires.varying or None)
     gates.require_all_open()
     return Timeline(*map(np.array, state[2:]))
 
 
 @kernel
-def _play(columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, varying: Any) -> None:
-    """Take hops from a heap by time of request, or whole sends by their order."""
+def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take half of the time)
+    columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, queues: Any, varying: Any
+) -> None:
+    """Take hops from a heap by time of request, or whole sends by their order.
+
+    Requests that come over a link are mostly in order, and only the first one is in the heap. Until it is served, a hop
+    has its request in place of its start.
+    """
     owner, offset, links, seconds, latency, pays = columns
     streaming, contended, hold_latency, while_receiving, adders, senders = how
     free, came, end, hop_start, hop_end = state
+    after, last = queues
     heap = [(free[0], 0)]
     heap.pop()
-    start_sends(gates, came, heap, offset, in_order)
-    while len(heap) > 0:
-        asks, entry = heap[0]
-        send = owner[entry]
-        tail = came[send]
-        if in_order:
-            asks = tail
-        while True:
-            link = links[entry]
-            begin = max(asks, free[link])
-            if varying is None:
-                done = max(begin + seconds[entry], tail)
+    starting = [gate for gate in range(len(gates.missing) - 1, -1, -1) if gates.missing[gate] == 0]
+    for gate in starting:
+        gates.missing[gate] = 1
+    while len(starting) + len(heap) > 0:
+        if len(starting) > 0:
+            gate, link = starting.pop(), -1
+            tail = gates.opens_s[gate]
+        else:
+            asks, entry = heap[0]
+            following, after[entry] = after[entry], _SERVED
+            if following >= 0:
+                heapq.heapreplace(heap, (hop_start[following], following))
             else:
-                own = varying[link].end_s(begin, seconds[entry]) if link in varying else begin + seconds[entry]
-                done = max(own, tail)
-            late = latency[link] * pays[send] if link >= senders else latency[link]
-            if contended:
-                free[link] = done + late if hold_latency or link >= senders else done
-            hop_start[entry], hop_end[entry] = begin, done
-            tail = done + late
-            entry += 1
-            if entry == offset[send + 1]:
-                end[send] = tail
                 heapq.heappop(heap)
-                count_arrival(gates.fed_by[send], tail, gates, came, heap, offset, in_order)
-                break
-            asks = begin + late if (streaming if links[entry] < adders else while_receiving) else tail
-            if not in_order:
+            send = owner[entry]
+            tail = came[send]
+            if in_order:
+                asks = tail
+            while True:
+                link = links[entry]
+                begin = max(asks, free[link])
+                if varying is None:
+                    done = max(begin + seconds[entry], tail)
+                else:
+                    own = varying[link].end_s(begin, seconds[entry]) if link in varying else begin + seconds[entry]
+                    done = max(own, tail)
+                late = latency[link] * pays[send] if link >= senders else latency[link]
+                if contended:
+                    free[link] = done + late if hold_latency or link >= senders else done
+                hop_start[entry], hop_end[entry] = begin, done
+                tail = done + late
+                entry += 1
+                if entry == offset[send + 1]:
+                    break
+                asks = begin + late if (streaming if links[entry] < adders else while_receiving) else tail
+                if not in_order:
+                    break
+            if entry < offset[send + 1]:
                 came[send] = tail
-                heapq.heapreplace(heap, (asks, entry))
+                _add_request(heap, hop_start, after, last, link, asks, entry)
+                continue
+            end[send], gate = tail, gates.fed_by[send]
+        while gate >= 0:
+            gates.opens_s[gate] = tail = max(tail, gates.opens_s[gate])
+            gates.missing[gate] -= 1
+            if gates.missing[gate]:
                 break
+            for place in range(gates.member_offset[gate], gates.member_offset[gate + 1]):
+                send = gates.members[place]
+                came[send] = tail
+                _add_request(heap, hop_start, after, last, link, send if in_order else tail, offset[send])
+            gate = gates.following[gate]
+
+
+@kernel
+def _add_request(heap: Any, asks: Any, after: Any, last: Any, link: int, key: Any, entry: int) -> None:
+    """Let an entry follow the last one over the same link, if that still waits and is earlier; else use the heap."""
+    before = last[link]
+    if after[before] == _LAST and (asks[before] < key or (asks[before] == key and before < entry)):
+        after[before] = entry
+    else:
+        heapq.heappush(heap, (key, entry))
+    asks[entry], after[entry], last[link] = key, _LAST, entry
 
 
 WORTHWHILE = 16  #: Fewer sends than this per call of numpy are faster in the event loop.
@@ -215,8 +255,8 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     last, end_s, came = np.zeros(len(links), dtype=np.bool_), np.zeros(len(sends)), np.zeros(len(sends))
     last[sends.path_offset[1:] - 1] = True
     hop_start, hop_end, asks = np.zeros((3, len(links)))
-    ways, arrive = (gates, came, released, sends.path_offset.tolist(), False), interpreted_form(count_arrival)
-    interpreted_form(start_sends)(*ways)
+    ways = gates, came, released, sends.path_offset.tolist()
+    start_sends(*ways)
     waiting, windows, served = np.zeros(0, dtype=np.int64), 0, 0
     while len(waiting) or released:
         times, first = zip(*released, strict=True) if released else ((), ())
@@ -233,7 +273,7 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
         asks[onward] = (begin + wires.latency_s[link] if rules.streaming else tail)[~over]
         waiting = np.concatenate([waiting, onward])
         for gate, time in zip(map(gates.fed_by.__getitem__, send[over].tolist()), tail[over].tolist(), strict=True):
-            arrive(gate, time, *ways)
+            count_arrival(gate, time, *ways)
         windows, served = windows + 1, served + len(chosen)
         if windows == TRIAL and served < HOPS_PER_WINDOW * windows:
             return None

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.kernel import interpreted_form, worth_compiling
+from ...core.kernel import worth_compiling
 from ...core.schedule import Floats, Ints, Sends, offsets, ranges
 from ...core.trace import SimulationMode, Trace
 from .compiled_runs import compiled_levels
@@ -132,9 +132,8 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
     first = _SENT if transfers.pays is None else _READY
     # What is coming is (time, stage * count + send); what gates release comes in the first stage.
     coming: list[tuple[float, int]] = []
-    released = gates, start_s, coming, range(first * count, (first + 1) * count), False
-    arrive = interpreted_form(count_arrival)
-    interpreted_form(start_sends)(*released)
+    released = gates, start_s, coming, range(first * count, (first + 1) * count)
+    start_sends(*released)
     end_s, now = np.zeros(count), 0.0
     active: Ints = np.zeros(0, dtype=np.int64)
     while coming or len(active):
@@ -150,7 +149,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
                 end_s[send] = ranks.add(send, time)
                 heappush(coming, (float(end_s[send]), _ADDED * count + send))
             elif stage == _ADDED:
-                arrive(gates.fed_by[send], time, *released)
+                count_arrival(gates.fed_by[send], time, *released)
             else:
                 fresh.append(send)
         start_s[fresh] = now
@@ -169,7 +168,7 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
             if ranks.adds_later[send]:
                 heappush(coming, (float(end_s[send]), _ARRIVED * count + send))
             else:
-                arrive(gates.fed_by[send], float(end_s[send]), *released)
+                count_arrival(gates.fed_by[send], float(end_s[send]), *released)
     gates.require_all_open()
     return Timeline(end_s, np.repeat(start_s, sends.hops), np.repeat(left_s, sends.hops))
 
