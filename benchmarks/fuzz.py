@@ -35,7 +35,7 @@ from typing import Any
 
 from cwb.cli.main import run
 from cwb.core.errors import CwbError
-from cwb.core.text import printable
+from cwb.core.text import escape_unprintable
 from cwb.harness.plan import cells
 from cwb.harness.suite_file import load_suite
 
@@ -320,7 +320,7 @@ def _plan(file: Path) -> tuple[int, str, str]:
     try:
         cells(load_suite(file))
     except CwbError as error:
-        return int(error.exit_status), "", f"{printable(str(error))}\n"
+        return int(error.exit_status), "", f"{escape_unprintable(str(error))}\n"
     return 0, "", ""
 
 

@@ -21,7 +21,7 @@ from ..core.files import is_replaceable
 from ..core.option_names import PLACEMENTS, WrongUse, option_names
 from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
-from ..core.text import printable
+from ..core.text import escape_unprintable
 from ..core.units import UnitKind, parse
 from . import completion
 from .streams import console, echo
@@ -285,7 +285,7 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
     from rich.text import Text
 
     with console(err=True).status("") as status:
-        yield lambda message: status.update(Text(printable(message)))  # a text alone would be taken for markup
+        yield lambda message: status.update(Text(escape_unprintable(message)))  # a text alone would be taken for markup
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import CwbError, ExitStatus
-from ..core.text import printable
+from ..core.text import escape_unprintable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
         True for stderr, where failures are ignored.
     """
     with _report_stdout_errors(err=err):
-        click.echo(printable(str(text), lines=True), err=err, nl=nl)
+        click.echo(escape_unprintable(str(text), lines=True), err=err, nl=nl)
 
 
 def notice(text: object) -> None:
@@ -113,8 +113,8 @@ class _EscapedRenderable:
         from rich.segment import Segment
 
         for segment in console.render(self._inner, options):
-            safe = segment.control or segment.text == printable(segment.text, lines=True)
-            yield segment if safe else Segment(printable(segment.text, lines=True), segment.style)
+            safe = segment.control or segment.text == escape_unprintable(segment.text, lines=True)
+            yield segment if safe else Segment(escape_unprintable(segment.text, lines=True), segment.style)
 
 
 def flush_streams() -> None:

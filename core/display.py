@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from .errors import show_value
-from .text import markup, printable
+from .text import escape_html, escape_unprintable
 
 
 class DisplayMixin:
@@ -53,4 +53,4 @@ class AnswerMixin(DisplayMixin):
 def _text(value: object) -> str:
     number = isinstance(value, int) and not isinstance(value, bool)
     text = f"{value:,}" if number else value if isinstance(value, str) else show_value(value)
-    return markup(printable(text if len(text) <= 200 else f"{text[:199]}…"))
+    return escape_html(escape_unprintable(text if len(text) <= 200 else f"{text[:199]}…"))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 from typing import Literal
 
-from .text import printable
+from .text import escape_unprintable
 
 
 class ExitStatus(IntEnum):
@@ -74,7 +74,7 @@ class InputError(CwbError):
         source = self.source
         if source and len(source) > _LONGEST_SOURCE:  # an expression of thousands of characters, but never a path
             source = f"{source[: _LONGEST_SOURCE - 3]}..."
-        return printable(": ".join(part for part in (source, self.place, self.problem) if part))
+        return escape_unprintable(": ".join(part for part in (source, self.place, self.problem) if part))
 
 
 @contextmanager

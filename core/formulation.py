@@ -24,9 +24,9 @@ from .errors import CwbError, InputError, Refusal, Unsupported, one_of, show_val
 from .fabric import Fabric
 from .fields import Strict
 from .instance import Instance
-from .network_views import NetworkView, Supporter, links_of, with_refusals
+from .network_views import InstanceSupport, NetworkView, links_of, with_refusals
 from .outcome import NO_ANSWER, NO_TIME, Alternative, Outcome, Status
-from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
+from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, as_pooling_solver
 
 _Function = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def keep_objective(index: Any, objective: float) -> float:
     return objective
 
 
-class Formulation(Supporter):
+class Formulation(InstanceSupport):
     """Declared model: index sets, parameters, algebra, and extraction of an answer from its solution.
 
     Parameters
@@ -379,7 +379,7 @@ class Formulation(Supporter):
             start = self._start_search(model, index, instance, solver, budget)
         gap = self.rel_gap if budget.gap is None else budget.gap
         if budget.pool > 1:
-            results = pooling(solver).pool(model, budget, SolverOptions(rel_gap=gap), budget.pool)
+            results = as_pooling_solver(solver).pool(model, budget, SolverOptions(rel_gap=gap), budget.pool)
             return self._pool_outcome(results, model, index, budget.pool)
         result = solver.solve(model, budget, SolverOptions(rel_gap=gap, use_start=start == "taken"))
         with budget.clock.phase("extract"):
@@ -388,7 +388,7 @@ class Formulation(Supporter):
 
     def _require_choices(self, solver: Solver) -> None:
         """Reject a search for several solutions if they cannot be distinguished or are no answers."""
-        pooling(solver)
+        as_pooling_solver(solver)
         if not self.answers:
             raise Unsupported(f"{self.name} gives only a bound: there are no answers for a pool")
         if "integers" not in self.needs:

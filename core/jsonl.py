@@ -119,7 +119,7 @@ def is_open(descriptor: int, path: Path) -> bool:
         return False
 
 
-def heal(path: Path) -> int:
+def move_broken_lines(path: Path) -> int:
     """Move lines that are not JSON objects to a file with the suffix ``.broken``; return their number."""
     if not path.exists() or is_stream(path):
         return 0

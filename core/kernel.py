@@ -230,7 +230,7 @@ def _numba() -> Any:
     return numba
 
 
-def prepare() -> None:
+def load_type_registries() -> None:
     """Load numba's type registries ahead, which takes a process's first kernel a third of a second."""
     with suppress(ImportError, AttributeError):
         from numba.core.registry import cpu_target

@@ -14,7 +14,7 @@ from .budget import Budget
 from .errors import Refusal
 from .formulation import Formulation
 from .instance import Instance
-from .network_views import NetworkView, Supporter, with_refusals
+from .network_views import InstanceSupport, NetworkView, with_refusals
 from .outcome import Outcome
 from .solver import Solver
 
@@ -35,7 +35,7 @@ class Metric(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method(Supporter):
+class Method(InstanceSupport):
     """Way to solve instances."""
 
     name: str

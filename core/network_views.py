@@ -30,7 +30,7 @@ class NetworkView(Flag):
     EITHER = LINKS | FABRIC
 
 
-class Supporter:
+class InstanceSupport:
     """Method or formulation, which states the networks and instances that it supports, and poses them."""
 
     name: str
@@ -77,7 +77,7 @@ def other_view(instance: Instance) -> Instance | None:
     return None if other is None else instance.with_changes(network=other)
 
 
-def supported_view(method: Supporter, instance: Instance) -> tuple[Instance, Refusal | None]:
+def supported_view(method: InstanceSupport, instance: Instance) -> tuple[Instance, Refusal | None]:
     """Return the view of an instance that a method supports, and the reason for a refusal.
 
     A fabric is expanded into links for a method of links; links that form a fabric are converted to one for a method of

@@ -51,9 +51,9 @@ __all__ = [
     "force_row_by_row",
     "is_of_arrays",
     "members",
-    "present",
     "row_by_row_reasons",
     "rows",
+    "var_or_zero",
 ]
 
 _FEWEST = 3  #: Fewer rows are written out: there is nothing to gain.
@@ -263,10 +263,10 @@ class ArrayRow(ConstraintData):  # type: ignore[misc]
         return self.to_bounded_expression(evaluate_bounds)
 
 
-def present(variables: Any, *index: Any) -> Any:
+def var_or_zero(variables: Any, *index: Any) -> Any:
     """Return the variable at an index, or 0 if there is none, as beyond the first or last epoch."""
     if isinstance(variables, _Variables):
-        return variables.present(index)
+        return variables.var_or_zero(index)
     key = index[0] if len(index) == 1 else index
     return variables[key] if key in variables else 0  # noqa: SIM401 - Pyomo has no get
 
@@ -437,7 +437,7 @@ class _Variables:
             [Terms(self._component, places, np.ones(scope.size), None, variables_of(self._component))], 0.0, scope
         )
 
-    def present(self, key: tuple[Any, ...]) -> Linear:
+    def var_or_zero(self, key: tuple[Any, ...]) -> Linear:
         """Return the variables at those indices that exist."""
         scope = self._reading.scope
         if not len(self._component):

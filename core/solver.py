@@ -194,14 +194,14 @@ class CompiledModel(Protocol):
         ...
 
 
-def pooling(solver: Solver) -> PoolingSolver:
+def as_pooling_solver(solver: Solver) -> PoolingSolver:
     """Return the solver as one that finds several solutions; raise Unsupported if it cannot."""
     if isinstance(solver, PoolingSolver) and Capability.POOL in solver.capabilities:
         return solver
     raise Unsupported(f"{solver.name} does not find more than one solution of a model")
 
 
-def resolving(solver: Solver) -> ResolvingSolver:
+def as_resolving_solver(solver: Solver) -> ResolvingSolver:
     """Return the solver as one that re-solves linear models and has duals, or raise Unsupported."""
     if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
         return solver

@@ -14,13 +14,13 @@ _IN_LINES = re.compile(f"[{_UNSAFE}]")
 _IN_A_LINE = re.compile(f"[\t\n{_UNSAFE}]")
 
 
-def printable(text: str, *, lines: bool = False) -> str:
+def escape_unprintable(text: str, *, lines: bool = False) -> str:
     r"""Escape unprintable characters as Python does, such as ``\x1b``; ``lines`` keeps line feeds and tabs."""
     if text.isprintable():
         return text
     return (_IN_LINES if lines else _IN_A_LINE).sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def markup(text: object) -> str:
+def escape_html(text: object) -> str:
     """Escape text for HTML and SVG, attributes included; line feeds and tabs stay."""
-    return html.escape(printable(str(text), lines=True))
+    return html.escape(escape_unprintable(str(text), lines=True))

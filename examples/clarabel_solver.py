@@ -103,7 +103,7 @@ class ClarabelSession(Session):
             termination, np.array(found.x), bound, iterations=found.iterations, duals=duals[: len(m.rows)]
         )
 
-    def ask(self):
+    def request_stop(self):
         """Ask to stop; the callback sees it."""
         self.track.cancel.set()
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
-from ..core.kernel import prepare
+from ..core.kernel import load_type_registries
 from . import registry
 from .worker import die_with_parent, end_process, import_libraries, perform_task
 
@@ -34,7 +34,7 @@ def main() -> None:
         os.dup2(nothing.fileno(), 0)
     gc.set_threshold(20_000, 20, 50)  # a sixth of the time of imports went to cycles of what lives on
     import_libraries(sys.argv[1] or None)
-    prepare()
+    load_type_registries()
     gc.collect()
     gc.freeze()
     ForkServer(control).serve()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..core.errors import ExitStatus, InputError, locate_os_errors
 from ..core.files import NO_LINK
-from ..core.jsonl import heal, is_open, lock, lock_for_append
+from ..core.jsonl import is_open, lock, lock_for_append, move_broken_lines
 from ..core.record import RunRecord, to_line
 
 
@@ -36,7 +36,7 @@ class Ledger:
         if to_write:
             with locate_os_errors("cannot be made", str(path.parent)):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self.healed = heal(path)
+            self.healed = move_broken_lines(path)
         self.refresh()
 
     def refresh(self) -> None:

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from ..core.text import markup
+from ..core.text import escape_html
 from . import plots
 from .gaps import heat_table
 from .page import inline
@@ -59,16 +59,16 @@ def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str
     reading = f"{card.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
     return (
         f'<section class="card plot {kind}" style="{style}" id="plot-{name}">'
-        f'<header><h3>{markup(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
-        f'<figure><figcaption class="question">{markup(card.question)}</figcaption>{inside}'
-        f'<p class="reading">{markup(reading)}</p></figure></section>'
+        f'<header><h3>{escape_html(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
+        f'<figure><figcaption class="question">{escape_html(card.question)}</figcaption>{inside}'
+        f'<p class="reading">{escape_html(reading)}</p></figure></section>'
     )
 
 
 def _body(name: str, card: Card, plot: "Parts", facets: Facets) -> str:
     panels = "".join(
-        f'<div class="panel">{f"<h4>{markup(title)}</h4>" if title else ""}'
-        f"{inline(svg, f'{name}-{index}', markup(title or card.title))}</div>"
+        f'<div class="panel">{f"<h4>{escape_html(title)}</h4>" if title else ""}'
+        f"{inline(svg, f'{name}-{index}', escape_html(title or card.title))}</div>"
         for index, (title, svg) in enumerate(plot.panels)
     )
     entries = "".join(
@@ -82,7 +82,7 @@ def _entry(name: str, index: int, text: str, sample: bytes, facets: Facets) -> s
     """Write a legend entry; one of a method carries the method's number, for the filter."""
     method = facets.method_of(text)
     data = "" if method is None else f' data-m="{method}"'
-    return f'<li class="series" data-s="{index}"{data}>{inline(sample, name, "")}<span>{markup(text)}</span></li>'
+    return f'<li class="series" data-s="{index}"{data}>{inline(sample, name, "")}<span>{escape_html(text)}</span></li>'
 
 
 #: Width and height of a panel, and of the sample of a legend's entry, in inches.

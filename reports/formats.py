@@ -8,7 +8,7 @@ from math import nan
 from pathlib import Path
 
 from ..core.errors import InputError
-from ..core.text import printable
+from ..core.text import escape_unprintable
 from . import latex, page
 from .table import Label, Table, TableCell
 
@@ -40,7 +40,7 @@ def _csv_value(label: Label) -> str | float:
         return nan
     if not isinstance(label, str):
         return label
-    text = printable(label)
+    text = escape_unprintable(label)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 

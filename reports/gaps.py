@@ -7,7 +7,7 @@ from math import isfinite
 from typing import NamedTuple, TypeAlias
 
 from ..core.record import RunRecord
-from ..core.text import markup
+from ..core.text import escape_html
 from .bounds import Bounds
 from .numbers import MISSING, mark_of, size_text
 from .plots.look import most_common, no_records_error, series_name, several_solvers
@@ -98,9 +98,9 @@ def heat_table(records: Sequence[RunRecord], facets: Facets) -> tuple[str, str]:
     method; otherwise methods are columns.
     """
     matrix = gap_matrix(records, _MAX_ROWS, _MAX_COLUMNS)
-    head = "".join(f'<th scope="col"><span>{markup(name)}</span></th>' for name in matrix.columns)
+    head = "".join(f'<th scope="col"><span>{escape_html(name)}</span></th>' for name in matrix.columns)
     body = "".join(
-        f'<tr><th scope="row">{markup(problem_name(row))}</th>'
+        f'<tr><th scope="row">{escape_html(problem_name(row))}</th>'
         f"{''.join(_cell(matrix.cells.get((row, name)), name, facets) for name in matrix.columns)}</tr>"
         for row in matrix.rows
     )
@@ -123,7 +123,7 @@ def _cell(cell: GapCell | None, method: str, facets: Facets) -> str:
         return '<td class="empty"></td>'
     tone = "none" if cell.gap is None else f"h{bisect_left(_CLASS_LIMITS, cell.gap)}"
     code = facets.code([cell.run.record])
-    return f'<td class="{tone}" data-f="{code}"><span>{markup(method)}</span> <b>{markup(cell.text)}</b></td>'
+    return f'<td class="{tone}" data-f="{code}"><span>{escape_html(method)}</span> <b>{escape_html(cell.text)}</b></td>'
 
 
 def _scale() -> str:

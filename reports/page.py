@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-from ..core.text import markup
+from ..core.text import escape_html
 from .numbers import MISSING
 from .runs import Facets
 from .table import Row, Table, TableCell
@@ -47,7 +47,7 @@ def page(title: str, body: str, *, wide: bool = False, frames: Sequence[str] = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="cwb">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>{markup(title)}</title>\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{escape_html(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -107,7 +107,7 @@ def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets 
         notes.insert(0, f"The first {len(rows):,} of {len(table.rows):,} rows; cwb table {spec.name} has all.")
     body = [_row(table, row, previous, facets) for row, previous in zip(rows, [None, *rows], strict=False)]
     foot = [
-        f'<tr><th scope="row" colspan="{len(table.keys)}">{markup(footer.heading)}</th>'
+        f'<tr><th scope="row" colspan="{len(table.keys)}">{escape_html(footer.heading)}</th>'
         f"{_cells(cell for group in footer.cells for cell in group)}</tr>"
         for footer in table.footers
     ]
@@ -122,18 +122,19 @@ def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: in
     The notes below it are folded, unless it ``is_open``.
     """
     field = (
-        f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {markup(title)}"></label>'
+        '<label class="filter"><span>filter</span>'
+        f'<input type="search" aria-label="filter {escape_html(title)}"></label>'
         if rows >= _FILTERED
         else ""
     )
-    body = "".join(f"<p>{markup(note)}</p>" for note in notes)
+    body = "".join(f"<p>{escape_html(note)}</p>" for note in notes)
     below = (
         f'<details class="notes"{" open" if is_open else ""}><summary>Notes</summary>{body}</details>' if body else ""
     )
     return (
-        f'<section class="card" id="{markup(anchor)}"><header><h3>{markup(title)}</h3>'
+        f'<section class="card" id="{escape_html(anchor)}"><header><h3>{escape_html(title)}</h3>'
         f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{markup(title)}"><table '
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape_html(title)}"><table '
         f'class="sortable">{inside}</table></div>'
         f"{below}</section>"
     )
@@ -148,7 +149,7 @@ def plain_table(
     """
     first = rows[0] if rows else headings
     head = "".join(
-        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{markup(heading)}</th>'
+        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{escape_html(heading)}</th>'
         for heading, value in zip(headings, first, strict=True)
     )
     lines = [
@@ -166,7 +167,8 @@ def _is_number(value: object) -> bool:
 def _plain(value: object, long: bool) -> str:
     if _is_number(value):
         return f'<td class="n" data-v="{value!r}">{value:,}</td>'
-    return f"<td{' class=reason' if long else ' class=long' if len(str(value)) > _LONG else ''}>{markup(value)}</td>"
+    style = " class=reason" if long else " class=long" if len(str(value)) > _LONG else ""
+    return f"<td{style}>{escape_html(value)}</td>"
 
 
 def _head(table: Table) -> str:
@@ -175,15 +177,15 @@ def _head(table: Table) -> str:
     lines = ""
     if any(group.heading for group in spec.groups):
         spans = "".join(
-            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{markup(group.heading)}</th>'
+            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{escape_html(group.heading)}</th>'
             for group in spec.groups
         )
         lines = f'<tr><td colspan="{len(table.keys)}"></td>{spans}</tr>'
     cells: list[str] = []
     for index, item in enumerate(table.header_columns):
-        unit = f' <span class="unit">{markup(item.unit)}</span>' if item.unit else ""
+        unit = f' <span class="unit">{escape_html(item.unit)}</span>' if item.unit else ""
         number = index >= len(table.keys) or table.keys[index].form is not None
-        cells.append(f'<th scope="col"{" class=n" if number else ""}>{markup(item.heading)}{unit}</th>')
+        cells.append(f'<th scope="col"{" class=n" if number else ""}>{escape_html(item.heading)}{unit}</th>')
     return f"{lines}<tr>{''.join(cells)}</tr>"
 
 
@@ -201,7 +203,7 @@ def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) ->
         classes = {"n": form, "same": repeats, "long": len(text) > _LONG}
         names = " ".join(name for name, holds in classes.items() if holds)
         attribute = f' class="{names}"' if names else ""
-        cells.append(f"<td{attribute}{value}>{markup(text)}</td>")
+        cells.append(f"<td{attribute}{value}>{escape_html(text)}</td>")
     new = previous is not None and texts[:1] != above[:1]
     numbers = _cells(cell for group in row.cells for cell in group)
     code = "" if facets is None else f' data-f="{facets.code(row.records)}"'
@@ -214,6 +216,6 @@ def _cells(cells: Iterable[TableCell | None]) -> str:
 
 def _cell(cell: TableCell) -> str:
     if cell.value is None:
-        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{markup(cell.text)}</td>'
-    text = f"<b>{markup(cell.text)}</b>" if cell.best else markup(cell.text)
+        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{escape_html(cell.text)}</td>'
+    text = f"<b>{escape_html(cell.text)}</b>" if cell.best else escape_html(cell.text)
     return f'<td class="n" data-v="{cell.value!r}">{text}</td>'

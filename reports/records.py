@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ..core.errors import InputError, did_you_mean, locate_os_errors, one_of
 from ..core.record import RunRecord, read_records
-from ..core.text import printable
+from ..core.text import escape_unprintable
 from .numbers import MISSING, natural
 from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell
 
@@ -210,7 +210,7 @@ def pivot_table(table: Table, pair: str) -> Table:
         if row.labels[column_key] in cells:
             raise InputError(f"two rows have the same {pair}; expected --where to leave one of them")
         cells[row.labels[column_key]] = row
-    groups = tuple(ColumnGroup(str(value), printable(spec.keys[column_key].text(value))) for value in values)
+    groups = tuple(ColumnGroup(str(value), escape_unprintable(spec.keys[column_key].text(value))) for value in values)
     pivot_spec = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
     rows = tuple(_pivot_row(labels, cells, values, len(spec.columns)) for labels, cells in pivot.items())
     meaning = f"{MISSING.text} {MISSING.meaning}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
-from ..core.text import markup
+from ..core.text import escape_html
 from ..core.units import TIMES, amount
 from .cards import cards
 from .gaps import Problem, problem_name, problem_of
@@ -45,9 +45,9 @@ def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play =
     body = "".join(f'<h2 id="{name.lower()}">{name}</h2>{inside}' for name, inside in parts.items())
     return page(
         title,
-        f'<nav class="top"><div><strong>{markup(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
-        f"<main><h1>{markup(title)}</h1>{body}</main><footer>Made by cwb from records alone. Headings of tables sort; "
-        "a number is written in full in the CSV of its table.</footer>",
+        f'<nav class="top"><div><strong>{escape_html(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
+        f"<main><h1>{escape_html(title)}</h1>{body}</main><footer>Made by cwb from records alone. Headings of tables "
+        "sort; a number is written in full in the CSV of its table.</footer>",
         frames=[script()] if players else [],
     )
 
@@ -65,12 +65,12 @@ def _schedules(runs: Sequence[LedgerRun], play: Play) -> str:
                 continue
             title = f"{problem_name(problem)}: {run.method}, {amount(run.completion_s or 0.0, TIMES)}"
             inside = (
-                f'<p class="reading">{markup(content)}</p>'
+                f'<p class="reading">{escape_html(content)}</p>'
                 if isinstance(content, str)
-                else f'<iframe sandbox="allow-scripts" loading="lazy" title="{markup(title)}" '
+                else f'<iframe sandbox="allow-scripts" loading="lazy" title="{escape_html(title)}" '
                 f'srcdoc="{html.escape(content.decode())}"></iframe>'
             )
-            players.append(f'<details class="card player"><summary>{markup(title)}</summary>{inside}</details>')
+            players.append(f'<details class="card player"><summary>{escape_html(title)}</summary>{inside}</details>')
             break
     lead = "The fastest verified answer of each problem among those whose schedules were kept; click to play it."
     return f'<p class="lead">{lead}</p>{"".join(players)}' if players else ""
@@ -80,7 +80,7 @@ def _filters(facets: Facets) -> str:
     """Write a choice for each facet that has several values."""
     choices = [
         f'<label>{name} <select data-facet="{index}"><option value="">all</option>'
-        + "".join(f'<option value="{number}">{markup(value)}</option>' for number, value in enumerate(values))
+        + "".join(f'<option value="{number}">{escape_html(value)}</option>' for number, value in enumerate(values))
         + "</select></label>"
         for index, (name, values) in enumerate(zip(NAMES, facets.values, strict=True))
         if len(values) > 1
@@ -111,7 +111,7 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
     again = len(records) - len(runs)
     remark = f" {again:,} older records of runs that were made again are left out." if again else ""
     lead = f"{len(runs):,} runs of {len({run.record.model for run in runs}):,} methods.{when}{remark}"
-    return f'<p class="lead">{markup(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
+    return f'<p class="lead">{escape_html(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
 
 
 _ATTESTED = f"optimal ({ATTESTED})"

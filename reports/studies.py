@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.paper_results import Finding, PublishedFile, parse_printed
-from ..core.text import markup
+from ..core.text import escape_html
 from .numbers import MISSING, NumberFormat, size_text
 from .page import inline, page, plain_table, section
 from .table import ALONE, Column, Key, Row, Table, TableCell, TableSpec
@@ -147,8 +147,8 @@ def advice_page(advice: Mapping[str, Any], wide: bytes, narrow: bytes) -> str:
         for name, plot in (("wide", wide), ("narrow", narrow))
     )
     parts = [
-        f"<h1>{markup(title)}</h1><p>{markup(about)}</p>",
-        *(f"<p>{markup(text)}</p>" for text in hints(advice)),
+        f"<h1>{escape_html(title)}</h1><p>{escape_html(about)}</p>",
+        *(f"<p>{escape_html(text)}</p>" for text in hints(advice)),
         f'<section class="card" id="plot"><figure style="--panels: 4"><div class="panels">{plots}</div>'
         "</figure></section>",
         *(

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from ..core.text import printable
+from ..core.text import escape_unprintable
 from .numbers import MISSING, NumberFormat, mark_of, natural, number
 from .runs import identity, latest
 from .statistics import mean
@@ -179,7 +179,7 @@ class Table:
 
     def label_texts(self, row: Row) -> tuple[str, ...]:
         """Texts of the shown labels of a row."""
-        return tuple(printable(self.spec.keys[i].text(row.labels[i])) for i in self.visible)
+        return tuple(escape_unprintable(self.spec.keys[i].text(row.labels[i])) for i in self.visible)
 
 
 def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
@@ -301,4 +301,4 @@ def _notes(rows: Sequence[Row], by_cell: _Cells, spec: TableSpec) -> tuple[str, 
     notes += [*spec.remarks(entries), *([legend + "."] if legend else [])]
     if spec.footers and marks:
         notes.append("The last rows are over the cells that have a number.")
-    return tuple(dict.fromkeys(map(printable, notes)))
+    return tuple(dict.fromkeys(map(escape_unprintable, notes)))

@@ -18,7 +18,7 @@ from ..core.step_orbits import StepOrbits
 from ..core.topology import Topology
 from ..core.trace import Routing, SimulationMode
 from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking, least_images
-from .simulate import totals
+from .simulate import simulate_totals
 from .simulate.network import wires
 from .simulate.pipeline import CONSTANT, Pipeline, pipeline
 from .verify.answers import Findings, link_units, write_out
@@ -84,7 +84,7 @@ def completion_of(
         if (of_images := simulate_step_orbits(instance, answer, unaware=unaware)) is not None:
             return of_images
         answer = write_out(answer, instance)
-    total = totals(instance, answer, mode_of(answer, instance.routing), unaware=unaware)
+    total = simulate_totals(instance, answer, mode_of(answer, instance.routing), unaware=unaware)
     return Completion(*total[:3], unaware_s=total.unaware_s, routing=instance.routing)
 
 
@@ -194,6 +194,6 @@ def simulate_step_orbits(instance: Instance, answer: StepOrbits, *, unaware: boo
     topology = instance.topology
     few = instance.with_changes(network=Topology(topology.nodes, tuple(topology.links[link] for link in ids.tolist())))
     merged = replace(base, instance_sha256=few.sha256, sends=replace(base.sends, path_links=path_links))
-    total, busy_s = totals(few, merged, unaware=unaware), np.zeros(len(orbit))
+    total, busy_s = simulate_totals(few, merged, unaware=unaware), np.zeros(len(orbit))
     busy_s[ids] = total.busy_s
     return Completion(total.completion_s, busy_s[orbit], answer.sends, unaware_s=total.unaware_s)

@@ -96,7 +96,7 @@ class FirstOrderSession(Session):
                 return SessionResult(Termination.INFEASIBLE, iterations=best.iterations)
         return self._to_result(best)
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """Ask to stop; PDLP has no callbacks, so the present run is finished."""
         self.track.cancel.set()
 

@@ -128,7 +128,7 @@ class Worker:
         budget: Budget,
         *,
         limit_s: float | None,
-        ask: Callable[[], None],
+        request_stop: Callable[[], None],
         tick: Callable[[], None],
         grace_s: float | None = None,
     ) -> CallOutcome[T]:
@@ -136,12 +136,12 @@ class Worker:
 
         ``budget.stop`` is watched, and set at a first Ctrl-C; a second Ctrl-C is raised, as is any exception of the
         call. After ``limit_s`` seconds the solver is asked to stop; one that keeps the limit itself is faster. The
-        waiting thread calls ``ask``, once at most, to stop the solver, and ``tick`` every few hundredths of a second,
-        to show progress. ``grace_s`` seconds after asking the call is abandoned.
+        waiting thread calls ``request_stop``, once at most, and ``tick`` every few hundredths of a second, to show
+        progress. ``grace_s`` seconds after asking the call is abandoned.
         """
         call = _Call(function)
         del function
-        patience = _Patience(budget, limit_s, GRACE_S if grace_s is None else grace_s, ask, tick)
+        patience = _Patience(budget, limit_s, GRACE_S if grace_s is None else grace_s, request_stop, tick)
         self._inbox.put(call)
         while not call.done():
             try:

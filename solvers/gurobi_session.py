@@ -273,7 +273,7 @@ class GurobiSession(Session):
             best, bound = model.cbGet(GRB.Callback.MIP_OBJBST), model.cbGet(GRB.Callback.MIP_OBJBND)
             self.track.tell(int(model.cbGet(GRB.Callback.MIP_NODCNT)), best, bound, self.scale)
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """Ask to stop."""
         self.track.cancel.set()
         self.model.terminate()

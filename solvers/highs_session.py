@@ -131,7 +131,7 @@ class HighsSession(Session):
             [j for j, bound in bounds if bound in (int(kinds.kIisBoundStatusUpper), int(kinds.kIisBoundStatusBoxed))],
         )
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """Ask to stop, by a callback that is switched on only now. At every simplex iteration it is expensive."""
         self.track.cancel.set()
         if not self.matrix.is_mixed_integer:

@@ -269,7 +269,7 @@ class PyomoSession(Session):
             return None
         return float(bound - self.traits.digits * abs(bound)) / self.scale + self.matrix.offset
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """End the solver's process, if any; with a delay if its own time limit should end it."""
         self.track.cancel.set()
         time_is_up = self._deadline is not None and monotonic() >= self._deadline

@@ -216,7 +216,7 @@ class ScipSession(Session):
         solution = self.model.getBestSol()
         return np.array([self.model.getSolVal(solution, variable) for variable in self.variables])
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """Ask to stop: SCIP checks between its steps, and the event handler asks once more."""
         self.track.cancel.set()
         # Between two stages SCIP refuses to be interrupted; then the event handler does it, at the next event.

@@ -104,7 +104,7 @@ class Session(ABC):
     """One model inside one native solver.
 
     ``load`` is called once, then ``run`` (which may be called again), then ``close``; never two at once, but
-    ``run`` and ``close`` in another thread than the rest. ``ask`` is called while ``run`` runs.
+    ``run`` and ``close`` in another thread than the rest. ``request_stop`` is called while ``run`` runs.
     """
 
     version: str
@@ -122,7 +122,7 @@ class Session(ABC):
         """Solve within a number of seconds."""
 
     @abstractmethod
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         """Ask the running solver to stop; called from another thread."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ def run_session(
             lambda: session.run(limit_s),
             budget,
             limit_s=limit_s,
-            ask=session.ask,
+            request_stop=session.request_stop,
             tick=watch.tick,
             grace_s=session.grace_s,
         )

@@ -30,7 +30,7 @@ from cwb.algorithms.forests.orbit_program import exact_weights
 from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
-from cwb.core.solver import resolving
+from cwb.core.solver import as_resolving_solver
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreePacking
 from cwb.harness.run import Request, run
@@ -219,7 +219,7 @@ def solve(wires: Wires) -> Solution:
 
     every = [some for count in range(len(wires.joints) + 1) for some in combinations(wires.joints, count)]
     add(min(cheap_trees(wires, {w: 1 / float(rate) for w, rate in wires.rates.items()}, every))[2])
-    compiled = resolving(solvers.get()).compile(model, Budget())
+    compiled = as_resolving_solver(solvers.get()).compile(model, Budget())
     useful: set[tuple[int, ...]] = set()  # sets whose trees were added: tried first
     rounds = 0
     while True:

@@ -32,7 +32,7 @@ from .. import heuristic
 from ..textbook.algorithm import find_common_symmetry, positions_of
 from .levels import Hierarchy, Networks, find_hierarchy, hierarchy_of_sizes
 from .phases import AG, AR, BROADCAST, COLLECTIVES, REDUCE, RS
-from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search, move
+from .search import ALGORITHMS, MOST_HOPS, PLAYED, AnswerCache, Choice, Levels, Search, to_step_orbits
 
 _BLOCKS = 32  #: Blocks of a level whose cuts are tried.
 
@@ -70,7 +70,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     budget.tell_bound(bound, certificate)
     search_budget = budget if len(problems) == 1 else replace(budget, tell=ignore)
     choices = [choose(problem, solver, search_budget, options, symmetry) for problem in problems]
-    answer = move(_merge_schedules(instance, [choice.schedule for choice in choices]), symmetry)
+    answer = to_step_orbits(_merge_schedules(instance, [choice.schedule for choice in choices]), symmetry)
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
         "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],

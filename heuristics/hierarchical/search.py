@@ -187,11 +187,11 @@ class Choice:
     backwards: bool = False
 
 
-def move(schedule: StepSchedule | Schedule, symmetry: Symmetry | None) -> StepSchedule | Schedule | StepOrbits:
+def to_step_orbits(steps: StepSchedule | Schedule, symmetry: Symmetry | None) -> StepSchedule | Schedule | StepOrbits:
     """Return the schedule of all data: by symmetry, a schedule in steps is of one rank's data in every orbit."""
-    if symmetry is None or isinstance(schedule, Schedule):
-        return schedule
-    return StepOrbits(schedule, symmetry.translations)
+    if symmetry is None or isinstance(steps, Schedule):
+        return steps
+    return StepOrbits(steps, symmetry.translations)
 
 
 @dataclass
@@ -262,7 +262,7 @@ class Search:
             for choice in self._choices(each, pieces, balance):
                 if not found or choice.seconds < min(one.seconds for one in found):
                     self.budget.tell(
-                        Incumbent(float(choice.seconds), answer=partial(move, choice.schedule, self.symmetry))
+                        Incumbent(float(choice.seconds), answer=partial(to_step_orbits, choice.schedule, self.symmetry))
                     )
                 found.append(choice)
                 if self.over:

@@ -20,7 +20,7 @@ from ...core.budget import Budget, Incumbent
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination, as_resolving_solver
 from ...core.trees import TreePacking
 from .bounds import best_certificate
 from .extract import AllReducePlan, Path, graph_of, lengths, make_plan
@@ -93,7 +93,7 @@ def solve_allreduce(
     network = pairs.network
     with budget.clock.phase("build"):
         model = build(pairs)
-    resolver = resolving(solver)
+    resolver = as_resolving_solver(solver)
     compiled = resolver.compile(model, budget, SolverOptions(extra=_OPTIONS.get(solver.name, {})))
     result = compiled.solve(budget)
     if result.termination is not Termination.OPTIMAL or result.objective is None:

@@ -24,7 +24,7 @@ from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, as_resolving_solver
 from ...core.trees import TreePacking
 from .bounds import nearest_optimum, smallest_room
 from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
@@ -110,7 +110,7 @@ def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
     optimum = first_bound(oracle)
     with budget.clock.phase("build"):
         model = build_max_flow(SinkFlow(network, network.rank_nodes[0]))
-    compiled = resolving(solver).compile(model, budget, SolverOptions())
+    compiled = as_resolving_solver(solver).compile(model, budget, SolverOptions())
     optimum.size = compiled.size
     (column,) = model.T
     links = tuple(model.flow[column, e] for e in model.E)
@@ -139,7 +139,7 @@ def solve_concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottl
     optimum = first_bound(oracle)
     with budget.clock.phase("build"):
         model = build_concurrent(oracle.network)
-    compiled = resolving(solver).compile(model, budget, SolverOptions())
+    compiled = as_resolving_solver(solver).compile(model, budget, SolverOptions())
     optimum.size = compiled.size
     result = compiled.solve(budget)
     optimum.reports.append(result)

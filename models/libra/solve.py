@@ -14,7 +14,15 @@ from ...core.design import Objective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
-from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.solver import (
+    Capability,
+    ResolvingSolver,
+    Solver,
+    SolverOptions,
+    SolverResult,
+    Termination,
+    as_resolving_solver,
+)
 from .bounds import certificate_line
 from .formulation import build, plan_of
 from .method import CodesignOptions, LibraOptions
@@ -47,7 +55,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LibraOption
         raise Unsupported(f"{solver.name} does not support products of variables: use -O algorithm=outer-approximation")
     if options.algorithm == "direct" or (options.algorithm == "auto" and takes_products):
         return solve_direct(problem, solver, budget, gap)
-    return solve_by_tangents(problem, resolving(solver), budget, gap)
+    return solve_by_tangents(problem, as_resolving_solver(solver), budget, gap)
 
 
 def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: float) -> Outcome:

@@ -11,7 +11,7 @@ from ...algorithms.trees.pricing import Arborescences, PricedTree, Prices, cheap
 from ...algorithms.trees.trees import RatedTrees, bottlenecks, exact_rates
 from ...core.budget import Budget
 from ...core.schedule import Ints
-from ...core.solver import CompiledModel, Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination, as_resolving_solver
 from .answer import cheapest_low_tree
 from .formulations import restricted_master
 from .formulations.selection import model_unit
@@ -51,7 +51,7 @@ class ColumnGeneration:
         self.keys = {(tuple(t.tolist()), c) for t, c in zip(self.pool, self.thresholds, strict=True)}
         with self.budget.clock.phase("build"):
             self.model = restricted_master.build(CandidateTrees(self.wan, self.pool, self.most_trees))
-        self.compiled: CompiledModel = resolving(self.solver).compile(self.model, self.budget, SolverOptions())
+        self.compiled = as_resolving_solver(self.solver).compile(self.model, self.budget, SolverOptions())
         self.rates: list[float] = []
         self.best_priced: Fraction | None = None  #: Bound of :attr:`prices`.
         any_height = self.limit is None or self.complete

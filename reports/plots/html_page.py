@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Floats, Ints
-from ...core.text import markup, printable
+from ...core.text import escape_html, escape_unprintable
 from ...core.topology import Topology
 from ...core.trace import Trace
 from .look import COLOURS
@@ -57,9 +57,9 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
         "lanes": lanes,
         "what": list(traffic.colour_keys),
         "colours": list(COLOURS),
-        "nodes": [printable(node.name) for node in names],
+        "nodes": [escape_unprintable(node.name) for node in names],
         "links": [[*traffic.topology.link_ends[link], _digits(float(trace.link_busy_s[link]))] for link in bars.links],
-        "names": [printable(traffic.link_names[link]) for link in bars.links],
+        "names": [escape_unprintable(traffic.link_names[link]) for link in bars.links],
         "bars": rows,
         "order": load.nodes.tolist(),
         "block": load.block,
@@ -73,8 +73,8 @@ def page(traffic: Traffic, trace: Trace, bound_s: float | None = None, most: int
     }
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)  # no text in it may end the surrounding element
     parts = {
-        "TITLE": markup(printable(traffic.title)),
-        "NOTES": "".join(f'<p class="note">{markup(note)}</p>' for note in notes),
+        "TITLE": escape_html(escape_unprintable(traffic.title)),
+        "NOTES": "".join(f'<p class="note">{escape_html(note)}</p>' for note in notes),
         "DATA": text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e"),
         "SCRIPT": script(),
     }
@@ -116,7 +116,7 @@ def _player(topology: Topology, bars: Bars) -> dict[str, Any] | None:
             [_digits(float(v)) for v in np.mean([where.places[node] for node in nodes], axis=0)] for nodes in members
         ],
         "unit": unit,
-        "names": [printable(name) for name in names],
+        "names": [escape_unprintable(name) for name in names],
         "square": [ranks.isdisjoint(nodes) for nodes in members],
         "pairs": sorted(
             {(min(pair), max(pair)) for a, b in ends if (pair := (unit[a], unit[b])) and pair[0] != pair[1]}

@@ -25,7 +25,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from ...core.errors import InputError
 from ...core.record import RunRecord
-from ...core.text import printable
+from ...core.text import escape_unprintable
 from ..numbers import natural
 from ..runs import LedgerRun
 
@@ -99,7 +99,7 @@ def to_bytes(figure: Figure, form: str) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format=form, metadata=_METADATA[form])
     if form == "svg":  # matplotlib repeats names in comments
-        return printable(stream.getvalue().decode(), lines=True).encode()
+        return escape_unprintable(stream.getvalue().decode(), lines=True).encode()
     return stream.getvalue()
 
 

@@ -13,7 +13,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from ...core.errors import InputError
 from ...core.schedule import Floats
-from ...core.text import printable
+from ...core.text import escape_unprintable
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
 from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
@@ -197,7 +197,7 @@ def _draw_boxes(axes: Axes, where: Layout, spacing_in: float) -> None:
     if len(where.boxes) == 1:
         return
     for box, nodes in where.boxes.items():
-        name = printable(box.strip())
+        name = escape_unprintable(box.strip())
         x, y = zip(*(where.places[node] for node in nodes), strict=True)
         low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.9)
         box_frame(axes, low, high, "none")
@@ -235,7 +235,7 @@ def _name_rows(axes: Axes, topology: Topology, where: Layout, radius: float, spa
     for (box, y), row in rows.items():
         row.sort(key=lambda node: where.places[node][0])
         apart = where.places[row[1]][0] - where.places[row[0]][0] if len(row) > 1 else 8.0
-        names = {node: printable(topology.nodes[node].name).removeprefix(f"{box}.") for node in row}
+        names = {node: escape_unprintable(topology.nodes[node].name).removeprefix(f"{box}.") for node in row}
         if not all(_fits(name, 0.95 * apart * spacing_in) for name in names.values()):
             first, last = names[min(row)], names[max(row)]
             names = {row[0]: short(f"{len(row)} switches, {first} to {last}", 48)}

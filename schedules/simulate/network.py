@@ -210,7 +210,7 @@ class ChargedTransfers(NamedTuple):
         return Timeline(timeline.end_s, timeline.hop_start_s[self.real], timeline.hop_end_s[self.real])
 
 
-def charge(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTransfers:
+def add_rank_links(instance: Instance, transfers: Transfers, wires: Wires) -> ChargedTransfers:
     """Add the links of ranks to the paths if ranks have costs."""
     if (costs := instance.rank_costs) is None:
         return ChargedTransfers(transfers, wires)

@@ -25,7 +25,7 @@ from ...core.trace import Routing, SimulationMode, Trace
 from ...core.trees import TreePacking
 from ..verify.answers import write_out
 from .compiled_runs import CompiledResult, compiled_in_order, compiled_levels
-from .network import Rules, TickWires, Wires, charge, rules, to_ticks, wires
+from .network import Rules, TickWires, Wires, add_rank_links, rules, to_ticks, wires
 from .pipeline import simulate_shares
 from .timelines import timeline_of, trace_of
 from .transfers import Transfers, columns_of, transfers_of
@@ -92,7 +92,7 @@ def simulate(
     routed = None if routing is Routing.FIXED else route(instance.topology, transfers, routing)
     if routed is not None:
         transfers = routed.transfers
-    charged = charge(instance, transfers, columns)
+    charged = add_rank_links(instance, transfers, columns)
     timeline = charged.on_network(timeline_of(charged.transfers, charged.wires, mode, hold_latency=hold_latency))
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace if routed is None else routed.of_answer(trace)
@@ -107,7 +107,7 @@ class Totals(NamedTuple):
     unaware_s: float | None = None  #: Arrival of the last byte without congestion; None if not requested.
 
 
-def totals(
+def simulate_totals(
     instance: Instance, answer: Answer, mode: SimulationMode = SimulationMode.CONGESTION_AWARE, *, unaware: bool = False
 ) -> Totals:
     """Simulate a schedule in a mode in which sends queue at links; of many sends, keep no times."""
@@ -149,7 +149,7 @@ def _simulate_totals(
     instance: Instance, transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
 ) -> tuple[float, Floats, float | None]:
     """Return last arrival, busy seconds of links, and, if compiled and asked, the last arrival without congestion."""
-    played, own, _ = charged = charge(instance, transfers, columns)
+    played, own, _ = charged = add_rank_links(instance, transfers, columns)
     levels = True
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)

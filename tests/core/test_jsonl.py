@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cwb.core import jsonl
 from cwb.core.errors import InputError
-from cwb.core.jsonl import heal, lock_for_append
+from cwb.core.jsonl import lock_for_append, move_broken_lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ def test_a_whole_line_without_its_end_is_completed(tmp_path: Path) -> None:
     append(path, b'{"c": 3}\n')
     assert path.read_bytes() == b'{"a": 1}\n{"c": 3}\n'
     path.write_bytes(b'{"a": 1}')
-    assert heal(path) == 0
+    assert move_broken_lines(path) == 0
     assert path.read_bytes() == b'{"a": 1}\n'
     assert not (tmp_path / "a.jsonl.broken").exists()
 
@@ -70,11 +70,11 @@ def test_heal_keeps_every_byte(tmp_path_factory: pytest.TempPathFactory, lines: 
     written = written[:-1] if written[-1] == b"" else written
     good = [line for line in written if _is_object(line)]
     bad = [line for line in written if not _is_object(line)]
-    assert heal(path) == len(bad)
+    assert move_broken_lines(path) == len(bad)
     assert path.read_bytes() == b"".join(line + b"\n" for line in good)
     broken = path.with_name("a.jsonl.broken")
     assert (broken.read_bytes() if broken.exists() else b"") == b"".join(line + b"\n" for line in bad)
-    assert heal(path) == 0
+    assert move_broken_lines(path) == 0
 
 
 def _is_object(line: bytes) -> bool:
@@ -87,13 +87,13 @@ def _is_object(line: bytes) -> bool:
 WRITER = """
 import json, sys
 from pathlib import Path
-from cwb.core.jsonl import heal, lock_for_append
+from cwb.core.jsonl import lock_for_append, move_broken_lines
 path, name = Path(sys.argv[1]), int(sys.argv[2])
 for number in range(30):
     with lock_for_append(path) as file:
         file.append(json.dumps({"writer": name, "number": number, "text": "x" * 5000}).encode() + b"\\n")
     if number % 10 == 9:
-        heal(path)
+        move_broken_lines(path)
 """
 
 
@@ -106,7 +106,7 @@ def test_processes_at_once(tmp_path: Path) -> None:
             os.write(file.descriptor, b"nonsense\n")
         time.sleep(0.02)
     assert [writer.returncode for writer in writers] == [0] * 4
-    heal(path)
+    move_broken_lines(path)
     found = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert sorted((line["writer"], line["number"]) for line in found) == [(w, n) for w in range(4) for n in range(30)]
 
@@ -124,14 +124,14 @@ def test_what_is_replaced_while_it_is_waited_for(tmp_path: Path) -> None:
 
 def test_no_file(tmp_path: Path) -> None:
     """Nothing to heal is no error; what cannot be read is."""
-    assert heal(tmp_path / "a.jsonl") == 0
+    assert move_broken_lines(tmp_path / "a.jsonl") == 0
     with pytest.raises(InputError, match="is a directory"):
-        heal(tmp_path)
+        move_broken_lines(tmp_path)
 
 
 def test_devices_are_written_to_as_they_are() -> None:
     """Records can be appended to a device, which has no lines to heal and stays what it is."""
     path = Path("/dev/null")
     append(path, b'{"a": 1}\n')
-    assert heal(path) == 0
+    assert move_broken_lines(path) == 0
     assert path.is_char_device()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.core.rows import Lists, Table, array_rows, force_row_by_row, present, row_by_row_reasons, rows
+from cwb.core.rows import Lists, Table, array_rows, force_row_by_row, row_by_row_reasons, rows, var_or_zero
 from cwb.solvers.matrix import compile_matrix
 from draws import draws
 from hypothesis import given, settings
@@ -44,7 +44,7 @@ def conservation(m, leaving, cost):
     @rows(m, m.V, m.T)
     def balance(m, v, t):
         sent = sum(cost[e] * m.x[e, t] for e in leaving[v])
-        return sent + present(m.y, v, t + 1) - 2 * present(m.y, v, t) <= 3 * m.z + t / 2 - 1
+        return sent + var_or_zero(m.y, v, t + 1) - 2 * var_or_zero(m.y, v, t) <= 3 * m.z + t / 2 - 1
 
     @rows(m, m.V)
     def total(m, v):
@@ -231,7 +231,7 @@ def test_data_and_variables_that_come_later_change_no_row(is_seen):
         for name, factor in (("once", 1), ("twice", 2)):
 
             def rule(m, i):
-                return m.x[i, 1] <= factor * most[i] + present(m.y, i + 1)  # noqa: B023 - meant
+                return m.x[i, 1] <= factor * most[i] + var_or_zero(m.y, i + 1)  # noqa: B023 - meant
 
             rule.__name__ = name
             rows(m, m.I)(rule)
@@ -280,11 +280,11 @@ def test_a_row_that_says_nothing_is_left_out():
     def declare(m, leaving, cost):
         @rows(m, m.V, list(range(3)))
         def some(m, v, t):
-            return sum(present(m.y, u, t) for u in leaving[v] if u < 0) + present(m.y, v, t) <= 4
+            return sum(var_or_zero(m.y, u, t) for u in leaving[v] if u < 0) + var_or_zero(m.y, v, t) <= 4
 
         @rows(m, m.V, m.T)
         def others(m, v, t):
-            return present(m.y, v, t) <= 4
+            return var_or_zero(m.y, v, t) <= 4
 
     m = network(declare)
     assert len(m.some) == 0
@@ -294,7 +294,7 @@ def test_a_row_that_says_nothing_is_left_out():
     def false(m, *_):
         @rows(m, m.V, m.T)
         def never(m, v, t):
-            return present(m.y, v, t) >= 4
+            return var_or_zero(m.y, v, t) >= 4
 
     with pytest.raises(ValueError, match="trivial"):
         network(false)
@@ -329,7 +329,7 @@ def test_any_index_is_found(keys, data):
 
         @rows(m, list(numbers))
         def near(m, a, b):
-            return m.x[a, b] + present(m.x, a, b + shift) - m.z <= table.get((a, b + shift), 7) + table[a, b]
+            return m.x[a, b] + var_or_zero(m.x, a, b + shift) - m.z <= table.get((a, b + shift), 7) + table[a, b]
 
         return m
 
@@ -346,10 +346,10 @@ def test_any_index_is_found(keys, data):
 TERMS = [
     lambda m, d, v, t: m.x[v, t],
     lambda m, d, v, t: m.z / 2 - 3,
-    lambda m, d, v, t: present(m.y, v - 2),
-    lambda m, d, v, t: d.cost[v] * present(m.x, v + 1, t - 1),
+    lambda m, d, v, t: var_or_zero(m.y, v - 2),
+    lambda m, d, v, t: d.cost[v] * var_or_zero(m.x, v + 1, t - 1),
     lambda m, d, v, t: sum(m.x[u, t] for u in d.out[v]),
-    lambda m, d, v, t: sum(d.cost[u] * present(m.x, u, s + 1) - v for u in d.out[v] for s in m.T),
+    lambda m, d, v, t: sum(d.cost[u] * var_or_zero(m.x, u, s + 1) - v for u in d.out[v] for s in m.T),
     lambda m, d, v, t: d.some.get((v, t), -1.0) * sum(m.x[v, s] + m.z for s in m.T),
     lambda m, d, v, t: sum(d.cost[u] for u in d.out[v]) * m.z + t % 2,
     lambda m, d, v, t: m.p[v] * sum(sum(m.x[w, t] for w in d.out[u]) - m.x[u, t] for u in d.out[v]),

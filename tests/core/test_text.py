@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cwb.core.text import printable
+from cwb.core.text import escape_unprintable
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ from cwb.core.text import printable
 )
 def test_what_is_not_to_be_seen_is_written_out(text, shown):
     """Controls, turned text, invisible characters and halves of pairs are escaped; everything else stays."""
-    assert printable(text) == shown
+    assert escape_unprintable(text) == shown
 
 
 def test_lines_stay():
     """Of several lines line feeds and tabs stay, and nothing else that a terminal obeys."""
-    assert printable("a\n\tb\x1b[2J\r", lines=True) == "a\n\tb\\x1b[2J\\r"
+    assert escape_unprintable("a\n\tb\x1b[2J\r", lines=True) == "a\n\tb\\x1b[2J\\r"

@@ -12,7 +12,7 @@ import cwb
 import pytest
 from click.testing import CliRunner
 from cwb.cli.main import cwb as cli
-from cwb.core.text import markup, printable
+from cwb.core.text import escape_html, escape_unprintable
 
 pytestmark = pytest.mark.slow  # plots are drawn
 
@@ -99,8 +99,8 @@ def test_pages_have_elements_of_their_own_alone(files):
 @pytest.mark.parametrize("text", EVERY)
 def test_markup_is_well_formed(text):
     """Whatever a text holds, it is text in an element and in an attribute, and is read as it is printed."""
-    root = ElementTree.fromstring(f'<a b="{markup(text)}">{markup(text)}</a>')  # noqa: S314 (written here)
-    assert root.text == printable(text, lines=True)
+    root = ElementTree.fromstring(f'<a b="{escape_html(text)}">{escape_html(text)}</a>')  # noqa: S314 (written here)
+    assert root.text == escape_unprintable(text, lines=True)
 
 
 def test_controls_in_names_stay_in_the_files_of_cwb(files):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
-from cwb.core.text import markup
+from cwb.core.text import escape_html
 from cwb.reports import cards as cards_module
 from cwb.reports.page import fragment, inline
 from cwb.reports.plots import get as get_plot
@@ -260,4 +260,4 @@ def test_without_failures_that_is_said(make_run: Make, monkeypatch: pytest.Monke
 
 def test_escape() -> None:
     """Characters that HTML forbids are written as escapes, its markup characters as entities."""
-    assert markup("<&\"'>\x00\ud800\ufffe") == r"&lt;&amp;&quot;&#x27;&gt;\x00\ud800\ufffe"
+    assert escape_html("<&\"'>\x00\ud800\ufffe") == r"&lt;&amp;&quot;&#x27;&gt;\x00\ud800\ufffe"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
-from cwb.core.text import printable
+from cwb.core.text import escape_unprintable
 from cwb.reports.formats import FORMATS
 from cwb.reports.latex import escape, render, standalone
 from cwb.reports.table import build
@@ -111,7 +111,7 @@ def test_random_records_read_back(data: list[dict[str, Any]], make_record: Make)
     assert len(rows) == len(table.rows)
     for line, row in zip(rows, table.rows, strict=True):
         assert len(line) == len(header)
-        label = printable(row.labels[0])
+        label = escape_unprintable(row.labels[0])
         assert line[0] == (f"'{label}" if label.startswith(("=", "+", "-", "@")) else label)
         numbers = [cell.value for group in row.cells for cell in group if cell.value is not None]
         read = [

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cwb.core.errors import InputError
 from cwb.core.schedule import offsets, sends_from_lists
-from cwb.core.text import printable
+from cwb.core.text import escape_unprintable
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
@@ -369,7 +369,7 @@ def test_names_cannot_break_the_page(evil):
     plain, _ = open_page(html_page.page(a_traffic(), a_trace()))
     reader, data = open_page(html_page.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
     assert reader.tags == plain.tags
-    assert data["nodes"] == [printable(evil + "2"), printable(evil), "1"]
+    assert data["nodes"] == [escape_unprintable(evil + "2"), escape_unprintable(evil), "1"]
 
 
 def test_the_page_needs_nothing_else():

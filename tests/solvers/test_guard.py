@@ -46,7 +46,7 @@ class DeafSession(Session):
         self.may_return.wait(HANG_S)
         return SessionResult(Termination.OPTIMAL, np.array([1.0]), 1.0)
 
-    def ask(self) -> None:
+    def request_stop(self) -> None:
         self.asked.set()
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ def test_limit_counts_from_the_clock() -> None:
 
 
 def _run(worker: Worker, function: Callable[[], Any], **wanted: Any) -> Any:
-    settings: dict[str, Any] = {"limit_s": None, "ask": lambda: None, "tick": lambda: None} | wanted
+    settings: dict[str, Any] = {"limit_s": None, "request_stop": lambda: None, "tick": lambda: None} | wanted
     return worker.run(function, settings.pop("budget", Budget()), **settings)
 
 
@@ -200,7 +200,12 @@ def test_solver_is_asked_once_and_ticks_go_on() -> None:
             may_return.set()
 
     ended = _run(
-        worker, lambda: may_return.wait(HANG_S), limit_s=0.05, ask=lambda: asked.append(1), tick=tick, grace_s=HANG_S
+        worker,
+        lambda: may_return.wait(HANG_S),
+        limit_s=0.05,
+        request_stop=lambda: asked.append(1),
+        tick=tick,
+        grace_s=HANG_S,
     )
     worker.close()
     assert ended.stop_reason is StopReason.TIME_IS_UP
@@ -214,7 +219,7 @@ def test_first_ctrl_c_sets_stop_and_waits() -> None:
     worker, budget, may_return = Worker("test"), Budget(), threading.Event()
     timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    ended = _run(worker, lambda: may_return.wait(HANG_S), budget=budget, ask=may_return.set, grace_s=HANG_S)
+    ended = _run(worker, lambda: may_return.wait(HANG_S), budget=budget, request_stop=may_return.set, grace_s=HANG_S)
     timer.join()
     worker.close()
     assert budget.stop.is_set()

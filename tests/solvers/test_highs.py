@@ -406,7 +406,7 @@ def test_an_interrupt_is_forgotten_at_the_next_solve() -> None:
     highspy.Highs.resetGlobalScheduler(True)  # another test may have solved in this thread, with more threads
     session = HighsSession(HIGHS, Budget(), SolverOptions(extra={"presolve": "off"}))
     session.load(matrix, start=False)
-    session.ask()
+    session.request_stop()
     assert session.run(None).termination is Termination.INTERRUPTED
     session.track.cancel.clear()
     assert session.run(None).termination is Termination.OPTIMAL

@@ -16,7 +16,7 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError, SolverUnavailable, Unsupported
-from cwb.core.solver import SolverOptions, Termination, resolving
+from cwb.core.solver import SolverOptions, Termination, as_resolving_solver
 from cwb.solvers.options import KNOWN_SOLVERS
 
 BUDGET = Budget(time_limit_s=30.0)
@@ -117,4 +117,4 @@ def test_a_stop_ends_the_program(require_solver: Callable[[str], Any]) -> None:
 def test_dual_values_are_not_offered(solver: Any) -> None:
     """A method that needs dual values refuses the solver before it solves."""
     with pytest.raises(Unsupported, match="dual values"):
-        resolving(solver)
+        as_resolving_solver(solver)

@@ -18,7 +18,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ....core.budget import require_buildable
-from ....core.rows import Lists, present, rows
+from ....core.rows import Lists, rows, var_or_zero
 from ..problem import Pair, PairNetwork
 
 
@@ -132,8 +132,8 @@ def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
 
     @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def broadcast_balance(m: Any, t: int, v: int) -> Any:
-        came = sum(present(m.broadcast_flow, t, u, v) for u in entering[v])
-        return came + present(m.root, v) == sum(m.broadcast_flow[t, v, w] for w in leaving[v])
+        came = sum(var_or_zero(m.broadcast_flow, t, u, v) for u in entering[v])
+        return came + var_or_zero(m.root, v) == sum(m.broadcast_flow[t, v, w] for w in leaving[v])
 
 
 def reduce_capacity(m: Any) -> None:
@@ -154,7 +154,7 @@ def reduce_balance(m: Any, pairs: PairNetwork) -> None:
     @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def reduce_balance(m: Any, t: int, v: int) -> Any:
         came = sum(m.reduce_flow[t, u, v] for u in entering[v])
-        return came == sum(present(m.reduce_flow, t, v, w) for w in leaving[v]) + present(m.root, v)
+        return came == sum(var_or_zero(m.reduce_flow, t, v, w) for w in leaving[v]) + var_or_zero(m.root, v)
 
 
 def objective(m: Any) -> None:

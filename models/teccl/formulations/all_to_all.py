@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, present, rows
+from ....core.rows import Lists, Table, rows, var_or_zero
 from ..all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows
 
 
@@ -98,8 +98,8 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     @rows(m, [(q, b) for q in m.stocks for b in m.blocks])
     def balance(m: Any, q: int, b: int) -> Any:
-        outflow = sum(present(m.F, c, b) for c in leaving[q])
-        return m.B[q, b] == present(m.B, q, b - 1) + sum(m.F[key] for key in came[q, b]) - outflow
+        outflow = sum(var_or_zero(m.F, c, b) for c in leaving[q])
+        return m.B[q, b] == var_or_zero(m.B, q, b - 1) + sum(m.F[key] for key in came[q, b]) - outflow
 
 
 def switch(m: Any, reduced: ReducedFlows) -> None:
@@ -113,8 +113,8 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
 
     @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in m.spans[c]})])
     def switch(m: Any, q: int, b: int) -> Any:
-        outflow = sum(present(m.F, c, b) for c in leaving[q])
-        return outflow <= sum(present(m.F, c, b) for c in entering[q])
+        outflow = sum(var_or_zero(m.F, c, b) for c in leaving[q])
+        return outflow <= sum(var_or_zero(m.F, c, b) for c in entering[q])
 
 
 def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> None:

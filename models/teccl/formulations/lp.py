@@ -11,7 +11,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, present, rows
+from ....core.rows import Lists, Table, rows, var_or_zero
 from ..problem import EpochProblem
 
 
@@ -136,9 +136,9 @@ def flow_conservation(m: Any, sets: LpIndexSets) -> None:
 
     @rows(m, sets.nodes)
     def flow_conservation(m: Any, s: int, n: int, k: int) -> Any:
-        came = sum(present(m.F, s, e, k - delay[e]) for e in entering[n]) + present(m.B, s, n, k - 1)
-        went = sum(present(m.F, s, e, k) for e in leaving[n]) + present(m.B, s, n, k) + present(m.R, s, n, k)
-        return supply.get((s, n, k), 0) * m.part + came == went
+        came = sum(var_or_zero(m.F, s, e, k - delay[e]) for e in entering[n]) + var_or_zero(m.B, s, n, k - 1)
+        went = sum(var_or_zero(m.F, s, e, k) for e in leaving[n]) + var_or_zero(m.B, s, n, k)
+        return supply.get((s, n, k), 0) * m.part + came == went + var_or_zero(m.R, s, n, k)
 
 
 def destination(m: Any, sets: LpIndexSets) -> None:

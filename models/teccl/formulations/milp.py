@@ -9,7 +9,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, present, rows
+from ....core.rows import Lists, Table, rows, var_or_zero
 from ..index_sets import IndexSets
 
 
@@ -128,8 +128,8 @@ def buffers(m: Any, sets: IndexSets) -> None:
 
     @rows(m, stored)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
-        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
-        stock = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
+        arriving = sum(var_or_zero(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
+        stock = var_or_zero(m.B, q, n, k - 1) - (var_or_zero(m.X, q, n, k - 1) if removes else 0)
         return m.B[q, n, k] == arriving + stock
 
     if len(stored) == len(keys):
@@ -137,8 +137,8 @@ def buffers(m: Any, sets: IndexSets) -> None:
 
     @rows(m, [key for key in keys if not sets.has_buffer(*key[:2])])
     def arrival(m: Any, q: int, n: int, k: int) -> Any:
-        arriving = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
-        return m.B[q, n, k] <= arriving + present(m.B, q, n, k - 1)
+        arriving = sum(var_or_zero(m.F, q, a, k - delay[a]) for a in entering[n]) + inflow.get((q, n, k), 0)
+        return m.B[q, n, k] <= arriving + var_or_zero(m.B, q, n, k - 1)
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:

@@ -6,7 +6,7 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.design import Objective
-from cwb.core.solver import resolving
+from cwb.core.solver import as_resolving_solver
 from cwb.core.workload import TrainingLoop
 from cwb.harness import Request, run_one
 from cwb.instances import load
@@ -21,7 +21,7 @@ from libra_instances import two_dimensional
 def test_a_near_minimum_is_sharpened_to_the_last_digits(loop):
     """From the minimum of nearby weights Newton's method meets its own bound to 1e-12 where the same binds."""
     problem = pose_problem(two_dimensional(Objective.PERF_PER_COST, loop))
-    relaxation = Relaxation(problem, resolving(solvers.get("highs")), Budget())
+    relaxation = Relaxation(problem, as_resolving_solver(solvers.get("highs")), Budget())
     relaxation.start(relaxation.largest_bandwidths())
     weight = problem.time_unit_s / problem.cost_unit_usd
     near = relaxation.minimize(1.0, weight, 1e-6)

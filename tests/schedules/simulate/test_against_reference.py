@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cwb.core.kernel import Allowance, prefer_interpreted
 from cwb.core.trace import SimulationMode
-from cwb.schedules.simulate import simulate, totals
+from cwb.schedules.simulate import simulate, simulate_totals
 from cwb.schedules.simulate.compiled_runs import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events, simulate_by_levels, simulate_by_windows
 from cwb.schedules.simulate.network import rules, wires
@@ -71,7 +71,7 @@ def test_schedules_in_time_are_served_in_their_order(make, mode, least, monkeypa
         schedule = make.timed(instance, sizes, given_rows)
         expected = [float(end) for end in make.Slow(instance, schedule, mode).run()]
         assert simulate(instance, schedule, mode).end_s.tolist() == expected
-        sums = totals(instance, schedule, unaware=True)
+        sums = simulate_totals(instance, schedule, unaware=True)
         assert sums.completion_s == simulate(instance, schedule, AWARE).completion_s
         assert sums.unaware_s == simulate(instance, schedule, UNAWARE).completion_s
 

@@ -15,10 +15,10 @@ from cwb.core.errors import InputError
 from cwb.core.timing import RankCosts
 from cwb.core.trace import SimulationMode
 from cwb.harness import registry
-from cwb.schedules.simulate import simulate, totals
+from cwb.schedules.simulate import simulate, simulate_totals
 from cwb.schedules.simulate.compiled_runs import compiled_levels
 from cwb.schedules.simulate.events import simulate_by_events
-from cwb.schedules.simulate.network import charge, rules, to_ticks, wires
+from cwb.schedules.simulate.network import add_rank_links, rules, to_ticks, wires
 from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
@@ -112,7 +112,9 @@ def test_compiled_levels_agree_with_events(make, mode, data):
     instance = data.draw(make.random_networks()).with_changes(rank_costs=data.draw(COSTS))
     schedule = all_reduce_answer(make.steps(instance, *data.draw(make.random_rows(instance))), data)
     charged = (
-        charge(instance, transfers_of(instance, schedule), wires(instance.network)) if instance.rank_costs else None
+        add_rank_links(instance, transfers_of(instance, schedule), wires(instance.network))
+        if instance.rank_costs
+        else None
     )
     if charged is None:
         return
@@ -152,7 +154,9 @@ def test_costs_keep_whole_ticks():
     network = "switch(4, bandwidth='7 GB/s', latency='333 ns')"
     instance, answer = solve_case("direct", network, Collective.ALL_GATHER, None, 2**30)
     costs = RankCosts(Fraction(1, 10**6))
-    charged = charge(instance.with_changes(rank_costs=costs), transfers_of(instance, answer), wires(instance.topology))
+    charged = add_rank_links(
+        instance.with_changes(rank_costs=costs), transfers_of(instance, answer), wires(instance.topology)
+    )
     found = to_ticks(charged.transfers, 1, charged.wires, exact=False)
     assert not found.exact
 
@@ -222,7 +226,7 @@ def test_totals_count_the_costs():
     for model in ("ring", "rhd", "bine"):
         instance, answer = at(*solve_case(model, "switch(8)", Collective.ALL_REDUCE, None), costs)
         trace = simulate(instance, answer)
-        found = totals(instance, answer, unaware=True)
+        found = simulate_totals(instance, answer, unaware=True)
         assert found.completion_s == trace.completion_s
         assert found.busy_s.tolist() == trace.link_busy_s.tolist()
         assert found.unaware_s == simulate(instance, answer, SimulationMode.ALPHA_BETA).completion_s

@@ -16,7 +16,7 @@ from cwb.core.errors import InputError
 from cwb.core.timing import RankCosts
 from cwb.core.trace import Routing, SimulationMode, routing_named
 from cwb.harness import registry
-from cwb.schedules.simulate import simulate, totals
+from cwb.schedules.simulate import simulate, simulate_totals
 from cwb.schedules.simulate.run import MOST_PATHS, route
 from cwb.schedules.simulate.transfers import transfers_of
 from hypothesis import given
@@ -115,7 +115,7 @@ def test_the_routing_of_the_instance(routing):
     mode = SimulationMode.CUT_THROUGH if routing is Routing.SPRAY else SimulationMode.CONGESTION_AWARE
     trace = simulate(instance, run.schedule, mode)
     assert run.metrics["completion_time_s"] == trace.completion_s == cwb.simulate(run).completion_s
-    assert totals(instance, run.schedule, mode).busy_s.tolist() == trace.link_busy_s.tolist()
+    assert simulate_totals(instance, run.schedule, mode).busy_s.tolist() == trace.link_busy_s.tolist()
     other = replace(run.schedule, instance_sha256=bare.sha256)
     assert trace.completion_s == simulate(bare, other, mode, routing=routing).completion_s
     fixed = simulate(instance, run.schedule, mode, routing=Routing.FIXED)

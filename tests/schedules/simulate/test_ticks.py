@@ -15,7 +15,7 @@ from cwb.harness import Request
 from cwb.harness import run as run_method
 from cwb.instances import load
 from cwb.instances.demand import with_demand
-from cwb.schedules.simulate import simulate, totals
+from cwb.schedules.simulate import simulate, simulate_totals
 from cwb.schedules.simulate import timelines as simulation
 from cwb.schedules.simulate.network import TickWires, rules, seconds_of, to_ticks, wires
 from cwb.schedules.simulate.run import totals_of
@@ -113,4 +113,4 @@ def test_larger_chunks_need_no_new_dependencies(bruck: tuple[Instance, StepSched
     instance, answer = bruck
     scaled = transfers_of(instance, answer).scale(factor)
     posed = resize_schedule(instance, answer, instance.demand.size_bytes * factor)
-    assert totals_of(instance, scaled, AWARE).completion_s == totals(*posed).completion_s
+    assert totals_of(instance, scaled, AWARE).completion_s == simulate_totals(*posed).completion_s
