@@ -44,7 +44,6 @@ STILL_THERE = {
     "algorithms": "asked begun chosen drawn found grown kept known laid left lost taken tried used",
     "exchange": """added begun broken done found given got held kept known listed made moved named needed said sent
         taken told used wanted written""",
-    "harness": "done found left",
     "heuristics": """added built chosen done found given held kept known left lost made met moved needed posed sent
         shown tried used wanted written""",
     "schedules": "asked chosen done found given held used",

@@ -62,11 +62,11 @@ class MpiTransport:
         while not (ended := self._library.Request.Testsome(self._requests)):
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)
-        found, done = [self._ends[index] for index in ended], set(ended)
-        left = [index for index in range(len(self._ends)) if index not in done]
-        self._requests = [self._requests[index] for index in left]
-        self._ends = [self._ends[index] for index in left]
-        return found
+        messages, indices = [self._ends[index] for index in ended], set(ended)
+        open_indices = [index for index in range(len(self._ends)) if index not in indices]
+        self._requests = [self._requests[index] for index in open_indices]
+        self._ends = [self._ends[index] for index in open_indices]
+        return messages
 
     def start(self) -> float:
         """Wait for all processes; return the instant."""
@@ -74,7 +74,7 @@ class MpiTransport:
         return time.perf_counter()
 
 
-_joined = threading.Event()  #: Set when this process has told the others whether it has failed.
+_has_joined = threading.Event()  #: Set when this process has told the others whether it has failed.
 
 
 @contextlib.contextmanager
@@ -83,11 +83,11 @@ def shared_errors() -> Iterator[None]:
 
     An error of all is raised in each as its own.
     """
-    _joined.clear()
+    _has_joined.clear()
     try:
         yield
     except BaseException as error:
-        if not _joined.is_set() and not isinstance(error, SolverUnavailable):
+        if not _has_joined.is_set() and not isinstance(error, SolverUnavailable):
             _join(error)
         raise
 
@@ -99,7 +99,7 @@ def _join(error: BaseException | None) -> Any:
     except (ImportError, RuntimeError) as missing:
         reason = "is not installed" if isinstance(missing, ModuleNotFoundError) else "finds no MPI library"
         raise SolverUnavailable(f"mpi4py {reason}; pip install 'cwb[mpi]'") from None
-    _joined.set()
+    _has_joined.set()
     if error is not None and not isinstance(error, CwbError):
         _end_all(MPI.COMM_WORLD, error)
     if errors := [other for other in MPI.COMM_WORLD.allgather(error) if other is not None]:
