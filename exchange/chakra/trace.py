@@ -72,7 +72,8 @@ def trace_of(flow: Flow) -> Trace:
     """
     tags: Counter[tuple[int, int]] = Counter()
     send_tags: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
-    programs = list(operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1))))
+    shape = Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1))
+    programs = [some.objects() for some in operations(flow, shape)]
     for rank, some in enumerate(programs):
         for operation in some:
             if operation.given is not None:

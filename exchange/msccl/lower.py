@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ...core.errors import InputError
 from ...core.files import without_collector
-from .blocks import draft_blocks, gpu_of
+from .blocks import Drafts, gpu_of
 from .dialects import BLOCKS_PER_CHANNEL, DIALECTS, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
 from .flow import Flow
 from .interpreter import execute
@@ -94,10 +94,9 @@ def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Alg
     alike = flow.kind is None and dialect.checked  # its buffers are all as large as the largest
     buffers = [(flow.grains, flow.grains)] * flow.ranks if alike else flow.sizes
     gpus: list[Gpu] = []
-    for rank, some in enumerate(operations(flow, shape)):
-        drafts = draft_blocks(some, dialect.blocks, dialect.steps, joined=shape.joined)
-        sizes = buffers[rank][0] * scale, buffers[rank][1] * scale
-        gpus.append(gpu_of(rank, sizes, some, drafts))
+    for rank, made in enumerate(operations(flow, shape)):
+        drafts = Drafts(made, dialect.blocks, dialect.steps, joined=shape.joined)
+        gpus.append(gpu_of((buffers[rank][0] * scale, buffers[rank][1] * scale), drafts))
     channels = max((block.chan for gpu in gpus for block in gpu.blocks), default=0) + 1
     inplace, outofplace = int(target.placement != "out"), int(target.placement != "in")
     head = target.name, target.proto, name, channels, flow.grains * scale, flow.ranks

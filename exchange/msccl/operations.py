@@ -9,21 +9,27 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from ...core.collective import Collective
 from ...core.errors import InputError
-from ...core.schedule import Ints
+from ...core.schedule import Bools, Ints
 from .dialects import BLOCKS_PER_CHANNEL
 from .flow import Flow, Hop
 from .outcome import Meaning
+from .program import BUFFERS
 
 _LAST = 2**20  #: Order of the last receiving among what belongs to one transfer.
 Place = tuple[str, int]  #: A place: buffer and offset.
 _NO_HOP = Hop(0, -1)
+_INPUT, _OUTPUT, _SCRATCH = range(3)
+KINDS = ("s", "r", "rrc", "cpy", "re", "rcs", "rrs", "rrcs")  #: Kinds of operations; columns have their places here.
+SEND, RECEIVE, REDUCE, COPY, ADD, RCS, RRS, RRCS = range(8)
+CHANNEL = 32  #: Bits of the channel in the number of a connection; the other GPU is above them.
 
 
 @dataclass(eq=False, slots=True)
@@ -38,20 +44,12 @@ class Operation:
     #: ``taken`` and ``given``: GPU to receive from or send to, and the channel.
     taken: tuple[int, int] | None = None
     given: tuple[int, int] | None = None
-    home: tuple[int, int] | None = None  #: Of a copy or addition, the connection whose thread block executes it.
     chunk: int = -1
     hop: Hop = _NO_HOP
     passed: bool = False  #: Whether it receives data that is only forwarded.
     after: "list[Operation]" = field(default_factory=list)
-    readers: int = 0
-    kept: bool = False
-    place: tuple[int, int] = (0, 0)
-    fused_into: "Operation | None" = None
-
-    @property
-    def performer(self) -> "Operation":
-        """The operation that does the work of this one: that into which it is fused, else itself."""
-        return self.fused_into or self
+    place: tuple[int, int] = (0, 0)  #: Thread block and step.
+    performer: "Operation | None" = None  #: The operation that does the work of this one: itself if it is not fused.
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,9 @@ class Shape:
     joined: bool = False
 
 
-def operations(flow: Flow, shape: Shape) -> Iterator[list[Operation]]:
-    """Yield the operations of one GPU after another, in order; only those of one are held."""
-    events = _Events(flow, shape)
-    for rank in range(flow.ranks):
-        yield _OperationBuilder(flow, shape, events, rank).list_operations()
+def operations(flow: Flow, shape: Shape) -> Iterator["Operations"]:
+    """Yield the operations of one GPU after another; only those of one are held."""
+    yield from map(partial(Operations, flow, shape, _Events(flow, shape)), range(flow.ranks))
 
 
 class _Events:
@@ -79,8 +75,9 @@ class _Events:
 
     def __init__(self, flow: Flow, shape: Shape) -> None:
         ways = [transfer.way for transfer in flow.transfers]
-        chunk, read, write = (
-            np.fromiter((transfer[column] for transfer in flow.transfers), np.int64, len(ways)) for column in (0, 3, 4)
+        chunk, reduce, read, write = (
+            np.fromiter((transfer[column] for transfer in flow.transfers), np.int64, len(ways))
+            for column in (0, 2, 3, 4)
         )
         hops = np.fromiter(map(len, ways), np.int64, len(ways)) - 1
         nodes = np.fromiter(chain.from_iterable(ways), np.int64)
@@ -92,7 +89,11 @@ class _Events:
         turn = np.concatenate([2 * hop, np.where(last, _LAST, 2 * hop + 1)])
         order = np.lexsort((np.tile(index, 2), turn, np.tile(chunk[index], 2), time))
         self.lane = self._find_lanes(flow.ranks, source, target, chunk[index] % shape.groups, order)
-        self._rows = np.stack([np.tile(index, 2), np.tile(hop, 2), np.tile(self.lane, 2)])
+        self.index, self.hop, self.chunk, self.reduce = index, hop, chunk[index], reduce[index] != 0
+        self.ends, self.source, self.target = last, source, target
+        self.grains, self.input, self.output = (
+            np.fromiter((piece[column] for piece in flow.chunks), np.int64, len(flow.chunks)) for column in (1, 2, 3)
+        )
         self._events = _Groups(np.concatenate([source, target])[order], order, flow.ranks)
         self.held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
         self.needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
@@ -122,10 +123,10 @@ class _Events:
             return lane
         return lane * -(-ranks // BLOCKS_PER_CHANNEL) + (target - source) % ranks // BLOCKS_PER_CHANNEL
 
-    def at(self, rank: int) -> Iterator[tuple[int, int, int, bool]]:
-        """Yield those of a GPU: transfer, hop, lane, whether it sends."""
+    def at(self, rank: int) -> tuple[Ints, Bools]:
+        """Return those of a GPU, in order: hops, and which are sends."""
         events = self._events.of(rank)
-        yield from zip(*self._rows[:, events].tolist(), (events < len(self.lane)).tolist(), strict=True)
+        return events % max(len(self.lane), 1), events < len(self.lane)
 
 
 class _Groups:
@@ -144,166 +145,180 @@ def _chunks_of_ranks(ranks: list[tuple[int, ...]], groups: int) -> _Groups:
     return _Groups(np.fromiter(chain.from_iterable(ranks), np.int64), chunk, groups)
 
 
-class _OperationBuilder:
-    """Makes the operations of a GPU, and knows where it has which chunk."""
+class Operations:
+    """Operations of a GPU on one piece each, in order, as columns; -1 is none."""
 
     def __init__(self, flow: Flow, shape: Shape, events: _Events, rank: int) -> None:
-        self.flow, self.shape, self.events, self.rank, self.times = flow, shape, events, rank, shape.instances
-        self.meaning = Meaning(flow.kind, flow.ranks, flow.grains * self.times)
-        self.found: list[Operation] = []
-        self.written: dict[int, Operation] = {}
-        self.read: dict[int, list[Operation]] = {}
-        self.base = dict(zip("ios", self.meaning.bases(rank, inplace=shape.inplace), strict=True))
-        self.scratch = 0
-        self.stored: dict[int, int] = {}  # where it collects a chunk that it does not need
-        self.changed: set[int] = set()  # chunks that are no longer in the input
-        self.staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
-        self.last_staged: Operation | None = None
-        self.relays: dict[tuple[int, int], int] = {}
-        self.held, self.needed = ({*some.of(rank).tolist()} for some in (events.held, events.needed))
+        self.flow, self.shape, self.events, self.rank = flow, shape, events, rank
+        self.meaning = Meaning(flow.kind, flow.ranks, flow.grains * shape.instances)
+        self.base = np.array(self.meaning.bases(rank, inplace=shape.inplace))
+        staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
+        whole = self.meaning.grains
+        first = [self._copies((_INPUT, 0), (_SCRATCH, 0), whole)] if staged else []
+        rows = [*first, self._transfers(staged=staged), *self._own_parts(staged=staged)]
+        columns = np.concatenate(rows, axis=1) if rows else np.zeros((11, 0), dtype=np.int64)
+        self.kind, self.sources, self.targets, self.count = columns[0], columns[1:3], columns[3:5], columns[5]
+        self.taken, self.given = columns[6:8]  #: Connections to receive from and to send over.
+        self.home = columns[8]  #: Of a copy or addition, the connection whose thread block executes it.
+        self.row, self.passed = columns[9:]  #: Hop, and whether it receives data that is only forwarded.
+        self.performer = np.arange(len(self))  #: The operation that does the work of each.
+        self._find_order(first[0].shape[1] if staged else 0)
 
-    def list_operations(self) -> list[Operation]:
-        if self.staged:
-            self.scratch = self.meaning.grains
-            self._copy(("i", 0), ("s", 0), self.meaning.grains)
-            self.last_staged = self.found[-1]
-        pieces, groups = cache(self._pieces), self.shape.groups
-        transfers, chunks = self.flow.transfers, self.flow.chunks
-        for index, hop, lane, sends in self.events.at(self.rank):
-            transfer = transfers[index]
-            for offset, count, group in pieces(chunks[transfer.chunk].grains, transfer.chunk % groups):
-                channel = group + self.times * groups * lane
-                if sends:
-                    self._send(index, hop, offset, count, channel)
-                else:
-                    self._receive(index, hop, offset, count, channel)
-            if not sends and hop == len(transfer.way) - 2:
-                self.changed.add(transfer.chunk)
-        self._own_parts()
-        for operation in self.written.values():
-            operation.kept = operation.target[0] == "o"
-        return self.found
+    def __len__(self) -> int:
+        return len(self.kind)
 
-    def _pieces(self, grains: int, group: int) -> list[tuple[int, int, int]]:
-        largest = self.shape.largest
-        return [
-            (instance * grains + offset, min(largest, grains - offset), instance * self.shape.groups + group)
-            for instance in range(self.times)
-            for offset in range(0, grains, largest)
-        ]
+    def _transfers(self, *, staged: bool) -> Ints:
+        """Return the operations of what is sent and received, as rows of columns."""
+        shape, events, times, groups = self.shape, self.events, self.shape.instances, self.shape.groups
+        row, sends = events.at(self.rank)
+        chunk, hop, index = events.chunk[row], events.hop[row], np.arange(len(row))
+        grains, ends = events.grains[chunk], events.ends[row] & ~sends
+        relays = np.where(sends, hop > 0, ~ends)
+        _, number = np.unique(chunk, return_inverse=True)
+        first = np.full(len(row), len(row))  # receiving of a chunk, after which it is no longer in the input
+        np.minimum.at(first, number[ends], index[ends])
+        changed = first[number] < index
+        held, needed = (np.isin(chunk, some.of(self.rank)) for some in (events.held, events.needed))
+        if (sends & ~relays & ~changed & ~held).any():
+            raise InputError(f"rank {self.rank} sends data that it does not have yet", place="sends")
+        adds = ends & events.reduce[row] & (changed | held)
+        scratch, parts = self._scratch(chunk, row + ~sends, relays, relays | ((ends | changed) & ~needed), adds, staged)
+        collected = np.where(needed, _OUTPUT, _SCRATCH), np.where(needed, events.output[chunk] * times, scratch)
+        own = (
+            np.where(changed, collected[0], _SCRATCH if staged else _INPUT),
+            np.where(changed, collected[1], events.input[chunk] * times),
+        )
+        passing = np.full(len(row), _SCRATCH), scratch
+        target = [np.where(relays, *some) for some in zip(passing, np.where(sends, own, collected), strict=True)]
+        source = [np.where(relays | ~(sends | adds), *some) for some in zip(target, own, strict=True)]
 
-    def _send(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
-        transfer, gpu = self.flow.transfers[index], self.rank
-        place = self._place(transfer.chunk) if hop == 0 else self._relay(index, hop)
-        if place is None:
-            raise InputError(f"rank {gpu} sends data that it does not have yet", place="sends")
-        place = _shift_place(place, offset)
-        given = (transfer.way[hop + 1], channel)
-        made = Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk, hop=transfer.hop(hop))
-        self._add(made, place, None)
+        splits = -(-grains // shape.largest)
+        event = np.repeat(index, times * splits)
+        instance, split = np.divmod(np.arange(len(event)) - np.searchsorted(event, event), splits[event])
+        offset = instance * grains[event] + split * shape.largest
+        count = np.minimum(shape.largest, grains[event] - split * shape.largest)
+        channel = instance * groups + (chunk % groups + times * groups * events.lane[row])[event]
+        peer = np.where(sends, events.target[row], events.source[row])[event]
+        link, none = (peer << CHANNEL) + channel, np.full(len(event), -1)
+        here, there = (np.stack([some[0][event], some[1][event] + offset]) for some in (source, target))
+        kind = np.where(sends, SEND, np.where(adds, REDUCE, RECEIVE))[event]
+        given, taken = np.where(sends[event], (link, none), (none, link))
+        passed = (relays & ~sends)[event]
+        found = np.stack([kind, *here, *there, count, taken, given, none, row[event], passed])
+        return found if shape.fused else self._separate(found, parts[event] + offset)
 
-    def _receive(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
-        transfer, gpu = self.flow.transfers[index], self.rank
-        taken = transfer.way[hop], channel
-        chunk, came = transfer.chunk, transfer.hop(hop)
-        if hop < len(transfer.way) - 2:
-            place = _shift_place(self._relay(index, hop + 1), offset)
-            operation = Operation("r", gpu, place, place, count, taken, chunk=chunk, hop=came, passed=True)
-            self._add(operation, None, place)
-            return
-        target = _shift_place(self._collection_place(chunk), offset)
-        has = self._place(chunk) if transfer.reduce else None
-        if has is None:
-            self._add(Operation("r", gpu, target, target, count, taken, chunk=chunk, hop=came), None, target)
-        elif self.shape.fused:
-            own = _shift_place(has, offset)
-            self._add(Operation("rrc", gpu, own, target, count, taken, chunk=chunk, hop=came), own, target)
-        else:  # in two steps, for want of ``rrc``
-            own, part = _shift_place(has, offset), ("s", self._room(count))
-            same = self.shape.only_inplace and self._address(own) == self._address(target)
-            if own != target and not same:
-                self._add(Operation("cpy", gpu, own, target, count, home=taken), own, target)
-            self._add(Operation("r", gpu, part, part, count, taken), None, part)
-            operation = Operation("re", gpu, part, target, count, home=taken)
-            self._add(operation, part, target)
-            self._reads(operation, target)
+    def _scratch(
+        self, chunk: Ints, relay: Ints, relays: Bools, stored: Bools, adds: Bools, staged: bool
+    ) -> tuple[Ints, Ints]:
+        """Return offsets in scratch memory: where what is passed on or collected there lies, and parts to be added.
 
-    def _own_parts(self) -> None:
+        Room is made in the order of events.
+        """
+        size = self.events.grains[chunk] * self.shape.instances
+        kept = np.flatnonzero(stored)
+        key = np.where(relays, len(self.events.grains) + relay, chunk)[kept]
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        new = np.zeros(len(chunk), dtype=np.int64)
+        new[kept[first]] = size[kept[first]]
+        more = np.zeros_like(new) if self.shape.fused else np.where(adds, size, 0)
+        end = (self.meaning.grains if staged else 0) + np.cumsum(new + more)
+        place = np.zeros_like(new)
+        place[kept] = (end - more - new)[kept[first]][number]
+        return place, end - more
+
+    def _separate(self, found: Ints, part: Ints) -> Ints:
+        """Make additions of a copy, a receiving in scratch memory and an addition, for want of ``rrc``."""
+        kind, here, there, taken = found[0], found[1:3], found[3:5], found[6]
+        adds = kind == REDUCE
+        same = (here == there).all(axis=0) | (self.shape.only_inplace & (self._address(*here) == self._address(*there)))
+        times = np.where(adds, 3 - same, 1)
+        row = np.repeat(np.arange(len(kind)), times)
+        turn = np.arange(len(row)) - np.searchsorted(row, row) + 3 - times[row]  # 0 copies, 1 receives, 2 adds
+        split, found = adds[row], found[:, row]
+        scratch = np.stack([np.full(len(row), _SCRATCH), part[row]])
+        found[0] = np.where(split, np.array([COPY, RECEIVE, ADD])[turn], found[0])
+        found[1:3] = np.where(split & (turn > 0), scratch, found[1:3])
+        found[3:5] = np.where(split & (turn == 1), scratch, found[3:5])
+        found[8] = np.where(split & (turn != 1), taken[row], -1)
+        found[6] = np.where(split & (turn != 1), -1, found[6])
+        return found
+
+    def _own_parts(self, *, staged: bool) -> list[Ints]:
         """Copy to the output what the GPU has and needs itself."""
         kind, part, rank, grains = self.flow.kind, self.meaning.part, self.rank, self.meaning.grains
         held, needed, _ = self.flow.chunks[0].kind if self.flow.chunks else ((0,), (0,), False)
         match kind:
             case Collective.ALL_GATHER:
-                self._copy(("i", 0), ("o", rank * part), part)
+                return [self._copies((_INPUT, 0), (_OUTPUT, rank * part), part)]
             case Collective.ALL_TO_ALL:
-                self._copy(("s" if self.staged else "i", rank * part), ("o", rank * part), part)
+                return [self._copies((_SCRATCH if staged else _INPUT, rank * part), (_OUTPUT, rank * part), part)]
             case Collective.BROADCAST if rank == held[0]:
-                self._copy(("i", 0), ("o", 0), grains)
+                return [self._copies((_INPUT, 0), (_OUTPUT, 0), grains)]
             case Collective.SCATTER if rank == held[0]:
-                self._copy(("i", rank * part), ("o", 0), part)
+                return [self._copies((_INPUT, rank * part), (_OUTPUT, 0), part)]
             case Collective.GATHER if rank == needed[0]:
-                self._copy(("i", 0), ("o", rank * part), part)
+                return [self._copies((_INPUT, 0), (_OUTPUT, rank * part), part)]
+        return []
 
-    def _copy(self, source: Place, target: Place, count: int) -> None:
-        if self.shape.only_inplace and self._address(source) == self._address(target):
-            return
-        for offset in range(0, count, self.shape.largest):
-            some = min(self.shape.largest, count - offset)
-            here, there = _shift_place(source, offset), _shift_place(target, offset)
-            self._add(Operation("cpy", self.rank, here, there, some), here, there)
+    def _copies(self, source: tuple[int, int], target: tuple[int, int], count: int) -> Ints:
+        largest = self.shape.largest
+        same = self.shape.only_inplace and self._address(*source) == self._address(*target)
+        offset = np.arange(0, 0 if same else count, largest)
+        none, some = np.full(len(offset), -1), np.minimum(largest, count - offset)
+        places = none + 1 + source[0], source[1] + offset, none + 1 + target[0], target[1] + offset
+        return np.stack([none + 1 + COPY, *places, some, none, none, none, none, none + 1])
 
-    def _place(self, chunk: int) -> Place | None:
-        """Return the present place of a chunk."""
-        if chunk in self.changed:
-            return self._collection_place(chunk)
-        if chunk in self.held:
-            return "s" if self.staged else "i", self.flow.chunks[chunk].input * self.times
-        return None
+    def _address(self, buffer: Any, offset: Any) -> Any:
+        return self.base[buffer] + offset
 
-    def _collection_place(self, chunk: int) -> Place:
-        """Return the place where a chunk is collected: output if it is needed, else scratch."""
-        piece = self.flow.chunks[chunk]
-        if chunk in self.needed:
-            return "o", piece.output * self.times
-        if chunk not in self.stored:
-            self.stored[chunk] = self._room(piece.grains * self.times)
-        return "s", self.stored[chunk]
+    def _find_order(self, staged: int) -> None:
+        """Find what every operation comes after: the last writing of what it reads or writes, and reading since."""
+        reads, writes = np.flatnonzero(self.kind != RECEIVE), np.flatnonzero(self.kind != SEND)
+        one = np.append(reads, writes)
+        write = np.arange(len(one)) >= len(reads)
+        address = np.append(self._address(*self.sources[:, reads]), self._address(*self.targets[:, writes]))
+        order = np.lexsort((write, one, address))
+        one, write, address = one[order], write[order], address[order]
+        index, begins = np.arange(len(one)), np.diff(address, prepend=-1) != 0
+        start = np.maximum.accumulate(np.where(begins, index, 0))
+        before = np.append(-1, np.maximum.accumulate(np.where(write, index, -1)))[:-1]
+        after = np.append(np.minimum.accumulate(np.where(write, index, len(index))[::-1])[::-1], len(index))[1:]
+        follows = np.flatnonzero(before >= start)
+        again = np.append(start, -1)[after] == start  # whether it is written later
+        read = np.flatnonzero(~write & again)
+        earlier, later = np.append(one[before[follows]], one[read]), np.append(one[follows], one[after[read]])
+        turn = np.append(write[follows], np.full(len(read), 2))
+        other = earlier != later
+        self.readers = np.bincount(earlier[other & (turn == 0)], minlength=len(self))
+        self.kept = np.zeros(len(self), dtype=bool)
+        self.kept[one[write & ~again]] = True
+        self.kept &= self.targets[0] == _OUTPUT
+        late = np.arange(staged, len(self) if staged else 0)
+        earlier = np.append(np.full(len(late), staged - 1), earlier[other])
+        later, turn = np.append(late, later[other]), np.append(np.full(len(late), -1), turn[other])
+        order = np.lexsort((earlier, turn, later))
+        self.after, self.later = earlier[order], later[order]  #: Pairs of operations in this order.
+        self.after_begin = np.searchsorted(self.later, np.arange(len(self) + 1))
 
-    def _relay(self, index: int, hop: int) -> Place:
-        if (index, hop) not in self.relays:
-            grains = self.flow.chunks[self.flow.transfers[index].chunk].grains
-            self.relays[index, hop] = self._room(grains * self.times)
-        return "s", self.relays[index, hop]
-
-    def _room(self, grains: int) -> int:
-        self.scratch += grains
-        return self.scratch - grains
-
-    def _address(self, place: Place) -> int:
-        return self.base[place[0]] + place[1]
-
-    def _add(self, operation: Operation, read: Place | None, written: Place | None) -> None:
-        if self.last_staged is not None:
-            operation.after.append(self.last_staged)
-        if read is not None:
-            self._reads(operation, read)
-        if written is not None:
-            address = self._address(written)
-            before = self.written.get(address)
-            if before is not None and before is not operation:
-                operation.after.append(before)
-            operation.after += [one for one in self.read.pop(address, ()) if one is not operation]
-            self.written[address] = operation
-        self.found.append(operation)
-
-    def _reads(self, operation: Operation, place: Place) -> None:
-        address = self._address(place)
-        before = self.written.get(address)
-        if before is not None and before is not operation:
-            before.readers += 1
-            operation.after.append(before)
-        self.read.setdefault(address, []).append(operation)
+    def objects(self) -> list[Operation]:
+        """Return the operations one by one."""
+        columns = self.kind, *self.sources, *self.targets, self.count, self.passed
+        ends = ([connection_end(number) for number in column.tolist()] for column in (self.taken, self.given))
+        found = [
+            Operation(KINDS[kind], self.rank, (BUFFERS[a], source), (BUFFERS[b], target), count, passed=passed != 0)
+            for kind, a, source, b, target, count, passed in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+        for one, row, one.taken, one.given in zip(found, self.row.tolist(), *ends, strict=True):
+            if row >= 0:
+                transfer = self.flow.transfers[self.events.index[row]]
+                one.chunk, one.hop = transfer.chunk, transfer.hop(self.events.hop[row])
+        for earlier, later in zip(self.after.tolist(), self.later.tolist(), strict=True):
+            found[later].after.append(found[earlier])
+        for one, place in zip(found, self.performer.tolist(), strict=True):
+            one.performer = found[place]
+        return found
 
 
-def _shift_place(place: Place, offset: int) -> Place:
-    return (place[0], place[1] + offset) if offset else place
+def connection_end(number: int) -> tuple[int, int] | None:
+    """Return the other GPU and the channel of a connection; None if there is none."""
+    return None if number < 0 else (number >> CHANNEL, number % (1 << CHANNEL))

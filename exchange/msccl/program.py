@@ -18,6 +18,7 @@ FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})  #: Types that do two things at
 #: Types that read their source, and that write their destination.
 READS = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re", "ra"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re", "ra"})
+BUFFERS = ("i", "o", "s")
 
 
 class Step(NamedTuple):

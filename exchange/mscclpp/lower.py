@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...core.errors import InputError
 from ...core.files import without_collector
-from ..msccl.blocks import DraftBlock, Scratch, draft_blocks, find_waits
+from ..msccl.blocks import DraftBlock, Drafts, Scratch
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
@@ -46,7 +46,8 @@ class _GpuBuilder:
         for one in made:
             if packets and one.kind == "rrs":  # what is added to packets is always kept
                 one.kind = "rrcs"
-        self.scratch = Scratch(made)
+        used = ((one, place) for one in made if one.performer is one for place in _accessed_places(one))
+        self.scratch = Scratch((offset, one.count) for one, (buffer, offset) in used if buffer == "s")
         self.slot: dict[int, int] = {}
         self.slots = 0
         self.semaphores: dict[tuple[int, int], int] = {}
@@ -68,7 +69,9 @@ class _GpuBuilder:
 
     def _local(self, place: Place) -> Place:
         """Return a place of an operation; packets come first in scratch memory and take twice the room."""
-        buffer, offset = self.scratch.of(place)
+        buffer, offset = place
+        if buffer == "s":
+            offset = self.scratch.place.get(offset, 0)
         return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
 
     def gpu(
@@ -101,6 +104,12 @@ class _GpuBuilder:
         scratch = packets * self.slots + self.scratch.size
         found = tuple(blocks) or (Block(0, (Op("nop"),)),)
         return Gpu(self.rank, *sizes, scratch, found, tuple(channels), remote, values)
+
+
+def _accessed_places(one: Operation) -> list[Place]:
+    if one.kind in ("s", "rrs"):
+        return [one.source]
+    return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]
 
 
 class _BlockBuilder:
@@ -292,10 +301,8 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
 
 
 def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
-    made = list(operations(flow, shape))
-    ranks = [draft_blocks(some, RESIDENT, _COPIES, joined=variant.forwards) for some in made]
-    for some, drafts in zip(made, ranks, strict=True):
-        find_waits(some, drafts)
+    drafts = (Drafts(some, RESIDENT, _COPIES, joined=variant.forwards) for some in operations(flow, shape))
+    made, ranks = (list(column) for column in zip(*(one.objects() for one in drafts), strict=True))
     packets, connections = target.protocol == "LL", _connections(ranks)
     links: list[list[Link]] = [[] for _ in ranks]
     for link in sorted(connections):
