@@ -63,8 +63,14 @@ def run(*arguments):
     return result
 
 
-@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
-@pytest.mark.parametrize("kind", PLOT_KINDS[:3])
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        pytest.param(kind, form, marks=() if form in often else pytest.mark.nightly)
+        for kind, often in zip(PLOT_KINDS[:3], (("svg", "pdf"), ("svg", "png"), ("svg",)), strict=True)
+        for form in ("svg", "pdf", "png")
+    ],
+)
 def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
     """Every plot of a schedule is written in the format of its suffix, twice the same (in the nightly run all formats),
     and nothing is left beside it."""

@@ -132,8 +132,14 @@ def test_every_format_is_offered() -> None:
     assert list(option.type.choices) == list(FORMATS)
 
 
-@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
-@pytest.mark.parametrize("name", ["libra-allocation", "libra-speedup"])
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [
+        pytest.param(name, suffix, marks=() if suffix in often else pytest.mark.nightly)
+        for name, often in (("libra-allocation", ("pdf", "png")), ("libra-speedup", ("svg",)))
+        for suffix in ("svg", "pdf", "png")
+    ],
+)
 def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
     """Every plot is written in the format of its suffix, and nothing is left beside it."""
     assert cwb("plot", name, results, "-o", tmp_path / f"x.{suffix}") == 0

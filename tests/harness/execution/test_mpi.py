@@ -61,7 +61,8 @@ def mpirun(launcher):
 @pytest.mark.parametrize(
     ("method", "spec", "collective", "count"),
     [
-        ("ring", "ring(3)", "all_reduce", 3),
+        ("direct", "complete(2)", "all_reduce", 2),
+        pytest.param("ring", "ring(3)", "all_reduce", 3, marks=pytest.mark.nightly),
         pytest.param("direct", "complete(3)", "all_to_all", 3, marks=pytest.mark.nightly),
         ("forestcoll", "complete(2)", "all_gather", 2),
         pytest.param("ring", "torus(3,2)", "all_reduce", 6, marks=pytest.mark.nightly),
