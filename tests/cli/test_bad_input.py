@@ -429,8 +429,15 @@ def test_wrong_commands_are_refused(cwb: Run, words: tuple[str, ...]) -> None:
     ("words", "status", "reason"),
     [
         (("solve", "-m", "libra", "bad.json", "--json"), 2, "bad.json: line 1, column 2: not JSON"),
-        (("solve", "-m", "libra", "torus(4,4)"), 7, "no workload to design a network for"),
-        (("solve", "-m", "libra", "4d", "-O", "constraints=B1 >= 600 GB/s; B2 >= 600 GB/s"), 3, "'B2 >= 600 GB/s'"),
+        pytest.param(
+            ("solve", "-m", "libra", "torus(4,4)"), 7, "no workload to design a network for", marks=pytest.mark.nightly
+        ),
+        pytest.param(
+            ("solve", "-m", "libra", "4d", "-O", "constraints=B1 >= 600 GB/s; B2 >= 600 GB/s"),
+            3,
+            "'B2 >= 600 GB/s'",
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=["bad input", "unsupported", "infeasible"],
 )
