@@ -67,7 +67,7 @@ class ForestFile:
         nodes = [network["nodes"][name] for name in ("kind", "multicast", "buffer_bytes")]
         self.node_kind = number_rows([*nodes, network["nodes"].get("reduces", [0] * len(nodes[0]))])
         self.is_rank = np.array([kind == "compute" for kind in nodes[0]])
-        self.source, self.target = (np.array(network["links"][name], dtype=np.int64) for name in ("source", "target"))
+        self.source, self.target = (self.column(f"instance/network/links/{name}") for name in ("source", "target"))
         bandwidth, latency = network["links"]["bandwidth_Bps"], network["links"]["latency_s"]
         self.link_kind = number_rows([bandwidth, latency])
         first = np.unique(self.link_kind, return_index=True)[1]

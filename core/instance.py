@@ -132,10 +132,6 @@ class Instance(DisplayMixin):
             digest.update(text.encode())
         return digest.hexdigest()
 
-    def compute_digest(self) -> str:
-        """Compute and cache :attr:`sha256`, within the limits of loading."""
-        return self.sha256
-
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some fields replaced."""
         return replace(self, **changes)

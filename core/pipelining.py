@@ -190,7 +190,8 @@ def reserve_rates(
     counts = None if chunks is None else np.full(len(packing), chunks, dtype=np.int64)
     bandwidth_Bps = np.array([float(link.bandwidth_Bps) for link in topology.links])
     data = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
-    tree, links = _uses(packing)
+    uses = [(part.path_tree, part.path_links) for part in packing.passes]
+    tree, links = map(np.concatenate, zip(*uses, strict=True))
 
     def load(rates: Floats) -> float:
         return float((np.bincount(links, rates[tree], len(bandwidth_Bps)) / bandwidth_Bps).max())
@@ -210,11 +211,6 @@ def reserve_rates(
     rates = shares / fullest if seconds == most else rates_within(seconds)
     number = forest.best_chunks(data / rates) if counts is None else counts
     return RateReservation(seconds, rates, number)
-
-
-def _uses(packing: TreePacking) -> tuple[Ints, Ints]:
-    trees, links = zip(*((part.path_tree, part.path_links) for part in packing.passes), strict=True)
-    return np.concatenate(trees), np.concatenate(links)
 
 
 def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: int | None = None) -> Floats:

@@ -1,6 +1,7 @@
 """Explicit networks: compute nodes and switches, and the directed links between them."""
 
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +27,7 @@ class NodeKind(Enum):
     SWITCH = "switch"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """Node of the network."""
 
@@ -54,7 +55,7 @@ class Node:
         return self.kind is NodeKind.COMPUTE or self.multicast
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Link:
     """Directed link; parallel links between the same nodes are separate links."""
 
@@ -149,23 +150,22 @@ class Topology(DisplayMixin):
         return tail, head
 
     @cached_property
-    def link_kinds(self) -> tuple[int, ...]:
+    def link_kinds(self) -> "array[int]":
         """Number of the kind of every link: equal bandwidths and latencies have the same; kinds are in first order."""
         kind_of: dict[tuple[int, int], int] = {}  # by identity: most links share their quantities; fractions are slow
         values: dict[tuple[Fraction, Fraction], int] = {}
-        kinds: list[int] = []
+        kinds = array("q")
         for link in self.links:
             key = id(link.bandwidth_Bps), id(link.latency_s)
             if (kind := kind_of.get(key)) is None:
                 kind = kind_of[key] = values.setdefault((link.bandwidth_Bps, link.latency_s), len(values))
             kinds.append(kind)
-        return tuple(kinds)
+        return kinds
 
     @cached_property
     def kind_links(self) -> tuple[Link, ...]:
         """The first link of every kind."""
-        first = dict(zip(reversed(self.link_kinds), reversed(self.links), strict=True))
-        return tuple(first[kind] for kind in range(len(first)))
+        return tuple(self.links[self.link_kinds.index(kind)] for kind in range(max(self.link_kinds, default=-1) + 1))
 
     @cached_property
     def tree_nodes(self) -> tuple[int, ...]:

@@ -289,9 +289,15 @@ def least_images(orders: Sequence[int], images: Sequence[Ints], size: int) -> In
     for order, image in zip(orders, images, strict=True):
         step, reach = image, 1
         while reach < order:
-            least = np.minimum(least, least[step])
-            step, reach = step[step], 2 * reach
+            step, reach = step[step] if reach > 1 else image, 2 * reach
+            np.minimum(least, least[step], out=least)
     return least
+
+
+def orbits_under(orders: Sequence[int], images: Sequence[Ints], size: int) -> Ints:
+    """Return the orbit of every element under commuting permutations, numbered by first members."""
+    least = least_images(orders, images, size)
+    return np.asarray((np.cumsum(least == np.arange(size)) - 1)[least], dtype=np.int64)
 
 
 def concatenate_packings(parts: Sequence[TreePacking]) -> TreePacking:

@@ -107,8 +107,8 @@ def measures_of_trees(instance: Instance, answer: Forest) -> tuple[Fraction, Com
     In the flow model (ForestColl, section 3.2 and appendix B) data is infinitely divisible, every tree has a
     constant rate, and latency is ignored: the time is that of the most loaded link.
     """
-    link, flow_s = heaviest_link(instance, answer)
-    line = pipeline(instance, answer, flow_s)
+    line = pipeline(instance, answer)
+    link, flow_s = heaviest_link(instance, answer, line.loads)
     completion = completion_of(instance, answer, line=line)
     heights, units = line.heights.tolist(), answer.trees.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))

@@ -21,7 +21,7 @@ from ..core.trees import Forest, TreeKind, TreeOrbits, TreePacking, least_images
 from .simulate import simulate_totals
 from .simulate.network import wires
 from .simulate.pipeline import CONSTANT, Pipeline, pipeline
-from .verify.answers import Findings, link_units, write_out
+from .verify.answers import Findings, write_out
 from .verify.equal_steps import MAX_SENDS, generator_links
 from .verify.network import network_of
 from .verify.orbits import checked_motions
@@ -100,9 +100,9 @@ def _completion_of_trees(
     else:
         seconds = float(line.seconds(pieces)[0])
     edges = sum(len(part.parent) for part in answer.trees.passes) * answer.motions
-    units = link_units(answer, network_of(instance))
-    sizes = {number: float(number * answer.trees.unit_bytes) for number in set(units)}
-    busy_s = np.array([sizes[number] for number in units]) / wires(instance.topology).bandwidth_Bps
+    units, class_of = line.loads
+    bytes_of = np.array([float(number * answer.trees.unit_bytes) for number in units])
+    busy_s = bytes_of[class_of] / wires(instance.topology).bandwidth_Bps
     return Completion(seconds, busy_s, edges * pieces, pieces)
 
 

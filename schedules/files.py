@@ -152,6 +152,10 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
     if not isinstance(topology, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     limits = [node.buffer_bytes for node in topology.nodes]
+    (tail, head), kinds = topology.end_arrays, topology.link_kinds
+    rates, latencies = (
+        [str(getattr(link, name)) for link in topology.kind_links] for name in ("bandwidth_Bps", "latency_s")
+    )
     reduces = [int(node.reduces) for node in topology.nodes]
     return {
         "name": instance.name,
@@ -164,10 +168,10 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
                 **({"reduces": reduces} if any(reduces) else {}),
             },
             "links": {
-                "source": [a for a, _ in topology.link_ends],
-                "target": [b for _, b in topology.link_ends],
-                "bandwidth_Bps": [str(link.bandwidth_Bps) for link in topology.links],
-                "latency_s": [str(link.latency_s) for link in topology.links],
+                "source": tail,
+                "target": head,
+                "bandwidth_Bps": [rates[kind] for kind in kinds],
+                "latency_s": [latencies[kind] for kind in kinds],
             },
         },
         "collective": _demand_data(demand),

@@ -9,7 +9,7 @@ backwards from the sink: where the sink is close to grown nodes, it visits only 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from ...core.errors import CwbError
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
-from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_for, mask_of
+from .network import INT64_SAFE, Exact, Network, distinct, exact_sum, kernel_for, mask_of, scale_exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class RootedFlow:
 
     def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
         self.graph, self.sinks = graph, sinks
-        self.total = int(sum(demand.tolist()))
+        self.total = exact_sum(demand)
         exact = np.int64 if graph.total + self.total < INT64_SAFE else object
         self._kernel = kernel_for(rooted_pass, np.dtype(exact))
         self.arcs, arc_of = arcs_of(graph)
@@ -56,7 +56,7 @@ class RootedFlow:
         """Restart with smaller or equal capacities of the edges and demand."""
         self.capacity[self.arc_of_edge] = capacity
         self.demand[:] = demand
-        self.total = int(sum(demand.tolist()))
+        self.total = exact_sum(demand)
         self.restart()
 
     def change(self, edges: Ints | int, amount: Any) -> None:
@@ -149,8 +149,8 @@ def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
         return WorstCut(ratio, None, 0)
 
     def flow_at(ratio: Fraction) -> RootedFlow:
-        scaled = exact_array([ratio.denominator * int(d) for d in demand])
-        return RootedFlow(graph.scale_capacity(ratio.numerator), scaled, sinks)
+        wider = replace(graph, capacity=scale_exactly(graph.capacity, ratio.numerator))
+        return RootedFlow(wider, scale_exactly(demand, ratio.denominator), sinks)
 
     ratio, side, steps = _newton(
         flow_at, lambda side: _ratio(int(demand[~side].sum()), graph.into(side), graph, side), ratio

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,25 @@ INT64_SAFE = 2**62  #: sums below this are exact in 64 bits; above it, Python's 
 Exact = NDArray[Any]  #: exact integers: int64, or Python's in an object array where these might not do
 
 
-def exact_array(values: Iterable[int]) -> Exact:
-    """Convert nonnegative integers to an array whose sums cannot overflow."""
+def exact_array(values: Iterable[int], kinds: Iterable[int] | None = None) -> Exact:
+    """Convert nonnegative integers, or those of all links by ``kinds``, to an array whose sums cannot overflow."""
     numbers = [int(value) for value in values]
-    dtype = np.int64 if sum(numbers) < INT64_SAFE else object
-    return np.array(numbers, dtype=dtype)
+    place = np.arange(len(numbers)) if kinds is None else np.array(kinds, dtype=np.int64)
+    total = sum(map(mul, numbers, np.bincount(place, minlength=len(numbers)).tolist()))
+    return np.array(numbers, dtype=np.int64 if total < INT64_SAFE else object)[place]
+
+
+def exact_sum(values: Exact) -> int:
+    """Sum nonnegative integers exactly."""
+    fits = values.dtype != object and int(values.max(initial=0)) * len(values) < INT64_SAFE
+    return int(values.sum()) if fits else sum(values.tolist())
+
+
+def scale_exactly(values: Exact, factor: int) -> Exact:
+    """Multiply nonnegative integers by a factor, in an array whose sums cannot overflow."""
+    if values.dtype != object and max(exact_sum(values), 1) * factor < INT64_SAFE:
+        return np.asarray(values * factor)
+    return exact_array(int(value) * factor for value in values.tolist())
 
 
 def kernel_for(kernel: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
@@ -91,7 +106,7 @@ class Network:
     @cached_property
     def total(self) -> int:
         """Sum of all capacities."""
-        return int(sum(self.capacity.tolist()))
+        return exact_sum(self.capacity)
 
     @cached_property
     def out_start(self) -> Ints:
@@ -113,11 +128,7 @@ class Network:
 
     def into(self, side: Bools) -> int:
         """Sum the capacity of the edges that enter a set of nodes."""
-        return int(sum(self.capacity[side[self.head] & ~side[self.tail]].tolist()))
-
-    def scale_capacity(self, factor: int) -> Network:
-        """Multiply every capacity by a factor."""
-        return self.with_capacity([int(c) * factor for c in self.capacity.tolist()])
+        return exact_sum(self.capacity[side[self.head] & ~side[self.tail]])
 
     def with_capacity(self, capacity: Iterable[int]) -> Network:
         """Replace the capacities; edges without capacity are dropped."""

@@ -7,7 +7,7 @@ correct. Translations are proposed from the order of the ranks (docs/methods/for
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from itertools import product
 from math import gcd, lcm, prod
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.equal_steps import translate_ranks
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ...core.trees import Translation, least_images, link_image, orbit_of, power_of, translation_images
+from ...core.trees import Translation, least_images, link_image, orbit_of, orbits_under, power_of, translation_images
 from .colour_refinement import find_mapping, refine_nodes
 from .distances import Paths, route
 from .network import mask_of, number_values
@@ -139,31 +139,39 @@ class ColouredNetwork:
         mask = mask_of(self.nodes, self.ranks)
         levels: list[Ints] = []
         while True:
-            near = mask_of(self.nodes, np.concatenate([self.head[mask[self.tail]], self.tail[mask[self.head]]])) & ~mask
+            near = mask_of(self.nodes, self.head[mask[self.tail]]) | mask_of(self.nodes, self.tail[mask[self.head]])
+            near &= ~mask
             if not near.any():
                 return tuple(levels)
             levels.append(np.flatnonzero(near))
             mask |= near
 
     @cached_property
+    def sample(self) -> tuple[Bools, Self]:
+        """Mark a few nodes of every level; also return the network with only their links."""
+        few = [nodes[:: len(nodes) // _SAMPLE + 1] for nodes in (self.ranks, *self.levels)]
+        mask = mask_of(self.nodes, np.concatenate(few))
+        near = mask[self.tail] | mask[self.head]
+        return mask, replace(self, tail=self.tail[near], head=self.head[near], label=self.label[near])
+
+    @cached_property
     def own_surroundings(self) -> Hashes:
         """Hashes of the links between each node and those of lower levels; for ranks, between them; shape (nodes,)."""
         mask, hashes = mask_of(self.nodes, self.ranks), np.zeros(self.nodes, dtype=np.uint64)
         for level in (self.ranks, *self.levels):
-            hashes[level] = self.surroundings(np.arange(self.nodes), mask)[level]
+            hashes[level] = self.surroundings(np.arange(self.nodes), mask, level)
             mask[level] = True
         return hashes
 
-    def surroundings(self, image: Ints, mask: Bools) -> Hashes:
-        """Hash the links between each node and the known ones, each identified by its image."""
-        own = mix_bits(self.colour.astype(np.uint64) * MIX + np.uint64(1))
-        name = mix_bits(image.astype(np.uint64) * MIX_IN + np.uint64(7))
-        label = self.label.astype(np.uint64)
+    def surroundings(self, image: Ints, mask: Bools, nodes: Ints) -> Hashes:
+        """Hash the links between some nodes and the known ones, each identified by its image; shape (len(nodes),)."""
         total = np.zeros(self.nodes, dtype=np.uint64)
         for here, there, factor in ((self.head, self.tail, MIX_IN), (self.tail, self.head, MIX_OUT)):
-            use = mask[there]
-            np.add.at(total, here[use], mix_bits(name[there[use]] * factor + label[use]))
-        return mix_bits(own + total)
+            use = np.flatnonzero(mask[there])
+            name = mix_bits(image[there[use]].astype(np.uint64) * MIX_IN + np.uint64(7))
+            np.add.at(total, here[use], mix_bits(name * factor + self.label[use].astype(np.uint64)))
+        own = mix_bits(self.colour[nodes].astype(np.uint64) * MIX + np.uint64(1))
+        return mix_bits(own + total[nodes])
 
 
 def mix_bits(value: Hashes) -> Hashes:
@@ -173,11 +181,13 @@ def mix_bits(value: Hashes) -> Hashes:
 
 
 _SMALL = 32  #: stretches of more ranks are not searched for symmetries of their own
+_SAMPLE = 64  #: nodes of a level from which most permutations are seen to be no symmetry
+Motion = tuple[Translation, Ints]  #: a translation, and the image of every link
 
 
-def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
+def find_translations(network: ColouredNetwork) -> list[Motion]:
     """Find commuting translations, suggested by the order of the ranks, of which no product fixes a rank."""
-    translations: list[Translation] = []
+    motions: list[Motion] = []
     stretch, place = len(network.ranks), np.arange(len(network.ranks))
     while stretch > 1:
         steps = [step for step in range(1, stretch // 2 + 1) if stretch % step == 0]
@@ -186,76 +196,75 @@ def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
             turns += [(part, 1) for part in reversed(steps[1:])]
         for whole, step in turns:
             within = place % whole
-            image = _extend_permutation(network, network.ranks[place - within + (within + step) % whole])
-            if image is not None:
-                translations.append(Translation(image, whole // step))
+            target = network.ranks[place - within + (within + step) % whole]
+            if (motion := _extend_permutation(network, target, whole // step)) is not None:
+                motions.append(motion)
                 stretch = step
                 break
         else:
             if stretch <= _SMALL:
-                translations += _translate_stretches(network, stretch)
+                motions += _translate_stretches(network, stretch)
             break
-    _turn_switches(network, translations)
-    return tuple(translations)
+    _turn_switches(network, motions)
+    return motions
 
 
-def _extend_permutation(network: ColouredNetwork, target: Ints, parts: Sequence[int] | None = None) -> Ints | None:
+def _extend_permutation(network: ColouredNetwork, target: Ints, order: int, turn: Sequence[int] = ()) -> Motion | None:
     """Extend an image of the ranks, as nodes, to all nodes; None if it is no symmetry.
 
-    Switches with the same surroundings below keep their order, or are rotated if ``parts`` are given: n of level l by
-    n / gcd(n, ``parts[l]``) places.
+    Switches with the same surroundings below keep their order; n of a level in ``turn`` are rotated, by n / gcd(n,
+    ``order``) places.
     """
     image = np.arange(network.nodes)
     image[network.ranks] = target
-    mask, own = mask_of(network.nodes, network.ranks), network.own_surroundings
-    if not np.array_equal(network.surroundings(image, mask)[network.ranks], own[target]):
+    mask, own, (few, around) = mask_of(network.nodes, network.ranks), network.own_surroundings, network.sample
+    some = network.ranks[few[network.ranks]]
+    if not np.array_equal(around.surroundings(image, mask, some), own[image[some]]):
         return None
-    for level, part in zip(network.levels, parts or [1] * len(network.levels), strict=True):
-        below = network.surroundings(image, mask)[level]
-        here, there = (level[np.argsort(hashes, kind="stable")] for hashes in (below, own[level]))
-        if not np.array_equal(np.sort(below), own[there]):
+    for number, level in enumerate(network.levels, 1):
+        if not np.isin(around.surroundings(image, mask, level[few[level]]), own[level]).all():
             return None
-        if part > 1:
-            first, size = _equal_runs(own[there])
-            there = there[first + (np.arange(len(there)) - first + size // np.gcd(size, part)) % size]
+        hashes = network.surroundings(image, mask, level)
+        here, there = (level[np.argsort(each, kind="stable")] for each in (hashes, own[level]))
+        if not np.array_equal(np.sort(hashes), own[there]):
+            return None
+        if number in turn:
+            first, end = (np.searchsorted(own[there], own[there], side=side) for side in ("left", "right"))
+            size = end - first
+            there = there[first + (np.arange(len(there)) - first + size // np.gcd(size, order)) % size]
         image[here] = there
         mask[level] = True
-    return image if network.link_image(image) is not None else None
+    links = network.link_image(image)
+    return None if links is None else (Translation(image, order), links)
 
 
-def _equal_runs(values: Hashes) -> tuple[Ints, Ints]:
-    """Return the first place and the length of the run of equal values of each sorted value."""
-    first = np.searchsorted(values, values)
-    return first, np.searchsorted(values, values, side="right") - first
-
-
-def _turn_switches(network: ColouredNetwork, translations: list[Translation]) -> None:
+def _turn_switches(network: ColouredNetwork, motions: list[Motion]) -> None:
     """Let translations also rotate switches with the same surroundings below, where that joins orbits of links.
 
     The order of a translation remains, since those of the rotations divide it.
     """
-    orders = [each.order for each in translations]
-    links = [link for each in translations if (link := network.link_image(each.image)) is not None]
-    ambiguous = [len(np.unique(network.own_surroundings[level])) < len(level) for level in network.levels]
-    for index in reversed(range(len(translations))):
-        parts = [1] * len(ambiguous)
-        for level in np.flatnonzero(ambiguous).tolist():
-            trial = [*parts[:level], orders[index], *parts[level + 1 :]]
-            image = _extend_permutation(network, translations[index].image[network.ranks], trial)
-            link = None if image is None else network.link_image(image)
-            if image is None or link is None:
-                continue
-            turned = [*links[:index], link, *links[index + 1 :]]
-            before, after = (least_images(orders, each, len(network.tail)) for each in (links, turned))
-            if len(np.unique(after)) < len(np.unique(before)):
-                parts, links, translations[index] = trial, turned, Translation(image, orders[index])
+    own = network.own_surroundings
+    ambiguous = [number for number, level in enumerate(network.levels, 1) if len(np.unique(own[level])) < len(level)]
+    orders = [translation.order for translation, _ in motions]
+
+    def count_orbits(motions: Sequence[Motion]) -> int:
+        least = least_images(orders, [links for _, links in motions], len(network.tail))
+        return int((least == np.arange(len(least))).sum())
+
+    orbits, rotations = count_orbits(motions) if ambiguous else 0, [tuple[int, ...]()] * len(motions)
+    for index, level in product(reversed(range(len(motions))), ambiguous):
+        target, levels = motions[index][0].image[network.ranks], (*rotations[index], level)
+        if (motion := _extend_permutation(network, target, orders[index], levels)) is None:
+            continue
+        if (fewer := count_orbits([*motions[:index], motion, *motions[index + 1 :]])) < orbits:
+            orbits, motions[index], rotations[index] = fewer, motion, levels
 
 
-def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
+def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Motion]:
     """Find translations within all stretches of a length, from the symmetries of the first one."""
     usable = [(period, order) for order in _symmetries(network, stretch) if (period := _period(order)) > 1]
     usable.sort(key=lambda one: -one[0])
-    translations: list[Translation] = []
+    motions: list[Motion] = []
     group = np.arange(stretch)[None, :]
     for period, order in usable:
         powers = [np.arange(stretch)]
@@ -266,11 +275,11 @@ def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Transla
         if not commutes or not np.diff(np.sort(larger, axis=0), axis=0).all():  # two products move a rank to the same
             continue
         within = np.arange(len(network.ranks))
-        image = _extend_permutation(network, network.ranks[within - within % stretch + order[within % stretch]])
-        if image is not None:
-            translations.append(Translation(image, period))
+        target = network.ranks[within - within % stretch + order[within % stretch]]
+        if (motion := _extend_permutation(network, target, period)) is not None:
+            motions.append(motion)
             group = larger
-    return translations
+    return motions
 
 
 def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
@@ -323,25 +332,29 @@ def find_symmetry(network: ColouredNetwork) -> Symmetry | None:
 
     A study of rates asks for networks with the same classes of links again and again.
     """
-    search = _search_symmetry if len(network.tail) <= _KEPT_LINKS else _search_symmetry.__wrapped__
-    return search(*(np.asarray(getattr(network, each.name), np.int64).tobytes() for each in fields(network)))
+    if len(network.tail) > _KEPT_LINKS:
+        return _search_symmetry(network)
+    return _keep_symmetry(*(np.asarray(getattr(network, each.name), np.int64).tobytes() for each in fields(network)))
 
 
 _KEPT_LINKS = 5000  #: most links of a network whose symmetry is kept
 
 
 @lru_cache(maxsize=64)
-def _search_symmetry(*arrays: bytes) -> Symmetry | None:
-    network = ColouredNetwork(*(np.frombuffer(each, np.int64) for each in arrays))
-    translations = find_translations(network)
-    return _symmetry_by(network, translations) if translations else None
+def _keep_symmetry(*arrays: bytes) -> Symmetry | None:
+    return _search_symmetry(ColouredNetwork(*(np.frombuffer(each, np.int64) for each in arrays)))
 
 
-def _symmetry_by(network: ColouredNetwork, translations: tuple[Translation, ...]) -> Symmetry:
-    links = [network.link_image(each.image) for each in translations]
+def _search_symmetry(network: ColouredNetwork) -> Symmetry | None:
+    motions = find_translations(network)
+    return _symmetry_by(network, motions) if motions else None
+
+
+def _symmetry_by(network: ColouredNetwork, motions: Sequence[Motion]) -> Symmetry:
+    translations, links = zip(*motions, strict=True)
     orders = [each.order for each in translations]
-    node = orbits_under([each.image for each in translations], orders, network.nodes)[network.ranks]
-    orbit = orbits_under([image for image in links if image is not None], orders, len(network.tail))
+    node = orbits_under(orders, [each.image for each in translations], network.nodes)[network.ranks]
+    orbit = orbits_under(orders, links, len(network.tail))
     first = np.sort(np.unique(node, return_index=True)[1])
     return Symmetry(translations, prod(orders), network.ranks[first], orbit, np.bincount(orbit))
 
@@ -353,13 +366,15 @@ def find_symmetry_of_schedule(network: ColouredNetwork, is_invariant_under: Call
     """
     number = np.empty(network.nodes, dtype=np.int64)
     number[network.ranks] = np.arange(len(network.ranks))
-    best: Symmetry | None = None
-    for motion in products_of(find_translations(network)):
+    best, motions = None, list[Motion]()
+    for translation in products_of([each for each, _ in find_translations(network)]):
         if best is not None and best.motions == len(network.ranks):
             break
-        if is_invariant_under(number[motion.image[network.ranks]]):
-            larger = _symmetry_by(network, (*(best.translations if best else ()), motion))
-            best = larger if (larger.size == larger.motions).all() else best
+        links = network.link_image(translation.image)
+        if links is not None and is_invariant_under(number[translation.image[network.ranks]]):
+            larger = _symmetry_by(network, [*motions, (translation, links)])
+            if (larger.size == larger.motions).all():
+                best, motions = larger, [*motions, (translation, links)]
     return best
 
 
@@ -405,8 +420,3 @@ def route_by_symmetry(
     here, orbit = np.divmod(place_of_link[paths.links], link.shape[1])
     motion = translate_ranks(orders, here, np.repeat(by, np.diff(paths.offset)))
     return Paths(paths.offset, link[motion, orbit])
-
-
-def orbits_under(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
-    """Return the orbit of every element under commuting permutations, numbered by first members."""
-    return np.unique(least_images(orders, images, size), return_inverse=True)[1].reshape(-1).astype(np.int64)

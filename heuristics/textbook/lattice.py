@@ -9,11 +9,11 @@ from math import gcd, prod
 import numpy as np
 
 from ...algorithms.graphs.distances import route
-from ...algorithms.graphs.translations import ColouredNetwork, find_translations, orbits_under, products_of
+from ...algorithms.graphs.translations import ColouredNetwork, find_translations, products_of
 from ...algorithms.schedules.problem import GroupProblem
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
-from ...core.trees import orbit_of, power_of
+from ...core.trees import orbit_of, orbits_under, power_of
 
 _MOST_ORBITS = 1000  #: Orbits through which one path is searched for.
 _VISITS = 200  #: Nodes that the search for a cycle may visit, per rank.
@@ -170,9 +170,9 @@ def find_invariant_cycle(problem: GroupProblem, near: Neighbours) -> list[int] |
     position[problem.nodes] = np.arange(problem.n)
     best: tuple[Fraction, list[int]] | None = None
     most = _MOST_ORBITS
-    for motion in products_of(find_translations(ColouredNetwork.of(problem.topology))):
+    for motion in products_of([each for each, _ in find_translations(ColouredNetwork.of(problem.topology))]):
         image, order = position[motion.image[problem.nodes]], motion.order
-        orbit = orbits_under([image], [order], problem.n)
+        orbit = orbits_under([order], [image], problem.n)
         first, times = np.unique(orbit, return_index=True)[1], np.empty(problem.n, dtype=np.int64)
         if len(first) > most:
             continue

@@ -44,7 +44,9 @@ class Wire:
 
     def link_pair(self, one: str, other: str) -> tuple[Link, Link]:
         """Make a link in each direction."""
-        return self.link(one, other), self.link(other, one)
+        check_time_rarely("links are made")
+        rate, delay = self.bandwidth_Bps, self.latency_s
+        return Link(one, other, rate, delay), Link(other, one, rate, delay)
 
 
 def read_wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:

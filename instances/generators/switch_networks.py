@@ -55,18 +55,15 @@ def fat_tree(
     check_size(nodes=hosts + k * k + half**2, links=6 * hosts)
     cable = read_wire(bandwidth, latency)
     above_edges = cable * (1 / oversubscription)
-    names = [f"{tier}{pod}.{index}" for tier in ("edge", "aggregation") for pod in range(k) for index in range(half)]
-    names += [f"core{index}" for index in range(half**2)]
-    links: list[Link] = []
-    for host in range(hosts):
-        pod, place = divmod(host, half**2)
-        links += cable.link_pair(str(host), f"edge{pod}.{place // half}")
-    for pod in range(k):
-        for above in range(half):
-            for other in range(half):
-                links += above_edges.link_pair(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
-                links += above_edges.link_pair(f"aggregation{pod}.{above}", f"core{above * half + other}")
-    return switched_network(rank_names(hosts), names, links, multicast=multicast, stores=True)
+    ranks, core = rank_names(hosts), [f"core{index}" for index in range(half**2)]
+    places = [f"{pod}.{index}" for pod in range(k) for index in range(half)]
+    edge, aggregation = ([f"{tier}{place}" for place in places] for tier in ("edge", "aggregation"))
+    links = [link for host, name in enumerate(ranks) for link in cable.link_pair(name, edge[host // half])]
+    for above, name in enumerate(aggregation):
+        for other in range(half):
+            links += above_edges.link_pair(edge[above // half * half + other], name)
+            links += above_edges.link_pair(name, core[above % half * half + other])
+    return switched_network(ranks, [*edge, *aggregation, *core], links, multicast=multicast, stores=True)
 
 
 def dragonfly(

@@ -49,7 +49,7 @@ def optimum(problem: ForestProblem) -> Optimum:
 
 def with_whole_shares(problem: ForestProblem, ratio: Fraction, side: Bools, steps: int) -> Optimum:
     """Return a bottleneck with the fewest trees whose copies ``U b_e`` are whole on every link (proposition 3)."""
-    copies = Fraction(ratio.numerator, gcd(ratio.denominator, *problem.bandwidths))
+    copies = Fraction(ratio.numerator, gcd(ratio.denominator, *problem.kind_bandwidths))
     return Optimum(ratio, side, int(copies / ratio), copies, steps)
 
 
@@ -89,8 +89,9 @@ def smallest_k(problem: ForestProblem, best: Optimum) -> int:
 
 def find_unbalanced(problem: ForestProblem, graph: Network) -> tuple[int, int, int] | None:
     """Return a forwarding node whose capacities in and out differ, with both sums; else None."""
-    sums = zip(graph.entering().tolist(), graph.leaving().tolist(), problem.members.tolist(), strict=True)
-    return next((((node, come, go)) for node, (come, go, ends) in enumerate(sums) if come != go and not ends), None)
+    come, go = graph.entering(), graph.leaving()
+    nodes = np.flatnonzero((come != go) & ~problem.members)[:1].tolist()
+    return next(((node, int(come[node]), int(go[node])) for node in nodes), None)
 
 
 def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
@@ -112,7 +113,8 @@ def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bo
 def entering(problem: ForestProblem, side: Bools) -> Counter[int]:
     """Count the links into a set of nodes by bandwidth."""
     tail, head = problem.ends
-    return Counter(problem.bandwidths[link] for link in (side[head] & ~side[tail]).nonzero()[0].tolist())
+    links, kinds = np.flatnonzero(side[head] & ~side[tail]).tolist(), problem.topology.link_kinds
+    return Counter(problem.kind_bandwidths[kinds[link]] for link in links)
 
 
 def smallest_room(rates: Counter[int], copies: int) -> Fraction:
@@ -170,8 +172,9 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
     """
     bounds: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
     starts = [[frozenset({node}) for node in range(network.nodes)]]
-    for threshold in thresholds([max(0.0, lengths.get(e, 0.0)) for e in network.links]):
-        starts.append(strong_components(network, [e for e in network.links if lengths.get(e, 0.0) <= threshold]))
+    length = [lengths.get(e, 0.0) for e in range(len(network.topology.links))]
+    for threshold in thresholds([max(0.0, each) for each in length]):
+        starts.append(strong_components(network, [e for e, each in enumerate(length) if each <= threshold]))
     for start in starts:
         joined = join(network, start)
         for parts in (start, joined):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...algorithms.forests.expansion import ParallelLinks
 from ...algorithms.graphs.maxflow import near_order
-from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.graphs.network import Exact, Network, exact_array
 from ...algorithms.graphs.translations import ColouredNetwork, Symmetry, find_symmetry
 from ...algorithms.schedules.compose import transpose
 from ...core.collective import Collective, Demand
@@ -63,15 +63,14 @@ class ForestProblem:
         return Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
 
     @cached_property
+    def kind_bandwidths(self) -> tuple[int, ...]:
+        """Bandwidth of every kind of link, in units."""
+        return tuple(int(link.bandwidth_Bps / self.unit_Bps) for link in self.topology.kind_links)
+
+    @cached_property
     def bandwidths(self) -> tuple[int, ...]:
         """Bandwidth of every link, in units."""
-        by_kind = [int(link.bandwidth_Bps / self.unit_Bps) for link in self.topology.kind_links]
-        return tuple(by_kind[kind] for kind in self.topology.link_kinds)
-
-    @property
-    def links(self) -> range:
-        """Positions of all links."""
-        return range(len(self.topology.links))
+        return tuple(self.kind_bandwidths[kind] for kind in self.topology.link_kinds)
 
     @cached_property
     def tail(self) -> tuple[int, ...]:
@@ -89,11 +88,6 @@ class ForestProblem:
         tail, head = self.topology.end_arrays
         return tail.copy(), head.copy()
 
-    @property
-    def seconds_per_gigabyte(self) -> Fraction:
-        """Factor from a ratio ``1 / capacity`` to seconds per 10^9 bytes."""
-        return 10**9 / self.unit_Bps
-
     def transpose(self) -> Self:
         """Return the problem with every link reversed, on which a broadcast is a reduction here."""
         return replace(self, topology=transpose(self.topology))
@@ -101,7 +95,8 @@ class ForestProblem:
     @cached_property
     def graph(self) -> Network:
         """The network with its bandwidths."""
-        return Network.from_parallel_edges(self.nodes, *self.ends, exact_array(self.bandwidths))
+        capacity = exact_array(self.kind_bandwidths, self.topology.link_kinds)
+        return Network.from_parallel_edges(self.nodes, *self.ends, capacity)
 
     @cached_property
     def symmetry(self) -> Symmetry | None:
@@ -119,8 +114,8 @@ class ForestProblem:
 
     def wires(self, copies: Fraction) -> ParallelLinks:
         """Return the whole copies of trees that every link can carry, ``floor(U b_e)`` (theorem 13)."""
-        room = {rate: int(copies * rate) for rate in set(self.bandwidths)}
-        return ParallelLinks(self.nodes, *self.ends, exact_array(room[rate] for rate in self.bandwidths))
+        room = [int(copies * rate) for rate in self.kind_bandwidths]
+        return ParallelLinks(self.nodes, *self.ends, exact_array(room, self.topology.link_kinds))
 
     def names(self, side: Bools | Sequence[int]) -> str:
         """Name the nodes, abbreviated if they are many."""
@@ -158,23 +153,22 @@ def check_balance(topology: Topology, demand: Demand) -> None:
     """
     entering, leaving, unit = bandwidth_of_nodes(topology)
     spanned = {topology.rank_nodes[rank] for rank in demand.group(len(topology.ranks))}
-    for index, node in enumerate(topology.nodes):
-        if index not in spanned and entering[index] != leaving[index]:
-            sums = f"{_rate(entering[index] * unit)} come in, {_rate(leaving[index] * unit)} go out"
-            raise InputError(
-                f"{node.name!r} forwards data, but {sums}; expected the same", place=f"network.nodes[{index}]"
-            )
+    for index in np.flatnonzero(entering != leaving).tolist():
+        if index not in spanned:
+            sums = f"{_rate(int(entering[index]) * unit)} come in, {_rate(int(leaving[index]) * unit)} go out"
+            text = f"{topology.nodes[index].name!r} forwards data, but {sums}; expected the same"
+            raise InputError(text, place=f"network.nodes[{index}]")
 
 
-def bandwidth_of_nodes(topology: Topology) -> tuple[list[int], list[int], Fraction]:
+def bandwidth_of_nodes(topology: Topology) -> tuple[Exact, Exact, Fraction]:
     """Sum the bandwidths into and out of every node, as multiples of the rate that is returned third."""
     unit = Fraction(1, lcm(*(link.bandwidth_Bps.denominator for link in topology.kind_links)))
     rates = [int(link.bandwidth_Bps / unit) for link in topology.kind_links]
-    each = exact_array(rates[kind] for kind in topology.link_kinds)
+    each = exact_array(rates, topology.link_kinds)
     leaving, entering = (np.zeros(len(topology.nodes), dtype=each.dtype) for _ in range(2))
     for total, ends in zip((leaving, entering), topology.end_arrays, strict=True):
         np.add.at(total, ends, each)
-    return entering.tolist(), leaving.tolist(), unit
+    return entering, leaving, unit
 
 
 def group_problem(topology: Topology, demand: Demand) -> ForestProblem:
@@ -198,7 +192,7 @@ def _rate(rate: Fraction) -> str:
 def hubs_of(topology: Topology) -> tuple[int, ...]:
     """Return switches that add and copy and that all trees of an all-reduce may pass without a bottleneck."""
     entering, leaving, _ = bandwidth_of_nodes(topology)
-    rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
+    rates = np.minimum(entering, leaving).tolist()
     fastest = min(rates[node] for node in topology.rank_nodes)
     return tuple(switch for switch in adding_switches(topology) if rates[switch] >= fastest)
 
@@ -248,9 +242,9 @@ class PairNetwork:
         """Links usable by way of switches, for every tree node with a link to a switch."""
         net = self.network
         out = defaultdict[int, list[int]](list)
-        for e in net.links:
-            if not (self.is_end[net.tail[e]] and self.is_end[net.head[e]]):
-                out[net.tail[e]].append(e)
+        for e, (a, b) in enumerate(net.topology.link_ends):
+            if not (self.is_end[a] and self.is_end[b]):
+                out[a].append(e)
         relays: dict[int, tuple[int, ...]] = {}
         for rank in self.ends:
             links, nodes, waiting = [], {rank}, [rank]

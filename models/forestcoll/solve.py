@@ -17,6 +17,7 @@ from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_
 from ...algorithms.forests.splitting import Unsplittable
 from ...algorithms.graphs.maxflow import Unreachable
 from ...algorithms.graphs.network import INT64_SAFE, Exact
+from ...algorithms.graphs.translations import Symmetry
 from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_links, reverse_trees
 from ...core.bounds import Certificate, CutCertificate
 from ...core.budget import Budget
@@ -27,7 +28,7 @@ from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools, Ints, offsets
 from ...core.solver import Solver
-from ...core.trees import Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
+from ...core.trees import Forest, Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k
 from .method import ForestOptions
 from .problem import ForestProblem, pose
@@ -150,10 +151,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
     answer = _answer(instance, ways, forests)
     objective = forests[0].seconds
-    if isinstance(answer, TreeOrbits) and answer.kind is TreeKind.BOTH:
-        objective = busiest_of_orbits(ways[0].problem, answer)
-    elif isinstance(answer, TreePacking) and answer.kind is TreeKind.BOTH:
-        objective = busiest_s(instance, answer)
+    if answer.kind is TreeKind.BOTH:
+        symmetry = ways[0].problem.symmetry if isinstance(answer, TreeOrbits) else None
+        objective = busiest_s(instance, answer, symmetry)
     slower = objective > bound and len(ways) + mirrored == 2
     return Outcome(
         Status.OPTIMAL if objective == bound else Status.FEASIBLE,
@@ -186,22 +186,20 @@ def cut_bound_of(instance: Instance, *_: object) -> tuple[Fraction, Certificate]
     return bound_of(instance, ways, both=mirrored or len(ways) == 2)
 
 
-def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
-    """Return the most loaded link's time, summed over both halves of an all-reduce."""
-    links = instance.topology.links
-    load = sum_units(packing, np.arange(len(links)), len(links))
-    return max(units / link.bandwidth_Bps for units, link in zip(load, links, strict=True)) * packing.unit_bytes
-
-
-def sum_units(packing: TreePacking, place: Ints, places: int) -> list[int]:
-    """Sum the units on links by place, over both halves of an all-reduce."""
-    load = [0] * places
-    for part in packing.passes:
+def busiest_s(instance: Instance, answer: Forest, symmetry: Symmetry | None = None) -> Fraction:
+    """Return the time of the most loaded link, summed over both halves of an all-reduce; by orbits with a symmetry."""
+    trees, links = answer.trees, instance.topology.links
+    orbit = np.arange(len(links)) if symmetry is None else symmetry.orbit
+    first, size = np.unique(orbit, return_index=True, return_counts=True)[1:]
+    load = [0] * len(first)
+    for part in trees.passes:
         units = part.units[part.path_tree]
-        exact: Exact = np.zeros(places, np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
-        np.add.at(exact, place[part.path_links], units)
+        exact: Exact = np.zeros(len(first), np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
+        np.add.at(exact, orbit[part.path_links], units)
         load = [before + more for before, more in zip(load, exact.tolist(), strict=True)]
-    return load
+    rows = zip(load, first.tolist(), size.tolist(), strict=True)
+    slowest: Fraction = max(amount / (links[link].bandwidth_Bps * count) for amount, link, count in rows)
+    return slowest * answer.motions * trees.unit_bytes
 
 
 def is_symmetric(instance: Instance) -> bool:
@@ -275,7 +273,7 @@ def _symmetric(
         # The room of an orbit of links is its bandwidth for the optimal time, per motion.
         first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
         room = tuple(
-            best.ratio * problem.bandwidths[link] * size / symmetry.motions
+            best.ratio * problem.kind_bandwidths[problem.topology.link_kinds[link]] * size / symmetry.motions
             for link, size in zip(first, symmetry.size.tolist(), strict=True)
         )
         network = OrbitNetwork(*problem.ends, problem.members, symmetry.roots, symmetry.orbit, room)
@@ -324,20 +322,6 @@ def _orbit_packing(
     )
 
 
-def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
-    """Return the time of the most loaded link."""
-    symmetry = problem.symmetry
-    assert symmetry is not None  # noqa: S101 (the answer comes from it)
-    load = sum_units(answer.trees, symmetry.orbit, len(symmetry.size))
-    first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
-    rates = (problem.topology.links[link].bandwidth_Bps for link in first)
-    seconds: list[Fraction] = [
-        units * symmetry.motions / (rate * size)
-        for units, rate, size in zip(load, rates, symmetry.size.tolist(), strict=True)
-    ]
-    return answer.trees.unit_bytes * max(seconds)
-
-
 def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> list[int]:
     """Return the numbers of trees to try."""
     if options.prefer == "latency":
@@ -348,7 +332,7 @@ def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> l
     return [best.k if options.k == "optimal" else options.k]
 
 
-def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking | TreeOrbits:
+def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> Forest:
     """Return the trees of both directions together; of an all-reduce with one, its mirror image comes first."""
     packings = [forest.packing for forest in forests]
     trees = reverse_trees(packings[0]) if ways[0].backwards else packings[0]

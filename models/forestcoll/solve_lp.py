@@ -188,7 +188,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOption
         reports=tuple(report for each in solved for report in each.reports),
         size=max((each.size for each in solved), key=lambda size: size.nonzeros),
         iterations=sum(len(each.reports) for each in solved),
-        metrics=rate_metrics(network.seconds_per_gigabyte, instance.npus, optima, forests, options.k),
+        metrics=rate_metrics(10**9 / network.unit_Bps, instance.npus, optima, forests, options.k),
     )
 
 

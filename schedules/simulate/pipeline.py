@@ -22,8 +22,9 @@ from ...core.schedule import Floats, Ints
 from ...core.trace import SimulationMode, Trace
 from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import edges_above, from_root, tree_sends
-from ..verify.answers import write_out
-from ..verify.trees import heaviest_load
+from ..verify.answers import LinkUnits, link_units, write_out
+from ..verify.network import network_of
+from ..verify.trees import heaviest_link
 from .network import Wires, longest_adding, most_messages, shared_charges, wires
 from .timelines import link_totals, timeline_of, trace_of
 from .transfers import Transfers, transfers_of
@@ -48,6 +49,7 @@ class Pipeline:
     #: Number of edges from each root to its farthest rank; for in-out trees in the longer direction; shape (trees,).
     heights: Ints
     fronts: tuple[Front, ...]  #: One for each direction of the data: two for in-out trees.
+    loads: LinkUnits  #: Data on all links.
     messages_s: float = 0.0  #: Seconds that the messages of one piece cost the rank that sends most of them.
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
@@ -76,12 +78,13 @@ class Pipeline:
         return table[at, np.arange(len(flow))], np.array(PIECES, dtype=np.int64)[at]
 
 
-def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None) -> Pipeline:
+def pipeline(instance: Instance, forest: Forest) -> Pipeline:
     """Compute the quantities that determine a forest's time in pieces."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     latency_s = wires(instance.topology).latency_s
-    flow_s = heaviest_load(instance, forest) if flow_s is None else flow_s
+    loads = link_units(forest, network_of(instance))
+    flow_s = heaviest_link(instance, forest, loads)[1]
     packing, messages_s = forest.trees, 0.0
     if (costs := instance.rank_costs) is not None:
         packing = cast(TreePacking, write_out(forest, instance))
@@ -93,7 +96,7 @@ def pipeline(instance: Instance, forest: Forest, flow_s: Fraction | None = None)
         front, edges = _front(instance, part, latency_s)
         fronts.append(front)
         heights = np.maximum(heights, edges)
-    return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts), messages_s)
+    return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts), loads, messages_s)
 
 
 def _costs_of_edges(instance: Instance, part: TreePacking) -> tuple[Ints, Floats]:

@@ -155,7 +155,11 @@ def _(answer: StepSchedule | Schedule | TreePacking, instance: Instance) -> Whol
     return answer
 
 
+#: Units on each link of every class of links of one kind, and the class of every link; shape (links,).
+LinkUnits = tuple[list[int], Ints]
+
+
 @singledispatch
-def link_units(forest: Forest, network: Network) -> list[int]:
-    """Return the units on every link, counting both directions of reduce-then-broadcast trees."""
+def link_units(forest: Forest, network: Network) -> LinkUnits:
+    """Return the units on all links, counting both directions of reduce-then-broadcast trees."""
     raise InputError("expected trees", place="answer")

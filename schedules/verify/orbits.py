@@ -25,9 +25,10 @@ from ...core.trees import (
     link_image,
     move_trees,
     orbit_of,
+    orbits_under,
     power_of,
 )
-from .answers import Findings, Violation, check_answer, link_units, write_out
+from .answers import Findings, LinkUnits, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network, network_of
 from .sends import check_sends, check_shape
@@ -192,7 +193,7 @@ def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings:
 
 def _keeps_links(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool:
     return (
-        np.array_equal(np.sort(link), np.arange(network.links))
+        bool((np.bincount(link, minlength=network.links) == 1).all())
         and np.array_equal(network.link_source[link], image[network.link_source])
         and np.array_equal(network.link_target[link], image[network.link_target])
         and np.array_equal(kinds[link], kinds)
@@ -222,18 +223,17 @@ def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings
 
 
 @link_units.register
-def _(answer: TreeOrbits, network: Network) -> list[int]:
+def _(answer: TreeOrbits, network: Network) -> LinkUnits:
     findings = Findings()
     motions = checked_motions(network, answer, findings)
     if motions is None:
         raise InputError(str(findings.violations[0]), place="translations")
-    least = least_images(motions.orders, motions.links, network.links)
-    _, orbit, size = np.unique(least, return_inverse=True, return_counts=True)
+    orbit = orbits_under(motions.orders, motions.links, network.links)
+    size = np.bincount(orbit)
     total = [0] * len(size)
     for part in answer.trees.passes:
         total = list(map(add, total, exact_sums(orbit[part.path_links], part.units[part.path_tree], len(size))))
-    each = [units * motions.count // links for units, links in zip(total, size.tolist(), strict=True)]
-    return [each[number] for number in orbit.tolist()]
+    return [units * motions.count // links for units, links in zip(total, size.tolist(), strict=True)], orbit
 
 
 @write_out.register

@@ -11,7 +11,7 @@ from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.trees import Forest, TreeKind, TreePacking
 from ..trees import blocks, first_reached
-from .answers import Findings, Violation, check_answer, link_units
+from .answers import Findings, LinkUnits, Violation, check_answer, link_units
 from .network import Network, broken_paths, network_of
 from .sizes import demanded_bytes, exact_sums
 
@@ -48,32 +48,34 @@ def check_tree_sizes(instance: Instance, packing: TreePacking, findings: Finding
 
 def heaviest_load(instance: Instance, forest: Forest) -> Fraction:
     """Return the exact seconds of the most loaded link for the bytes of all trees."""
-    return heaviest_link(instance, forest)[1]
+    return heaviest_link(instance, forest, link_units(forest, network_of(instance)))[1]
 
 
-def heaviest_link(instance: Instance, forest: Forest) -> tuple[int, Fraction]:
+def heaviest_link(instance: Instance, forest: Forest, loads: LinkUnits) -> tuple[int, Fraction]:
     """Return the first most loaded link and its exact seconds for the bytes of all trees."""
-    network = network_of(instance)
+    topology, (units_of, class_of) = instance.topology, loads
+    first = np.empty(len(units_of), dtype=np.int64)
+    first[class_of[::-1]] = np.arange(len(class_of))[::-1]
     heaviest: dict[int, tuple[int, int]] = {}  # by kind of link: units, and the link's number from the end
-    for index, (kind, units) in enumerate(zip(network.topology.link_kinds, link_units(forest, network), strict=True)):
-        if kind not in heaviest or units > heaviest[kind][0]:
-            heaviest[kind] = units, -index
+    for link, units in zip(first.tolist(), units_of, strict=True):
+        kind = topology.link_kinds[link]
+        heaviest[kind] = max(heaviest.get(kind, (-1, 0)), (units, -link))
     if not heaviest:
         raise InputError("expected a network with links", place="network")
-    rates = [link.bandwidth_Bps for link in network.topology.kind_links]
+    rates = [link.bandwidth_Bps for link in topology.kind_links]
     seconds, last = max((units * forest.trees.unit_bytes / rates[kind], at) for kind, (units, at) in heaviest.items())
     return -last, seconds
 
 
 @link_units.register
-def _(packing: TreePacking, network: Network) -> list[int]:
+def _(packing: TreePacking, network: Network) -> LinkUnits:
     total = [0] * network.links
     for part in packing.passes:
         links = part.path_links
         if len(links) and (links.min() < 0 or links.max() >= network.links):
             raise InputError("names a link that does not exist", place="trees.path_links")
         total = list(map(add, total, exact_sums(links, part.units[part.path_tree], network.links)))
-    return total
+    return total, np.arange(network.links)
 
 
 def in_range(network: Network, packing: TreePacking, findings: Findings) -> bool:

@@ -78,7 +78,10 @@ def test_all_that_is_demanded_is_packed(way):
 def test_large_capacities(factor, exact_only):
     """The same where copies of trees need Python's integers; lowering keeps it so."""
     for graph, demand, levels in cases(8):
-        large, many = graph.scale_capacity(factor), {v: d * factor for v, d in demand.items()}
+        large, many = (
+            graph.with_capacity([c * factor for c in graph.capacity.tolist()]),
+            {v: d * factor for v, d in demand.items()},
+        )
         pool = CutPool(large, levels)
         forest = Packer(large, column(graph.nodes, many), pool, exact_only=exact_only).pack()
         assert forest is not None

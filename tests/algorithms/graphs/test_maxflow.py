@@ -254,7 +254,7 @@ def test_a_set_that_nothing_enters_is_told():
     for _ in range(100):
         graph = random_digraph(rng, 5, rng.randint(2, 6))
         demand = column(graph.nodes, dict.fromkeys(range(graph.nodes), 1))
-        reached = is_rooted(graph.scale_capacity(10**6), demand)
+        reached = is_rooted(graph.with_capacity([c * 10**6 for c in graph.capacity.tolist()]), demand)
         if reached:
             assert worst_cut(graph, demand, near_order(graph)).side is not None
             continue

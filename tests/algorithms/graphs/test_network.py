@@ -7,7 +7,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.algorithms.graphs.network import INT64_SAFE, Network, components, exact_array
+from cwb.algorithms.graphs.network import INT64_SAFE, Network, components, exact_array, exact_sum, scale_exactly
 from networks import seeded_random
 from random_digraphs import LARGEST, as_dict, flags, random_digraph
 
@@ -42,8 +42,6 @@ def test_sums_and_copies(largest):
         ]
         side = flags(graph.nodes, rng.sample(range(graph.nodes), rng.randint(0, graph.nodes)))
         assert graph.into(side) == sum(c for (u, v), c in links.items() if side[v] and not side[u])
-        factor = rng.choice((1, 3, 10**9))
-        assert as_dict(graph.scale_capacity(factor)) == {link: c * factor for link, c in links.items()}
         assert as_dict(graph.transpose()) == {(v, u): c for (u, v), c in links.items()}
         fewer = [rng.choice((0, c)) for c in links.values()]
         assert as_dict(graph.with_capacity(fewer)) == {link: c for link, c in zip(links, fewer, strict=True) if c}
@@ -54,6 +52,17 @@ def test_64_bits_are_used_while_sums_fit():
     assert exact_array([INT64_SAFE - 2, 1]).dtype == np.int64
     assert exact_array([INT64_SAFE - 1, 1]).dtype == object
     assert exact_array([2**70]).tolist() == [2**70]
+    assert exact_array([5, INT64_SAFE // 2 - 1], [1, 1, 0]).dtype == object
+    assert exact_array([1, INT64_SAFE // 2 - 1], [1, 1, 0]).tolist() == [INT64_SAFE // 2 - 1] * 2 + [1]
+
+
+@pytest.mark.parametrize("factor", [1, 3, 2**31, 2**59, 2**70])
+def test_sums_and_multiples_are_exact(factor):
+    """Multiples of integers and sums of the multiples are right within 64 bits and beyond."""
+    for values in (exact_array([4, 0, 3]), np.array([4, 0, 3], dtype=object), exact_array([])):
+        scaled = scale_exactly(values, factor)
+        assert scaled.tolist() == [value * factor for value in values.tolist()]
+        assert exact_sum(scaled) == sum(values.tolist()) * factor
 
 
 @pytest.mark.parametrize("seed", range(5))

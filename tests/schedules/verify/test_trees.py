@@ -12,6 +12,8 @@ from cwb.core.errors import InputError
 from cwb.core.trees import TreeKind
 from cwb.schedules import collective, completion, verdict_of
 from cwb.schedules.verify import heaviest_load
+from cwb.schedules.verify.answers import link_units
+from cwb.schedules.verify.network import network_of
 from cwb.schedules.verify.sizes import exact_sums
 from cwb.schedules.verify.trees import heaviest_link
 from families import FAMILIES, full, instance_of, trees_of
@@ -112,8 +114,9 @@ def test_the_heaviest_link_is_the_first_of_the_slowest():
     links = list(instance.network.links)
     links[7] = replace(links[7], bandwidth_Bps=links[7].bandwidth_Bps / 3)
     other = instance.with_changes(network=replace(instance.network, links=tuple(links)))
-    assert heaviest_link(instance, packing) == (0, heaviest_load(instance, packing))
-    assert heaviest_link(other, packing) == (7, 3 * heaviest_load(instance, packing))
+    loads = link_units(packing, network_of(instance))
+    assert heaviest_link(instance, packing, loads) == (0, heaviest_load(instance, packing))
+    assert heaviest_link(other, packing, loads) == (7, 3 * heaviest_load(instance, packing))
 
 
 def test_a_reduction_that_does_not_belong_to_its_trees_is_refused():
