@@ -46,7 +46,6 @@ STILL_THERE = {
         taken told used wanted written""",
     "heuristics": """added built chosen done found given held kept known left lost made met moved needed posed sent
         shown tried used wanted written""",
-    "schedules": "asked chosen done found given held used",
     "studies": "lost",
 }
 

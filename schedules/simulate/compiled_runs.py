@@ -43,12 +43,12 @@ def compiled_levels(
     times = tuple(np.empty(size) for size in ((len(sends), hops, hops) if keep else (0, 0, 0)))
     busy, latest = np.zeros(len(wires)), np.zeros(2)
     complete, free = np.zeros((transfers.slots, 2 if unaware else 1)), np.zeros(len(wires))
-    asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
+    latest_ask, latest_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
     of_ranks, pays = wires.rank_links, np.zeros(0) if transfers.pays is None else transfers.pays
     how = rules.streaming, rules.contended, rules.hold_latency, of_ranks.while_receiving
     ranks = of_ranks.adders, of_ranks.senders, pays
     columns, speeds = (sends.path_offset, sends.path_links, sends.chunk), durations(transfers.chunk_bytes, wires)
-    state = complete, free, asked, asked_by, busy, latest
+    state = complete, free, latest_ask, latest_by, busy, latest
     for a, b in pairwise([*starts, len(sends)]):
         if not _level(a, b, columns, slots, (*speeds, wires.latency_s), how, ranks, state, times):
             return None
@@ -77,7 +77,7 @@ def _level(
     table, size_of, rate_of, chunk_bytes, bandwidth, latency = speeds
     streaming, contended, hold_latency, while_receiving = how
     adders, senders, pays = ranks
-    complete, free, asked, asked_by, busy, latest = state
+    complete, free, latest_ask, latest_by, busy, latest = state
     end, hop_start, hop_end = times
     head, tail, most = np.empty(last - first), np.empty(last - first), 0
     alone = np.empty(last - first if complete.shape[1] > 1 else 0)
@@ -98,24 +98,24 @@ def _level(
     for hop in range(most):
         asks = (head if streaming else tail).copy()
         asking = asks, head if while_receiving else tail, adders
-        for send in _in_turn(first, last, hop, (offset, links), asking, contended, (asked, asked_by)):
+        for send in _in_turn(first, last, hop, (offset, links), asking, contended, (latest_ask, latest_by)):
             entry = offset[send] + hop
             link = links[entry]
             at = begin = asks[send - first]
             if contended:
-                if at < asked[link] or (at == asked[link] and send < asked_by[link]):
+                if at < latest_ask[link] or (at == latest_ask[link] and send < latest_by[link]):
                     return False
                 begin = max(at, free[link])
-                asked[link], asked_by[link] = at, send
+                latest_ask[link], latest_by[link] = at, send
             size = chunk[send]
             seconds = table[size_of[size], rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
-            done = max(begin + seconds, tail[send - first])
+            finish = max(begin + seconds, tail[send - first])
             late = latency[link] * pays[send] if link >= senders else latency[link]
-            free[link] = done + late if hold_latency or link >= senders else done
-            busy[link] += done - begin
+            free[link] = finish + late if hold_latency or link >= senders else finish
+            busy[link] += finish - begin
             if len(hop_start):
-                hop_start[entry], hop_end[entry] = begin, done
-            head[send - first], tail[send - first] = begin + late, done + late
+                hop_start[entry], hop_end[entry] = begin, finish
+            head[send - first], tail[send - first] = begin + late, finish + late
     for send in range(first, last):
         slot = chunk[send] * per_chunk + arriving[send] * per_number
         complete[slot, 0] = max(complete[slot, 0], tail[send - first])
@@ -131,9 +131,9 @@ def _level(
 @kernel
 def _in_turn(first: int, last: int, hop: int, paths: Any, asking: Any, contended: bool, before: Any) -> Any:
     """Order sends with a hop such that every link's are by request time, that of adders here, then by number."""
-    (offset, links), (asks, of_adders, adders), (asked, asked_by) = paths, asking, before
+    (offset, links), (asks, of_adders, adders), (before_at, before_by) = paths, asking, before
     moving = np.empty(last - first, dtype=np.int64)
-    latest, latest_by = asked.copy(), asked_by.copy()
+    latest, latest_by = before_at.copy(), before_by.copy()
     count, sorted_ = 0, True
     for send in range(first, last):
         if offset[send] + hop < offset[send + 1]:
@@ -147,7 +147,7 @@ def _in_turn(first: int, last: int, hop: int, paths: Any, asking: Any, contended
                 sorted_ = at > latest[link] or (at == latest[link] and send > latest_by[link])
                 latest[link], latest_by[link] = at, send
     moving = moving[:count]
-    return moving if sorted_ else _by_link(moving, first, hop, offset, links, asks, len(asked))
+    return moving if sorted_ else _by_link(moving, first, hop, offset, links, asks, len(before_at))
 
 
 @kernel
@@ -157,19 +157,19 @@ def _by_link(moving: Any, first: int, hop: int, offset: Any, links: Any, asks: A
     for send in moving:
         place[links[offset[send] + hop] + 1] += 1
     place = np.cumsum(place)
-    found = np.empty(len(moving), dtype=np.int64)
+    by_link = np.empty(len(moving), dtype=np.int64)
     for send in moving:
-        found[place[links[offset[send] + hop]]] = send
+        by_link[place[links[offset[send] + hop]]] = send
         place[links[offset[send] + hop]] += 1
     begin = 0
     for link in range(count):
-        mine = found[begin : place[link]]
+        mine = by_link[begin : place[link]]
         for k in range(1, len(mine)):
             if asks[mine[k] - first] < asks[mine[k - 1] - first]:
                 mine[:] = mine[np.argsort(asks[mine - first], kind="mergesort")]
                 break
         begin = place[link]
-    return found
+    return by_link
 
 
 def compiled_in_order(
@@ -180,9 +180,9 @@ def compiled_in_order(
     table, size_of, rate_of, chunk_bytes, bandwidth = durations(schedule.chunks.sizes_bytes, wires)
     waits, feeds, slots = numbered_slots(sends, len(schedule.chunks), nodes)
     plan, following = np.empty((len(sends), 4), dtype=waits.dtype), np.zeros(0, dtype=waits.dtype)
-    given = schedule.start_s, schedule.end_s, same
+    original = schedule.start_s, schedule.end_s, same
     columns = sends.path_offset, sends.path_links, sends.chunk
-    many = _plan_sends(waits, feeds, slots, columns, given, size_of, plan)
+    many = _plan_sends(waits, feeds, slots, columns, original, size_of, plan)
     order = served_order(schedule.start_s, schedule.end_s)
     if many:
         following = _following(order, feeds, slots, schedule.end_s)
@@ -192,19 +192,19 @@ def compiled_in_order(
     came = np.full((len(sends), 2 if unaware else 1), -1.0)
     how = rules.streaming, rules.contended, rules.hold_latency
     of_links = sends.path_links, table, rate_of, chunk_bytes, bandwidth, wires.latency_s
-    latest = _fill_times(order, plan, following, given, of_links, how, came, busy, times)
+    latest = _fill_times(order, plan, following, original, of_links, how, came, busy, times)
     return None if latest[0] < 0 else CompiledResult(*latest, busy, Timeline(*times))
 
 
 @kernel
-def _plan_sends(waits: Any, feeds: Any, slots: int, columns: Any, given: Any, size_of: Any, plan: Any) -> bool:
+def _plan_sends(waits: Any, feeds: Any, slots: int, columns: Any, original: Any, size_of: Any, plan: Any) -> bool:
     """Fill the plan, the data of each send side by side; return whether a slot is fed twice.
 
     A row has the send waited for, -1 for none, or -2 less the slot if that is fed more than once; the number of links,
     and the place of the first one, or the link itself where all paths have one; the row of the size, or the chunk.
     """
     offset, links, chunk = columns
-    start, end, same = given
+    start, end, same = original
     single = len(links) == len(feeds)
     first, many = np.full(slots, -1, dtype=feeds.dtype), False
     for send in range(len(feeds)):
@@ -238,14 +238,14 @@ def _following(order: Any, feeds: Any, slots: int, end: Any) -> Any:
 
 @kernel
 def _fill_times(
-    order: Any, plan: Any, following: Any, given: Any, of_links: Any, how: Any, came: Any, busy: Any, times: Any
+    order: Any, plan: Any, following: Any, original: Any, of_links: Any, how: Any, came: Any, busy: Any, times: Any
 ) -> tuple[float, float]:
     """Simulate into the given arrays; see :class:`~cwb.schedules.simulate.network.Rules`.
 
     ``came`` has the arrival of each send, with congestion and without; where several sends feed a slot that is
     waited for, the latest arrival among it and those before it.
     """
-    start, end, same = given
+    start, end, same = original
     links, table, rate_of, chunk_bytes, bandwidth, latency = of_links
     streaming, contended, hold_latency = how
     ends, hop_start, hop_end = times
@@ -266,14 +266,14 @@ def _fill_times(
             link = first if single else links[first + entry]
             seconds = table[size, rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
             begin = max(head if streaming else tail, free[link])
-            done = max(begin + seconds, tail)
+            finish = max(begin + seconds, tail)
             if contended:
-                free[link] = done + latency[link] if hold_latency else done
-            busy[link] += done - begin
+                free[link] = finish + latency[link] if hold_latency else finish
+            busy[link] += finish - begin
             if len(hop_start):
                 at = send if single else first + entry
-                hop_start[at], hop_end[at] = begin, done
-            head, tail = begin + latency[link], done + latency[link]
+                hop_start[at], hop_end[at] = begin, finish
+            head, tail = begin + latency[link], finish + latency[link]
             clear, clear_tail = clear + latency[link], max(clear + seconds, clear_tail) + latency[link]
         came[send, -1], came[send, 0] = clear_tail, tail
         latest[0], latest[1] = max(latest[0], tail), max(latest[1], clear_tail)

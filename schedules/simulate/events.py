@@ -134,15 +134,15 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
                 link = links[entry]
                 begin = max(asks, free[link])
                 if varying is None:
-                    done = max(begin + seconds[entry], tail)
+                    finish = max(begin + seconds[entry], tail)
                 else:
                     own = varying[link].end_s(begin, seconds[entry]) if link in varying else begin + seconds[entry]
-                    done = max(own, tail)
+                    finish = max(own, tail)
                 late = latency[link] * pays[send] if link >= senders else latency[link]
                 if contended:
-                    free[link] = done + late if hold_latency or link >= senders else done
-                hop_start[entry], hop_end[entry] = begin, done
-                tail = done + late
+                    free[link] = finish + late if hold_latency or link >= senders else finish
+                hop_start[entry], hop_end[entry] = begin, finish
+                tail = finish + late
                 entry += 1
                 if entry == offset[send + 1]:
                     break
@@ -190,22 +190,22 @@ class _Queues:
 
     def __init__(self, wires: Wires, rules: Rules) -> None:
         self._contended, self._free = rules.contended, np.zeros(len(wires))
-        self._held = wires.latency_s if rules.hold_latency else np.zeros(len(wires))
+        self._latency_s = wires.latency_s if rules.hold_latency else np.zeros(len(wires))
 
     def serve(self, link: Ints, asks: Floats, tail: Floats, seconds: Floats) -> tuple[Floats, Floats]:
         """Serve sends that ask for links, ties in their order; return when each begins and ends."""
         begin, end = asks.copy(), np.maximum(asks + seconds, tail)
         if self._contended:
             order = np.lexsort((asks, link))
-            used, first = link[order], np.ones(len(order), dtype=np.bool_)
-            first[1:] = used[1:] != used[:-1]  # faster than np.diff
+            by_link, first = link[order], np.ones(len(order), dtype=np.bool_)
+            first[1:] = by_link[1:] != by_link[:-1]  # faster than np.diff
             place = np.append(np.flatnonzero(first), len(order))
             place, length = place[:-1], place[1:] - place[:-1]
             for k in range(int(length.max())):  # the k-th of every link's queue
                 now = order[place[length > k] + k]
                 begin[now] = np.maximum(asks[now], self._free[link[now]])
                 end[now] = np.maximum(begin[now] + seconds[now], end[now])
-                self._free[link[now]] = end[now] + self._held[link[now]]
+                self._free[link[now]] = end[now] + self._latency_s[link[now]]
         return begin, end
 
 
@@ -215,7 +215,7 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     starts = level_starts(transfers.leaves)
     if wires.varying or not len(sends) or len(sends) < WORTHWHILE * len(starts):
         return None
-    queues, asked, asked_by = _Queues(wires, rules), np.full(links, -1.0), np.full(links, -1, dtype=np.int64)
+    queues, latest_ask, latest_by = _Queues(wires, rules), np.full(links, -1.0), np.full(links, -1, dtype=np.int64)
     complete, end_s = np.zeros(transfers.slots), np.empty(len(sends))
     hop_start, hop_end = np.empty((2, len(sends.path_links)))
     for a, b in zip(starts, [*starts[1:], len(sends)], strict=True):
@@ -227,10 +227,10 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
             entry, send = first[moving] + h, moving + a
             link, asks = sends.path_links[entry], (head if rules.streaming else tail)[moving]
             if rules.contended:
-                if ((asks < asked[link]) | ((asks == asked[link]) & (send < asked_by[link]))).any():
+                if ((asks < latest_ask[link]) | ((asks == latest_ask[link]) & (send < latest_by[link]))).any():
                     return None
                 order = np.argsort(asks, kind="stable")
-                asked[link[order]], asked_by[link[order]] = asks[order], send[order]  # the last one of each link
+                latest_ask[link[order]], latest_by[link[order]] = asks[order], send[order]  # the last one of each link
             seconds = wires.passing_s(transfers.chunk_bytes, sends.chunk[send], link)
             begin, end = queues.serve(link, asks, tail[moving], seconds)
             hop_start[entry], hop_end[entry] = begin, end
@@ -264,17 +264,17 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
         waiting = np.concatenate([waiting, np.array(first, dtype=np.int64)])
         released.clear()
         now = asks[waiting] < asks[waiting].min() + ahead
-        chosen, waiting = np.sort(waiting[now]), waiting[~now]
-        link, send, over = links[chosen], owner[chosen], last[chosen]
-        begin, end = queues.serve(link, asks[chosen], came[send], seconds[chosen])
-        hop_start[chosen], hop_end[chosen] = begin, end
-        tail, onward = end + wires.latency_s[link], chosen[~over] + 1
+        hop, waiting = np.sort(waiting[now]), waiting[~now]
+        link, send, over = links[hop], owner[hop], last[hop]
+        begin, end = queues.serve(link, asks[hop], came[send], seconds[hop])
+        hop_start[hop], hop_end[hop] = begin, end
+        tail, onward = end + wires.latency_s[link], hop[~over] + 1
         came[send[~over]], end_s[send[over]] = tail[~over], tail[over]
         asks[onward] = (begin + wires.latency_s[link] if rules.streaming else tail)[~over]
         waiting = np.concatenate([waiting, onward])
         for gate, time in zip(map(gates.fed_by.__getitem__, send[over].tolist()), tail[over].tolist(), strict=True):
             count_arrival(gate, time, *ways)
-        windows, served = windows + 1, served + len(chosen)
+        windows, served = windows + 1, served + len(hop)
         if windows == TRIAL and served < HOPS_PER_WINDOW * windows:
             return None
     gates.require_all_open()
