@@ -239,3 +239,32 @@ def test_older_objects_are_spared_for_the_time_of_a_run(before: int, monkeypatch
             assert calls[-1] == "freeze"
     assert calls.count("get_freeze_count") == 1
     assert calls.count("unfreeze") == (0 if before else 2)
+
+
+MANY_RUNS = """
+import gc
+from fractions import Fraction
+from cwb.core.collective import Collective, Demand
+from cwb.harness import Request, run_one
+from cwb.instances import load
+
+def count_objects(runs):
+    for _ in range(runs):
+        posed = load("torus(2,3)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
+        for method in ("ring", "bfb", "forestcoll", "teccl-milp"):
+            run_one(posed, Request(method, bounds="none"))
+    gc.collect()
+    return len(gc.get_objects()), gc.get_freeze_count()
+
+count_objects(2)  # imports, and caches that are filled once
+print(*count_objects(1), *count_objects(25))
+"""
+
+
+@pytest.mark.slow  # all that the methods use is imported, and a hundred runs are made
+def test_many_runs_leave_no_objects() -> None:
+    """A hundred runs in one process leave as many objects as four, and none that is spared from garbage collection."""
+    shown = subprocess.run([sys.executable, "-c", MANY_RUNS], capture_output=True, text=True, check=True).stdout
+    before, frozen, after, still_frozen = map(int, shown.split())
+    assert (frozen, still_frozen) == (0, 0)
+    assert after - before < 25
