@@ -70,18 +70,18 @@ class Drafts:
         """Set the operations that are done, by thread block and place."""
         self.order = order
         self.begin = np.searchsorted(self.block[order], np.arange(len(self.ends) + 1))
-        self.place = np.full(len(self.made), -1)
+        self.place = np.full(len(self.made.kind), -1)
         self.place[order] = np.arange(len(order)) - self.begin[self.block[order]]
 
     def _fuse(self) -> None:
         """Make one step of what is received and sent on, where that keeps the order of what is sent."""
         made, block, place = self.made, self.block, self.place
         sends = made.given >= 0
-        last = np.full(len(made), -1)  # place after which it can be sent
+        last = np.full(len(made.kind), -1)  # place after which it can be sent
         pairs = np.flatnonzero(sends[made.later] & (block[made.later] == block[made.after]))
         np.maximum.at(last, made.later[pairs], place[made.after[pairs]])
-        until = np.maximum.accumulate((block * (len(made) + 1) + last + 1)[self.order]) - 1  # of those before, too
-        until -= block[self.order] * (len(made) + 1)
+        until = np.maximum.accumulate((block * (len(made.kind) + 1) + last + 1)[self.order]) - 1  # of those before, too
+        until -= block[self.order] * (len(made.kind) + 1)
         before = np.append(-1, until)[:-1]
         before[self.begin[:-1]] = -1
         latest, earlier = np.empty_like(last), np.empty_like(last)
@@ -123,8 +123,22 @@ class Drafts:
             known[index][0].append(one)
             known[index][1].append(certain)
 
-    def objects(self) -> tuple[list[Operation], list[DraftBlock]]:
-        """Return the operations and thread blocks one by one."""
+    def ends_of_steps(self) -> Ints:
+        """Return buffers and offsets of what steps read, and then of what they write; each has at least one."""
+        kind, source = self.made.kind[self.order], self.made.sources[:, self.order]
+        target = self.made.targets[:, self.order]
+        source = np.where(np.isin(kind, (RECEIVE, RCS)), target, source)
+        return np.append(source, np.where(np.isin(kind, (SEND, RRS)), source, target), axis=1)
+
+    def scratch(self) -> "Scratch":
+        """Return what steps use of scratch memory."""
+        buffers, offsets = self.ends_of_steps()
+        inside = buffers == BUFFERS.index("s")
+        count = np.tile(self.made.count[self.order], 2)[inside]
+        return Scratch(zip(offsets[inside].tolist(), count.tolist(), strict=True))
+
+    def objects(self) -> list[DraftBlock]:
+        """Return the thread blocks one by one, with their operations."""
         found = self.made.objects()
         for one, block, place in zip(found, self.block.tolist(), self.place.tolist(), strict=True):
             one.place = block, place
@@ -135,7 +149,7 @@ class Drafts:
             drafts.append(
                 DraftBlock(connection_end(taken), connection_end(given), [found[one] for one in steps], waits)
             )
-        return found, drafts
+        return drafts
 
 
 def _match_connections(made: Operations) -> dict[int, int]:
@@ -174,12 +188,8 @@ def gpu_of(sizes: tuple[int, int], drafts: Drafts) -> Gpu:
         waits[:, here] = pairs[-1]
     for low, places in zip(begin, drafts.waited, strict=False):
         flags[[low + place for place in places]] = 1
-    kind, source, target = made.kind[done], made.sources[:, done], made.targets[:, done]
-    source = np.where(np.isin(kind, (RECEIVE, RCS)), target, source)
-    target = np.where(np.isin(kind, (SEND, RRS)), source, target)
-    ends = np.append(source, target, axis=1)
+    kind, ends, scratch = made.kind[done], drafts.ends_of_steps(), drafts.scratch()
     inside = np.flatnonzero(ends[0] == BUFFERS.index("s"))
-    scratch = Scratch(zip(ends[1, inside].tolist(), np.tile(made.count[done], 2)[inside].tolist(), strict=True))
     ends[1, inside] = [scratch.place[offset] for offset in ends[1, inside].tolist()]
     buffers, (source, target) = [BUFFERS[one] for one in ends[0].tolist()], np.split(ends[1], 2)
     columns = source.tolist(), buffers[len(done) :], target.tolist(), made.count[done].tolist(), *waits.tolist()

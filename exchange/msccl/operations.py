@@ -94,9 +94,14 @@ class _Events:
         self.grains, self.input, self.output = (
             np.fromiter((piece[column] for piece in flow.chunks), np.int64, len(flow.chunks)) for column in (1, 2, 3)
         )
-        self._events = _Groups(np.concatenate([source, target])[order], order, flow.ranks)
-        self.held = _chunks_of_ranks([piece.kind[0] for piece in flow.chunks], flow.ranks)
-        self.needed = _chunks_of_ranks([piece.kind[1] for piece in flow.chunks], flow.ranks)
+        rank = np.concatenate([source, target])[order]
+        by_rank = np.argsort(rank, kind="stable")
+        self._events, self._begin = order[by_rank], np.searchsorted(rank[by_rank], np.arange(flow.ranks + 1))
+        sides = ([piece.kind[0] for piece in flow.chunks], [piece.kind[1] for piece in flow.chunks])
+        self._pairs = [  # chunks and the ranks that hold or need them
+            np.sort(np.array([n * flow.ranks + one for n, some in enumerate(side) for one in some], dtype=np.int64))
+            for side in sides
+        ]
 
     @staticmethod
     def _find_lanes(ranks: int, source: Ints, target: Ints, group: Ints, order: Ints) -> Ints:
@@ -125,24 +130,13 @@ class _Events:
 
     def at(self, rank: int) -> tuple[Ints, Bools]:
         """Return those of a GPU, in order: hops, and which are sends."""
-        events = self._events.of(rank)
+        events = self._events[self._begin[rank] : self._begin[rank + 1]]
         return events % max(len(self.lane), 1), events < len(self.lane)
 
-
-class _Groups:
-    """Values by their group, in order."""
-
-    def __init__(self, group: Ints, values: Ints, groups: int) -> None:
-        self._values = values[np.argsort(group, kind="stable")]
-        self._begin = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
-
-    def of(self, group: int) -> Ints:
-        return self._values[self._begin[group] : self._begin[group + 1]]
-
-
-def _chunks_of_ranks(ranks: list[tuple[int, ...]], groups: int) -> _Groups:
-    chunk = np.repeat(np.arange(len(ranks)), np.fromiter(map(len, ranks), np.int64, len(ranks)))
-    return _Groups(np.fromiter(chain.from_iterable(ranks), np.int64), chunk, groups)
+    def is_at(self, side: int, keys: Ints) -> Bools:
+        """Return whether chunks are held by ranks (side 0), or needed; a key is ``chunk * ranks + rank``."""
+        pairs: Ints = np.append(self._pairs[side], -1)
+        return keys == pairs[np.searchsorted(pairs[:-1], keys)]
 
 
 class Operations:
@@ -153,19 +147,14 @@ class Operations:
         self.meaning = Meaning(flow.kind, flow.ranks, flow.grains * shape.instances)
         self.base = np.array(self.meaning.bases(rank, inplace=shape.inplace))
         staged = flow.kind is Collective.ALL_TO_ALL and shape.inplace
-        whole = self.meaning.grains
-        first = [self._copies((_INPUT, 0), (_SCRATCH, 0), whole)] if staged else []
-        rows = [*first, self._transfers(staged=staged), *self._own_parts(staged=staged)]
-        columns = np.concatenate(rows, axis=1) if rows else np.zeros((11, 0), dtype=np.int64)
+        first = self._copies(0, (_SCRATCH, 0), self.meaning.grains if staged else 0)
+        columns = np.concatenate([first, self._transfers(staged=staged), self._own_part(staged=staged)], axis=1)
         self.kind, self.sources, self.targets, self.count = columns[0], columns[1:3], columns[3:5], columns[5]
         self.taken, self.given = columns[6:8]  #: Connections to receive from and to send over.
         self.home = columns[8]  #: Of a copy or addition, the connection whose thread block executes it.
         self.row, self.passed = columns[9:]  #: Hop, and whether it receives data that is only forwarded.
-        self.performer = np.arange(len(self))  #: The operation that does the work of each.
-        self._find_order(first[0].shape[1] if staged else 0)
-
-    def __len__(self) -> int:
-        return len(self.kind)
+        self.performer = np.arange(len(self.kind))  #: The operation that does the work of each.
+        self._find_order(first.shape[1])
 
     def _transfers(self, *, staged: bool) -> Ints:
         """Return the operations of what is sent and received, as rows of columns."""
@@ -178,7 +167,7 @@ class Operations:
         first = np.full(len(row), len(row))  # receiving of a chunk, after which it is no longer in the input
         np.minimum.at(first, number[ends], index[ends])
         changed = first[number] < index
-        held, needed = (np.isin(chunk, some.of(self.rank)) for some in (events.held, events.needed))
+        held, needed = (events.is_at(side, chunk * self.flow.ranks + self.rank) for side in (0, 1))
         if (sends & ~relays & ~changed & ~held).any():
             raise InputError(f"rank {self.rank} sends data that it does not have yet", place="sends")
         adds = ends & events.reduce[row] & (changed | held)
@@ -243,29 +232,24 @@ class Operations:
         found[6] = np.where(split & (turn != 1), -1, found[6])
         return found
 
-    def _own_parts(self, *, staged: bool) -> list[Ints]:
+    def _own_part(self, *, staged: bool) -> Ints:
         """Copy to the output what the GPU has and needs itself."""
-        kind, part, rank, grains = self.flow.kind, self.meaning.part, self.rank, self.meaning.grains
+        kind, part, rank = self.flow.kind, self.meaning.part, self.rank
         held, needed, _ = self.flow.chunks[0].kind if self.flow.chunks else ((0,), (0,), False)
-        match kind:
-            case Collective.ALL_GATHER:
-                return [self._copies((_INPUT, 0), (_OUTPUT, rank * part), part)]
-            case Collective.ALL_TO_ALL:
-                return [self._copies((_SCRATCH if staged else _INPUT, rank * part), (_OUTPUT, rank * part), part)]
-            case Collective.BROADCAST if rank == held[0]:
-                return [self._copies((_INPUT, 0), (_OUTPUT, 0), grains)]
-            case Collective.SCATTER if rank == held[0]:
-                return [self._copies((_INPUT, rank * part), (_OUTPUT, 0), part)]
-            case Collective.GATHER if rank == needed[0]:
-                return [self._copies((_INPUT, 0), (_OUTPUT, rank * part), part)]
-        return []
+        if kind in (Collective.ALL_GATHER, Collective.ALL_TO_ALL) or (kind is Collective.GATHER and rank == needed[0]):
+            source = 0 if kind is not Collective.ALL_TO_ALL else rank * part
+            return self._copies(source, (_OUTPUT, rank * part), part, _SCRATCH if staged else _INPUT)
+        if kind in (Collective.BROADCAST, Collective.SCATTER) and rank == held[0]:
+            whole = kind is Collective.BROADCAST
+            return self._copies(0 if whole else rank * part, (_OUTPUT, 0), self.meaning.grains if whole else part)
+        return self._copies(0, (_OUTPUT, 0), 0)
 
-    def _copies(self, source: tuple[int, int], target: tuple[int, int], count: int) -> Ints:
+    def _copies(self, source: int, target: tuple[int, int], count: int, buffer: int = _INPUT) -> Ints:
         largest = self.shape.largest
-        same = self.shape.only_inplace and self._address(*source) == self._address(*target)
+        same = self.shape.only_inplace and self._address(buffer, source) == self._address(*target)
         offset = np.arange(0, 0 if same else count, largest)
         none, some = np.full(len(offset), -1), np.minimum(largest, count - offset)
-        places = none + 1 + source[0], source[1] + offset, none + 1 + target[0], target[1] + offset
+        places = none + 1 + buffer, source + offset, none + 1 + target[0], target[1] + offset
         return np.stack([none + 1 + COPY, *places, some, none, none, none, none, none + 1])
 
     def _address(self, buffer: Any, offset: Any) -> Any:
@@ -289,16 +273,16 @@ class Operations:
         earlier, later = np.append(one[before[follows]], one[read]), np.append(one[follows], one[after[read]])
         turn = np.append(write[follows], np.full(len(read), 2))
         other = earlier != later
-        self.readers = np.bincount(earlier[other & (turn == 0)], minlength=len(self))
-        self.kept = np.zeros(len(self), dtype=bool)
+        self.readers = np.bincount(earlier[other & (turn == 0)], minlength=len(self.kind))
+        self.kept = np.zeros(len(self.kind), dtype=bool)
         self.kept[one[write & ~again]] = True
         self.kept &= self.targets[0] == _OUTPUT
-        late = np.arange(staged, len(self) if staged else 0)
+        late = np.arange(staged, len(self.kind) if staged else 0)
         earlier = np.append(np.full(len(late), staged - 1), earlier[other])
         later, turn = np.append(late, later[other]), np.append(np.full(len(late), -1), turn[other])
         order = np.lexsort((earlier, turn, later))
         self.after, self.later = earlier[order], later[order]  #: Pairs of operations in this order.
-        self.after_begin = np.searchsorted(self.later, np.arange(len(self) + 1))
+        self.after_begin = np.searchsorted(self.later, np.arange(len(self.kind) + 1))
 
     def objects(self) -> list[Operation]:
         """Return the operations one by one."""

@@ -12,7 +12,7 @@ from ...core.files import without_collector
 from ..msccl.blocks import DraftBlock, Drafts, Scratch
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
-from ..msccl.operations import Operation, Shape, operations
+from ..msccl.operations import RRCS, RRS, Operation, Shape, operations
 from ..msccl.outcome import check_outcome
 from .plan import MAX_OPERATIONS, MAX_SEMAPHORES, MEMORY, PORT, RESIDENT, Block, Buffer, Channel, Gpu, Op, Plan, Remote
 from .run import execute
@@ -40,14 +40,9 @@ class _GpuBuilder:
     """Builder of a GPU of a plan."""
 
     def __init__(
-        self, rank: int, made: list[Operation], drafts: list[DraftBlock], links: list[Link], *, packets: bool
+        self, rank: int, drafts: list[DraftBlock], links: list[Link], scratch: Scratch, *, packets: bool
     ) -> None:
-        self.rank, self.drafts, self.links, self.packets = rank, drafts, links, packets
-        for one in made:
-            if packets and one.kind == "rrs":  # what is added to packets is always kept
-                one.kind = "rrcs"
-        used = ((one, place) for one in made if one.performer is one for place in _accessed_places(one))
-        self.scratch = Scratch((offset, one.count) for one, (buffer, offset) in used if buffer == "s")
+        self.rank, self.drafts, self.links, self.scratch, self.packets = rank, drafts, links, scratch, packets
         self.slot: dict[int, int] = {}
         self.slots = 0
         self.semaphores: dict[tuple[int, int], int] = {}
@@ -104,12 +99,6 @@ class _GpuBuilder:
         scratch = packets * self.slots + self.scratch.size
         found = tuple(blocks) or (Block(0, (Op("nop"),)),)
         return Gpu(self.rank, *sizes, scratch, found, tuple(channels), remote, values)
-
-
-def _accessed_places(one: Operation) -> list[Place]:
-    if one.kind in ("s", "rrs"):
-        return [one.source]
-    return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]
 
 
 class _BlockBuilder:
@@ -301,14 +290,19 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
 
 
 def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
-    drafts = (Drafts(some, RESIDENT, _COPIES, joined=variant.forwards) for some in operations(flow, shape))
-    made, ranks = (list(column) for column in zip(*(one.objects() for one in drafts), strict=True))
-    packets, connections = target.protocol == "LL", _connections(ranks)
+    made = [Drafts(some, RESIDENT, _COPIES, joined=variant.forwards) for some in operations(flow, shape)]
+    packets = target.protocol == "LL"
+    for some in made if packets else ():  # what is added to packets is always kept
+        some.made.kind[some.made.kind == RRS] = RRCS
+    ranks = [some.objects() for some in made]
+    connections = _connections(ranks)
     links: list[list[Link]] = [[] for _ in ranks]
     for link in sorted(connections):
         links[link[0]].append(link)
         links[link[1]].append(link)
-    makers = [_GpuBuilder(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
+    makers = [
+        _GpuBuilder(rank, some, links[rank], made[rank].scratch(), packets=packets) for rank, some in enumerate(ranks)
+    ]
     pairs = [pair for some in connections.values() for pair in some]
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=variant.direct)
