@@ -5,6 +5,7 @@ Schedules of several kinds are compared by serving their sends first come, first
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 from math import lcm
@@ -75,8 +76,12 @@ class _Play(NamedTuple):
 
 def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
     """Simulate a step schedule; return start and arrival ticks of its sends, and the tick in seconds."""
-    order = np.argsort(steps.step, kind="stable")
-    sends, step = steps.sends.take(order), steps.step[order]
+    sends, step = steps.sends, steps.step
+    if (step[1:] < step[:-1]).any():
+        order = np.argsort(step, kind="stable")
+        play, tick_s = _play_steps(topology, replace(steps, sends=sends.take(order), step=step[order]))
+        place = np.argsort(order)
+        return play._replace(start=play.start[place], end=play.end[place]), tick_s
     passing, latency, tick_s = _ticks_of_hops(topology, steps.chunks, sends)
     kind, small = passing.dtype, passing.dtype != object
     after, first_after, missing = _releases(sends, step)
@@ -101,8 +106,7 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
     heap.key[:size], heap.item[:size] = 0, begin
     while size:
         size = serve(play, heap, size, _EVENTS)
-    place = np.argsort(order)
-    return play._replace(start=play.start[place], end=play.end[place]), tick_s
+    return play, tick_s
 
 
 @kernel
@@ -133,10 +137,14 @@ def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
 
 def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
     """Return sends that wait for each send, their first positions, and the number that each waits for."""
-    came, leave = _slots(sends)
-    waiting, other = _earlier_pairs((leave, step), (came, step))
-    order = np.argsort(other, kind="stable")
-    return waiting[order], offsets(np.bincount(other, minlength=len(step))), np.bincount(waiting, minlength=len(step))
+    top = int(step.max(initial=0))
+    came, leave = (slot * (top + 1) for slot in _slots(sends))
+    order, by_slot = np.argsort(leave + step, kind="stable"), np.argsort(came + step)
+    keys, low, high = (leave + step)[order], *np.empty((2, len(step)), dtype=np.int64)
+    low[by_slot] = np.searchsorted(keys, (came + step)[by_slot], side="right")  # several times faster in order
+    high[by_slot] = np.searchsorted(keys, (came + top)[by_slot], side="right")
+    after = order[ranges(low, high - low)]
+    return after, offsets(high - low), np.bincount(after, minlength=len(step))
 
 
 def _slots(sends: Sends) -> tuple[Ints, Ints]:
