@@ -136,7 +136,7 @@ class _Events:
     def is_at(self, side: int, keys: Ints) -> Bools:
         """Return whether chunks are held by ranks (side 0), or needed; a key is ``chunk * ranks + rank``."""
         pairs: Ints = np.append(self._pairs[side], -1)
-        return keys == pairs[np.searchsorted(pairs[:-1], keys)]
+        return np.asarray(pairs[np.searchsorted(pairs[:-1], keys)] == keys, dtype=np.bool_)
 
 
 class Operations:
@@ -286,20 +286,19 @@ class Operations:
 
     def objects(self) -> list[Operation]:
         """Return the operations one by one."""
-        columns = self.kind, *self.sources, *self.targets, self.count, self.passed
+        columns = (self.kind, *self.sources, *self.targets, self.count, self.passed)
         ends = ([connection_end(number) for number in column.tolist()] for column in (self.taken, self.given))
         found = [
             Operation(KINDS[kind], self.rank, (BUFFERS[a], source), (BUFFERS[b], target), count, passed=passed != 0)
             for kind, a, source, b, target, count, passed in zip(*(column.tolist() for column in columns), strict=True)
         ]
-        for one, row, one.taken, one.given in zip(found, self.row.tolist(), *ends, strict=True):
+        work = ([found[place] for place in self.performer.tolist()],)
+        for one, row, one.taken, one.given, one.performer in zip(found, self.row.tolist(), *ends, *work, strict=True):
             if row >= 0:
                 transfer = self.flow.transfers[self.events.index[row]]
                 one.chunk, one.hop = transfer.chunk, transfer.hop(self.events.hop[row])
         for earlier, later in zip(self.after.tolist(), self.later.tolist(), strict=True):
             found[later].after.append(found[earlier])
-        for one, place in zip(found, self.performer.tolist(), strict=True):
-            one.performer = found[place]
         return found
 
 
