@@ -76,7 +76,7 @@ def test_trees_are_not_simulated(monkeypatch):
         raise AssertionError("simulated")
 
     monkeypatch.setattr(collective, "simulate", never)
-    monkeypatch.setattr(completion, "totals", never)
+    monkeypatch.setattr(completion, "simulate_totals", never)
     assert verdict_of(*FAMILIES["chain_trees"](5)).ok
 
 
