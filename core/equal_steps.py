@@ -126,7 +126,7 @@ class Digest:
 
     def add(self, block: Any) -> None:
         """Add a block to the digest."""
-        self._sum.update(block.astype("<i4", copy=False).tobytes())
+        self._sum.update(np.ascontiguousarray(block, dtype="<i4").data)
 
     def hex(self) -> str:
         """Return the present digest."""

@@ -18,12 +18,13 @@ _FEW = 64  #: candidates that ``RARE_OF_64`` looks at
 @kernel
 def low_bit(word: Any) -> int:
     """Return the position of the lowest set bit of a nonzero word."""
-    x, place = np.uint64(word), 0
-    for shift, mask in ((32, 0xFFFFFFFF), (16, 0xFFFF), (8, 0xFF), (4, 0xF), (2, 0x3), (1, 0x1)):
-        if x & np.uint64(mask) == np.uint64(0):
-            x >>= np.uint64(shift)
-            place += shift
-    return place
+    x = np.uint64(word)
+    x = (x & (~x + np.uint64(1))) - np.uint64(1)  # the bits below it; counting them compiles to one instruction
+    x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    count: Any = np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return count  # type: ignore[no-any-return]
 
 
 @kernel

@@ -288,8 +288,9 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
             continue
         turn, bit = draw(state.random, end - begin), draw(state.random, 64)
         down, up = np.uint64(bit), np.uint64((64 - bit) & 63)
-        for index in range(end - begin):
-            place = begin + (index + turn) % (end - begin)
+        place = begin + turn - 1
+        for _ in range(end - begin):
+            place = place + 1 if place + 1 < end else begin
             source = tail[place]
             if dry[place]:
                 for other in range(first[source], first[source + 1]):
