@@ -285,7 +285,7 @@ class Search:
         return [levels[index] for _, index in sorted(found)[:_HIERARCHIES]]
 
     def _choices(self, levels: Levels, pieces: int | None, balance: bool | None) -> Iterator[Choice]:
-        """Choices with more and more pieces, until that does not help; then with as many in several orders."""
+        """Choices with more and more pieces, until that does not help; then as many, or four, in several orders."""
         several = len(levels.hierarchy.sizes) > 1 and self.problem.collective in (AG, RS, AR)
         best: Choice | None = None
         for count in _PIECES if pieces is None else (pieces,):
@@ -295,8 +295,8 @@ class Search:
             best = best if worse else choice
             if worse or 2 * len(choice.schedule.sends.path_links) > PLAYED:
                 break
-        if several and balance is not False and best is not None and best.pieces > 1:
-            yield self.balance_orders(levels, best.pieces)
+        if several and balance is not False and best is not None and (best.pieces > 1 or pieces is None):
+            yield self.balance_orders(levels, max(best.pieces, _PIECES[1]) if pieces is None else pieces)
 
     def plain(self, levels: Levels, pieces: int) -> Choice:
         """Return the choice in which all pieces go through the levels from the inside out and back."""

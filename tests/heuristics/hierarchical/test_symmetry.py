@@ -86,6 +86,15 @@ def test_orders_of_levels_have_groups_of_their_own(monkeypatch):
     assert moved.record.verified
 
 
+def test_orders_are_balanced_though_one_piece_is_fastest_in_one_order(monkeypatch):
+    """On a torus, more pieces in one order only add latency, but pieces in two orders use all links at once."""
+    for most in (algorithm.MOST_LISTED, 0):
+        best = solve("torus(2,5)", "all_gather", most, monkeypatch, size=2**23).record
+        plain = solve("torus(2,5)", "all_gather", most, monkeypatch, size=2**23, balance=False).record
+        assert (plain.metrics["pieces"], best.metrics["orders"]) == (1, 2)
+        assert best.objective < 0.7 * plain.objective
+
+
 def test_a_run_that_is_broken_off_keeps_the_images_too(monkeypatch):
     """Every schedule that is reported on the way is of all data, not of one rank's alone."""
     told: list[Incumbent] = []
