@@ -232,18 +232,14 @@ class Search:
     def _rate(self) -> Floats:
         return np.array([float(link.bandwidth_Bps) for link in self._topology.links])
 
-    @cached_property
-    def _latency_s(self) -> float:
-        return max(float(link.latency_s) for link in self.problem.topology.links)
-
     def seconds(self, schedule: StepSchedule, times: Fraction = Fraction(1)) -> Fraction:
         """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`."""
         hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:
             return first_come(self._topology, self._on_orbits(schedule))
-        longest = int(schedule.sends.hops.max())
-        return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * longest * self._latency_s)
+        latency_s = int(schedule.sends.hops.max()) * max(float(link.latency_s) for link in self._topology.links)
+        return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * latency_s)
 
     def loads_s(self, schedule: StepSchedule) -> Floats:
         """Return the busy time of every link."""

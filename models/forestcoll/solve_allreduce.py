@@ -49,11 +49,6 @@ class AllReduceSolution:
     report: SolverResult
     plan_s: Fraction | None = None
 
-    @property
-    def optimal(self) -> bool:
-        """True if the plan's time equals the bound."""
-        return self.plan_s is not None and self.plan_s == self.bound_s
-
 
 class AllReducePairs(PairNetwork):
     """Pairs of tree nodes of an all_reduce."""
