@@ -168,7 +168,7 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
 
 @kernel
 def _add_request(heap: Any, asks: Any, after: Any, last: Any, link: int, key: Any, entry: int) -> None:
-    """Let an entry follow the last one over the same link, if that still waits and is earlier; else use the heap."""
+    """Add an entry behind the last one over its link, if that waits and is earlier; else to the heap."""
     before = last[link]
     if after[before] == _LAST and (asks[before] < key or (asks[before] == key and before < entry)):
         after[before] = entry
