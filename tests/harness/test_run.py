@@ -257,14 +257,17 @@ def count_objects(runs):
     return len(gc.get_objects()), gc.get_freeze_count()
 
 count_objects(2)  # imports, and caches that are filled once
-print(*count_objects(1), *count_objects(25))
+print(*count_objects(1), *count_objects(12), *count_objects(12))
 """
 
 
 @pytest.mark.slow  # all that the methods use is imported, and a hundred runs are made
 def test_many_runs_leave_no_objects() -> None:
-    """A hundred runs in one process leave as many objects as four, and none that is spared from garbage collection."""
+    """A hundred runs in one process leave as many objects as four, and none that is spared from garbage collection.
+
+    Something may be made once in one half, such as by a run that takes long enough to show its progress.
+    """
     shown = subprocess.run([sys.executable, "-c", MANY_RUNS], capture_output=True, text=True, check=True).stdout
-    before, frozen, after, still_frozen = map(int, shown.split())
-    assert (frozen, still_frozen) == (0, 0)
-    assert after - before < 25
+    before, frozen, between, between_frozen, after, still_frozen = map(int, shown.split())
+    assert (frozen, between_frozen, still_frozen) == (0, 0, 0)
+    assert min(between - before, after - between) < 12

@@ -33,6 +33,7 @@ class DeafSession(Session):
     def __init__(self) -> None:
         self.version = "1"
         self.track = Track("deaf")
+        self.started = threading.Event()
         self.asked = threading.Event()
         self.may_return = threading.Event()
         self.closed = threading.Event()
@@ -43,6 +44,7 @@ class DeafSession(Session):
     def run(self, limit_s: float | None) -> SessionResult:
         self.track.values = np.array([2.0])
         self.track.tell(3, 2.0, 1.0)
+        self.started.set()
         self.may_return.wait(HANG_S)
         return SessionResult(Termination.OPTIMAL, np.array([1.0]), 1.0)
 
@@ -119,13 +121,17 @@ def test_second_ctrl_c_is_raised(deaf: Deaf, monkeypatch: pytest.MonkeyPatch) ->
     """A first Ctrl-C asks, a second one does not wait any longer."""
     monkeypatch.setattr(guard, "GRACE_S", HANG_S)
     budget = Budget()
-    timers = [threading.Timer(s, lambda: os.kill(os.getpid(), signal.SIGINT)) for s in (0.1, 0.4)]
-    for timer in timers:
-        timer.start()
+
+    def interrupt_twice() -> None:
+        for event in (deaf.session.started, budget.stop):
+            event.wait(HANG_S)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    user = threading.Thread(target=interrupt_twice)
+    user.start()
     with pytest.raises(KeyboardInterrupt):
         deaf.solve(model(), budget)
-    for timer in timers:
-        timer.join()
+    user.join()
     assert budget.stop.is_set()
 
 
