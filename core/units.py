@@ -7,11 +7,12 @@ are powers of 1024, with decimal ones (kB, MB, GB) powers of 1000; ``Gb/s`` and 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
+from math import gcd, lcm
 
 from .errors import InputError, locate_errors, show_value
 
@@ -138,6 +139,12 @@ def exact_number(text: str) -> Fraction | None:
         return Fraction(text)
     except ZeroDivisionError:
         return None
+
+
+def common_unit(values: Iterable[Fraction]) -> Fraction:
+    """Return the largest number of which all values are whole multiples; 0 if all are 0, or there are none."""
+    distinct = set(values)
+    return Fraction(gcd(*(value.numerator for value in distinct)), lcm(*(value.denominator for value in distinct)))
 
 
 def exact(value: Fraction, unit: str) -> str:

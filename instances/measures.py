@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import comb, gcd, lcm
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.topology import Topology
+from ..core.units import common_unit
 
 #: From so many ranks all distances are taken, else from some; and of so many nodes and links cuts are looked at.
 _SOURCES, _SAMPLE, _NODES, _LINKS = 1500, 64, 600, 12_000
@@ -125,16 +126,14 @@ class _Cuts:
 
     def __init__(self, topology: Topology) -> None:
         rates = [link.bandwidth_Bps for link in topology.links]
-        scale = lcm(*(rate.denominator for rate in rates))
-        whole = [int(rate * scale) for rate in rates]
-        step = gcd(*whole) or 1
-        self.unit_Bps = step / scale
+        unit = common_unit(rates) or Fraction(1)
+        self.unit_Bps = float(unit)
         self.topology = topology
         self.size = len(topology.nodes)
         self.ranks = np.array(topology.rank_nodes, dtype=np.int64)
         capacity: dict[tuple[int, int], int] = {}
-        for ends, rate in zip(topology.link_ends, whole, strict=True):
-            capacity[ends] = capacity.get(ends, 0) + rate // step
+        for ends, rate in zip(topology.link_ends, rates, strict=True):
+            capacity[ends] = capacity.get(ends, 0) + int(rate / unit)
         self.capacity = capacity
         self.tails, self.heads = np.array(list(capacity), dtype=np.int64).reshape(-1, 2).T
         self.weights = np.array(list(capacity.values()), dtype=np.float64)

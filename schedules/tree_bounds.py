@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, chain, combinations_with_replacement
-from math import ceil, comb, floor, gcd, lcm
+from math import ceil, comb, floor, lcm
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.topology import Topology
 from ..core.trees import TreePacking
+from ..core.units import common_unit
 from .strict import reject_if
 from .trees import edges_above, from_root
 from .verify.trees import heaviest_load
@@ -45,8 +46,7 @@ def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fracti
 def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fraction) -> Fraction:
     """Lower a bound to the rate of trees with or without a common link, see :class:`TreePrices`."""
     rates = [link.bandwidth_Bps for link in topology.links]
-    scale = lcm(*(rate.denominator for rate in rates))
-    unit = Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
+    unit = common_unit(rates)
     widths, below, above = sorted(set(rates)), 0, len(set(rates))
     while above - below > 1:  # fewer links hold fewer trees
         middle = (below + above) // 2

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, isinf, lcm
+from math import isinf
 from operator import itemgetter
 
 import numpy as np
@@ -21,6 +21,7 @@ from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ...core.trees import link_columns
+from ...core.units import common_unit
 from ..graphs.distances import distances
 
 Bound = tuple[Fraction, Certificate]  #: a bound in seconds and what proves it
@@ -168,10 +169,8 @@ def latency_bound(instance: Instance, starts: Ints | None = None) -> tuple[Fract
     Of a collective whose ranks are alike, ``starts`` are the positions that data leaves; all by default.
     """
     topology, group = instance.topology, group_of(instance)
-    scale = lcm(*(link.latency_s.denominator for link in topology.links))
-    latency = [int(link.latency_s * scale) for link in topology.links]
-    common = gcd(*latency) or 1
-    latency = [length // common for length in latency]
+    unit_s = common_unit(link.latency_s for link in topology.links) or Fraction(1)
+    latency = [int(link.latency_s / unit_s) for link in topology.links]
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
     travels = _Travels(group.kind, len(group.ranks))
     sources, targets = travels.ends(0) if starts is None else starts, travels.ends(1)
@@ -183,7 +182,7 @@ def latency_bound(instance: Instance, starts: Ints | None = None) -> tuple[Fract
         start = group.ranks[int(starts[first + int(row)])]
         best = max(best, (int(far[row, column]), start, group.ranks[int(column)]), key=itemgetter(0))
     length, near, other = best
-    return length * Fraction(common, scale), DistanceCertificate(*((other, near) if backwards else (near, other)))
+    return length * unit_s, DistanceCertificate(*((other, near) if backwards else (near, other)))
 
 
 def length_bound(
@@ -457,12 +456,10 @@ def joint_length(
 
 def _path_latencies(topology: Topology, sources: Ints, targets: Ints) -> Sequence[Fraction | None]:
     """Return the least latency of a path from a source over each link to a target, or None."""
-    scale = lcm(*(link.latency_s.denominator for link in topology.links))
-    own = [int(link.latency_s * scale) for link in topology.links]
-    common = gcd(*own) or 1
-    own = [late // common for late in own]
+    unit_s = common_unit(link.latency_s for link in topology.links) or Fraction(1)
+    own = [int(link.latency_s / unit_s) for link in topology.links]
     tail, head = np.array(topology.link_ends, dtype=np.int64).T
     before = link_distances(topology, own, sources).min(axis=0)[tail]
     after = link_distances(topology, own, targets, backwards=True).min(axis=0)[head]
     ticks = (before + np.array(own) + after).tolist()
-    return [None if isinf(late) else int(late) * Fraction(common, scale) for late in ticks]
+    return [None if isinf(late) else int(late) * unit_s for late in ticks]

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule, offsets, ranges, sends_from_lists
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trees import TreeKind, TreePacking
+from ...core.units import common_unit
 
 
 def transpose(topology: Topology) -> Topology:
@@ -90,9 +90,7 @@ def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedu
         return replace(schedules[0], instance_sha256=instance_sha256)
     parts = [schedule.chunks for schedule in schedules]
     groups, place = _common_groups(parts)
-    # One unit that every schedule's unit is a multiple of: the greatest common divisor of fractions.
-    scale = lcm(*(part.unit_bytes.denominator for part in parts))
-    unit = Fraction(gcd(*(int(part.unit_bytes * scale) for part in parts)), scale)
+    unit = common_unit(part.unit_bytes for part in parts)
     chunks = Chunks(
         np.concatenate([part.units * int(part.unit_bytes / unit) for part in parts]),
         unit,
@@ -148,8 +146,7 @@ def reduce_then_broadcast(in_trees: TreePacking, out_trees: TreePacking) -> Tree
     """
     if in_trees.kind is not TreeKind.IN or out_trees.kind is not TreeKind.OUT:
         raise InputError("expected in-trees and out-trees", place="trees.kind")
-    scale = lcm(in_trees.unit_bytes.denominator, out_trees.unit_bytes.denominator)
-    unit = Fraction(gcd(int(in_trees.unit_bytes * scale), int(out_trees.unit_bytes * scale)), scale)
+    unit = common_unit((in_trees.unit_bytes, out_trees.unit_bytes))
     if _data_of_roots(in_trees, unit) != _data_of_roots(out_trees, unit):
         raise InputError("a root has different data in the two packings", place="trees.units")
     both = in_trees, out_trees

@@ -6,7 +6,6 @@ Also edges between ranks, which lead through switches, and step schedules of sen
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ...core.instance import Instance
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
 from ...core.topology import NodeKind, Topology
+from ...core.units import common_unit
 from ..graphs.network import links_out
 
 #: A schedule with more sends is rejected before memory is taken for it: each takes some 50 bytes, more at first.
@@ -198,7 +198,7 @@ def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
     groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.holders, chunk.receivers)))
     index = {group: position for position, group in enumerate(groups)}
     sizes = {chunk.bytes for chunk in chunks}
-    unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
+    unit = common_unit(sizes)
     units = {size: int(size / unit) for size in sizes}
     return Chunks(
         np.array([units[chunk.bytes] for chunk in chunks], dtype=np.int64),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...core.instance import Instance
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Ints
 from ...core.topology import Topology
+from ...core.units import common_unit
 from ..graphs.network import components
 
 MAX_NODES, MAX_LINKS = 2000, 20_000  #: networks beyond this are rejected before memory is taken
@@ -155,8 +155,7 @@ def to_wan(instance: Instance, mandatory: Collection[tuple[int, int]] = ()) -> W
     owners = sorted({(pair if pair in alone else (one,)) for pair in pairs for one in pair}, key=min)
     carrier = {one: index for index, owner in enumerate(owners) for one in owner}
     rates = [min(links[one].bandwidth_Bps for one in owner) for owner in owners]
-    scale = lcm(*(rate.denominator for rate in rates)) if rates else 1
-    unit = Fraction(gcd(*(int(rate * scale) for rate in rates)) or 1, scale)
+    unit = common_unit(rates) or Fraction(1)
     room = [int(rate / unit) for rate in rates]
     latency = [-int(-max(links[a].latency_s, links[b].latency_s) * _NS // 1) for a, b in pairs]
     if sum(room) >= _EXACT or sum(latency) >= _EXACT:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import chain
-from math import gcd, lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from ...core.timing import RankCosts
 from ...core.topology import NodeKind, Topology
 from ...core.trace import Routing, SimulationMode
 from ...core.trees import TreePacking
+from ...core.units import common_unit
 from ...schedules.files import Written
 from ...schedules.lowering import order_sends
 from ...schedules.simulate import simulate
@@ -222,8 +222,7 @@ def _lay_out_chunks(
     demand = instance.demand
     assert demand is not None  # noqa: S101 (the caller has looked)
     whole = _whole_sizes(kind, demand, ranks)
-    scale = lcm(*(size.denominator for size in (*sizes, *whole)))
-    grain = Fraction(gcd(*(int(size * scale) for size in (*sizes, *whole))), scale)
+    grain = common_unit((*sizes, *whole))
     counts = [int(size / grain) for size in sizes]
     pieces, buffers = _places(kind, ranks, [kinds[members[0]] for members in groups], counts, whole, grain)
     total = int(whole[-1] / grain) if kind is not None else max(map(max, buffers), default=1)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets, ranges
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
+from ...core.units import common_unit
 from .levels import Hierarchy
 from .phases import AR, BROADCAST, GATHER, REDUCE, RS, SCATTER, Phase
 
@@ -247,10 +247,9 @@ def _once(schedule: StepSchedule, root: int) -> StepSchedule:
 def _chunks(
     kind: Collective, hierarchy: Hierarchy, blocks: Ints, piece_bytes: Fraction, pieces: int, cuts: Sequence[Fraction]
 ) -> Chunks:
-    scale = lcm(*(cut.denominator for cut in cuts))
-    units = [int((b - a) * scale) for a, b in pairwise(cuts)]
-    common = gcd(*units)
-    n, each = len(hierarchy.order), pieces * len(units)
+    parts = [b - a for a, b in pairwise(cuts)]
+    unit = common_unit(parts)
+    n, each = len(hierarchy.order), pieces * len(parts)
     held = needed = np.full(len(blocks), n)
     if kind is Collective.ALL_TO_ALL:
         held, needed = np.divmod(blocks, n)
@@ -264,8 +263,8 @@ def _chunks(
         needed = np.zeros_like(blocks)
     ranks = [int(rank) for rank in hierarchy.order]
     return Chunks(
-        np.tile(np.array(units, dtype=np.int64) // common, len(blocks) * pieces),
-        piece_bytes * common / scale,
+        np.tile(np.array([int(part / unit) for part in parts], dtype=np.int64), len(blocks) * pieces),
+        piece_bytes * unit,
         (*((rank,) for rank in ranks), tuple(sorted(ranks))),
         np.repeat(held, each),
         np.repeat(needed, each),

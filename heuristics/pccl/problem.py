@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, gcd, lcm
+from math import ceil
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, offsets
 from ...core.topology import NodeKind, Topology
+from ...core.units import common_unit
 
 #: A schedule with more sends than this is rejected before memory is taken for it; each takes some 60 bytes, three times
 #: that while it is made.
@@ -115,8 +116,7 @@ def _chunks(parts: list[CommodityGroup]) -> Chunks:
 
     held = np.concatenate([numbers(part.held) for part in parts])
     needed = np.concatenate([numbers(part.needed) for part in parts])
-    scale = lcm(*(part.size.denominator for part in parts))
-    unit = Fraction(gcd(*(int(part.size * scale) for part in parts)), scale)
+    unit = common_unit(part.size for part in parts)
     units = [np.full(len(part.root), int(part.size / unit)) for part in parts]
     reduced = np.concatenate([np.full(len(part.root), part.reduced) for part in parts])
     return Chunks(np.concatenate(units), unit, tuple(groups), held, needed, reduced)
@@ -272,9 +272,7 @@ def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool
     rates = {link.bandwidth_Bps for link in topology.links}
     times = [size / rate for size in sizes for rate in rates]
     times += list({link.latency_s for link in topology.links} - {Fraction(0)})
-    scale = lcm(*(time.denominator for time in times))
-    common = np.gcd.reduce([int(time * scale) for time in times], dtype=object)
-    exact, coarse = Fraction(int(common), scale), max(times) / FINEST
+    exact, coarse = common_unit(times), max(times) / FINEST
     return (exact, True) if exact >= coarse else (coarse, False)
 
 

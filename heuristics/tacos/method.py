@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from dataclasses import replace
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Annotated, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...core.refusals import refuse_unfit
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
+from ...core.units import common_unit
 from .. import heuristic
 
 COLLECTIVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
@@ -94,9 +94,7 @@ def tick(topology: Topology, demand: Demand) -> Fraction:
     kinds = {(rate, late) for rate, late in kinds if worth is None or late + size / rate <= worth}
     times = {late + size / rate for rate, late in kinds}
     parts = {part for rate, late in kinds for part in (late, size / rate) if part} if topology.switches else times
-    scale = lcm(*(part.denominator for part in parts))
-    exact = Fraction(gcd(*(int(part * scale) for part in parts)), scale)
-    return max(exact, max(times) * count_of(demand, len(topology.ranks)) / MAX_TICKS)
+    return max(common_unit(parts), max(times) * count_of(demand, len(topology.ranks)) / MAX_TICKS)
 
 
 def patience(topology: Topology, demand: Demand) -> Fraction | None:

@@ -3,12 +3,13 @@
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from fractions import Fraction
-from math import gcd, lcm
+from math import lcm
 
 import numpy as np
 
 from ...algorithms.schedules.problem import check_size
 from ...core.schedule import Chunks, Ints, StepSchedule, sends_from_lists
+from ...core.units import common_unit
 from .problem import Exchange, Pieces, rail_matrices
 
 #: Source, target, rail and stage of a part of a message, and its bytes; no rail where it stays in its server.
@@ -78,7 +79,7 @@ def _hops(exchange: Exchange, index: int, part: Part) -> Iterator[tuple[int, int
 
 def _chunks(exchange: Exchange, parts: list[Part]) -> Chunks:
     each, sizes = exchange.chunks, [size / exchange.chunks for *_, size in parts]
-    unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
+    unit = common_unit(sizes)
     count = len(parts) * each
     ranks = len(exchange.servers.place)
     return Chunks(

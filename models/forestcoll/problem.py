@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import gcd, lcm
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
+from ...core.units import common_unit
 from .method import SPREADS, supports
 
 Pair = tuple[int, int]
@@ -58,9 +58,7 @@ class ForestProblem:
     @cached_property
     def unit_Bps(self) -> Fraction:
         """The largest bandwidth that all bandwidths are multiples of."""
-        rates = {link.bandwidth_Bps for link in self.topology.kind_links}
-        scale = lcm(*(rate.denominator for rate in rates))
-        return Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
+        return common_unit(link.bandwidth_Bps for link in self.topology.kind_links)
 
     @cached_property
     def kind_bandwidths(self) -> tuple[int, ...]:
@@ -162,7 +160,7 @@ def check_balance(topology: Topology, demand: Demand) -> None:
 
 def bandwidth_of_nodes(topology: Topology) -> tuple[Exact, Exact, Fraction]:
     """Sum the bandwidths into and out of every node, as multiples of the rate that is returned third."""
-    unit = Fraction(1, lcm(*(link.bandwidth_Bps.denominator for link in topology.kind_links)))
+    unit = common_unit(link.bandwidth_Bps for link in topology.kind_links)
     rates = [int(link.bandwidth_Bps / unit) for link in topology.kind_links]
     each = exact_array(rates, topology.link_kinds)
     leaving, entering = (np.zeros(len(topology.nodes), dtype=each.dtype) for _ in range(2))

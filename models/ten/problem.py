@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, gcd, lcm
+from math import ceil
 from operator import itemgetter
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.topology import Topology
+from ...core.units import common_unit
 
 MAX_TICKS = 2**44  #: Ticks of the longest schedule, so that times are exact as floats.
 FAR = 2**60  #: A distance that no horizon reaches.
@@ -89,9 +90,7 @@ def edge_times(edges: Sequence[RankEdge], size_bytes: Fraction) -> list[Fraction
 
 def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
     """Return the longest tick of which the times of all edges are multiples."""
-    times = edge_times(edges_of(topology), size_bytes)
-    scale = lcm(*(time.denominator for time in times))
-    return Fraction(gcd(*(int(time * scale) for time in times)), scale)
+    return common_unit(edge_times(edges_of(topology), size_bytes))
 
 
 def tick_s(instance: Instance) -> Fraction:

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from ...core.timing import Timing
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trace import SimulationMode
 from ...core.trees import TreePacking, link_columns
+from ...core.units import common_unit
 from .transfers import Transfers
 
 
@@ -166,8 +166,7 @@ def to_ticks(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool)
         return wires
     durations = [[size * sized.unit_bytes / rate if rate else Fraction(0) for rate in rates] for size in sizes.tolist()]
     times = [*delays, *(d for row in durations for d in row)]
-    whole = lcm(*(time.denominator for time in times))
-    unit = Fraction(gcd(*(int(time * whole) for time in times)) or whole, whole)  # the largest common divisor
+    unit = common_unit(times) or Fraction(1)
     longest = max(times, default=Fraction(0)) or Fraction(1)
     many = exact or bool(wires.varying) or longest / unit >= MOST_TICKS
     if many and not wires.varying and hops > MOST_EXACT:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.units import SIZES, TIMES, UnitKind, exact, parse, show, unit_for
+from cwb.core.units import SIZES, TIMES, UnitKind, common_unit, exact, parse, show, unit_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -154,6 +155,18 @@ def test_no_text_breaks_the_parser(text: str) -> None:
             continue
         assert value >= 0
         assert float(value) < 1e31
+
+
+@given(st.lists(st.fractions(0, 1000, max_denominator=1000), max_size=5))
+def test_the_common_unit_is_the_largest(values: list[Fraction]) -> None:
+    """All values are whole multiples of their common unit, and these multiples have no common divisor."""
+    unit = common_unit(values)
+    if not any(values):
+        assert unit == 0
+        return
+    multiples = [value / unit for value in values]
+    assert all(multiple.denominator == 1 for multiple in multiples)
+    assert gcd(*(multiple.numerator for multiple in multiples)) == 1
 
 
 def test_an_unknown_unit_cannot_be_shown() -> None:
