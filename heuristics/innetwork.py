@@ -296,11 +296,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
         budget.tell_bound(bound, certificate)
     with budget.clock.phase("build"):
         edges = tree_edges(instance.topology)
-        assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
-        trees = share_out(edges, options.trees, float(instance.demand.size_bytes / bound), budget)
+        size_bytes = instance.demands[0].size_bytes
+        trees = share_out(edges, options.trees, float(size_bytes / bound), budget)
         if trees is None:
             raise Unsupported("links and switches do not connect all ranks; expected a connected network")
-        answer = packing_of(edges, trees, instance.sha256, instance.demand.size_bytes)
+        answer = packing_of(edges, trees, instance.sha256, size_bytes)
     seconds = busiest_s(instance, answer)
     return Outcome(
         Status.OPTIMAL if seconds == bound else Status.FEASIBLE,

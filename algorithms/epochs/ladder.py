@@ -99,11 +99,9 @@ def _raise_by_flows(network: EpochNetwork, result: LadderResult, sinks: Ints) ->
     """Raise the bound by flows over time if the time-expanded network is small enough."""
     for sink in sinks.tolist():
         best = result.search.best
-        if (
-            best is None
-            or not result.open
-            or int((best // network.window).sum()) + network.nodes * best > EXPANDED_EDGES
-        ):
+        if best is None or not result.open:
+            return
+        if int((best // network.window).sum()) + network.nodes * best > EXPANDED_EDGES:
             return
         refute = partial(flow_bounds.cut_at, network, sink)
         result.raise_to(*raise_epoch_by_epoch(refute, result.search.bound, best))

@@ -188,19 +188,12 @@ def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) ->
     room = net.room[node] - net.units[size]
     begins, ends, units = busy.stay_begin[node], busy.stay_end[node], busy.stay_units[node]
     count = busy.stays[node]
-    if begin > end:
-        return True
-    load = 0
-    for other in range(count):  # what is held when the chunk comes
-        if begins[other] <= begin <= ends[other]:
-            load += units[other]
-    if load > room:
-        return False
-    for later in range(count):  # and whenever something else comes while it is there
-        if begin < begins[later] <= end:
+    for later in range(-1, count):  # when the chunk comes, and whenever something else comes while it is there
+        tick = begins[later] if later >= 0 else begin
+        if begin <= tick <= end:
             load = 0
             for other in range(count):
-                if begins[other] <= begins[later] <= ends[other]:
+                if begins[other] <= tick <= ends[other]:
                     load += units[other]
             if load > room:
                 return False

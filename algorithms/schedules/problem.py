@@ -61,11 +61,8 @@ def group_problems(instance: Instance) -> list[GroupProblem]:
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network and a collective")
-    everyone = tuple(range(instance.npus))
     return [
-        GroupProblem(
-            instance.with_single_demand(demand), topology, demand, everyone if demand.ranks is None else demand.ranks
-        )
+        GroupProblem(instance.with_single_demand(demand), topology, demand, demand.group(instance.npus))
         for demand in instance.demands
     ]
 

@@ -176,7 +176,6 @@ def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> Tre
     """Build the packing that reduces to roots and broadcasts back, with data proportional to rates (section III-B)."""
     scale = lcm(*(rate.denominator for rate in rated.rates))
     units = [int(rate * scale) for rate in rated.rates]
-    size = instance.demand.size_bytes if instance.demand is not None else Fraction(0)
     edges = [links_from_root(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
     parent, child, out, back = np.array(edges, dtype=np.int64).reshape(-1, 4).T.copy()
     forth = TreePacking(
@@ -184,7 +183,7 @@ def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> Tre
         TreeKind.OUT,
         roots.astype(np.int64),
         np.array(units, dtype=np.int64),
-        size / sum(units),
+        instance.demands[0].size_bytes / sum(units),
         np.arange(len(units) + 1, dtype=np.int64) * (wan.nodes - 1),
         parent,
         child,

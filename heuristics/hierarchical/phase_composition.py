@@ -77,8 +77,7 @@ def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Int
 
     None if a given one is not in the answer.
     """
-    assert instance.demand is not None  # noqa: S101 (a group's instance has one)
-    kind, n = instance.demand.collective, len(instance.demand.group(instance.npus))
+    kind, n = instance.demands[0].collective, len(instance.demands[0].group(instance.npus))
     if isinstance(answer, TreePacking):
         sends, step = _of_trees(instance, answer)
         part = np.zeros_like(answer.root) if kind in _WHOLE else answer.root

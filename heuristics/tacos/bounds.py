@@ -172,13 +172,12 @@ def _bottleneck(nodes: int, tail: Ints, head: Ints, rates: Sequence[Fraction], m
 def _seconds(instance: Instance, topology: Topology, members: Bools) -> tuple[Fraction, Certificate]:
     """Return the bound of bytes over bandwidth, for single ranks and for the worst set."""
     found: list[Bound] = [best_bound(instance)]
-    assert instance.demand is not None  # noqa: S101 (the caller has looked)
     if len(topology.nodes) <= _MAX_CUT:
         ends = np.array(topology.link_ends, dtype=np.int64)
         chosen = np.zeros(len(topology.nodes), dtype=np.bool_)
         chosen[np.array(topology.rank_nodes)[members]] = True
         rates = [link.bandwidth_Bps for link in topology.links]
-        into = instance.demand.collective is not Collective.REDUCE_SCATTER
+        into = instance.demands[0].collective is not Collective.REDUCE_SCATTER
         tail, head = (ends[:, 0], ends[:, 1]) if into else (ends[:, 1], ends[:, 0])
         side = _bottleneck(len(topology.nodes), tail.copy(), head.copy(), rates, chosen)
         if side is not None:

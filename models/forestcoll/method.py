@@ -25,9 +25,6 @@ GATHERS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 SPREADS = (Collective.BROADCAST, Collective.REDUCE)
 COLLECTIVES = (*GATHERS, Collective.ALL_REDUCE, *SPREADS)
 
-#: What the linear programs of ``forestcoll-lp`` bound.
-BOUNDED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_REDUCE)
-
 
 def _trees(value: object) -> object:
     """Reject an invalid number of trees with a message that lists the allowed values."""
@@ -90,7 +87,7 @@ class SinkOptions(Strict):
 
 supports = partial(refuse_unfit, collectives=COLLECTIVES, single=True)
 supports_program = partial(refuse_unfit, collectives=(Collective.ALL_REDUCE,), single=True)  #: Of linear program (6).
-supports_bound = partial(refuse_unfit, collectives=BOUNDED, single=True, of_all=True)
+supports_bound = partial(refuse_unfit, collectives=(*GATHERS, Collective.ALL_REDUCE), single=True, of_all=True)
 supports_gather = partial(refuse_unfit, collectives=GATHERS, single=True, of_all=True)  #: One stage of flows.
 
 #: What the methods' metrics mean, beside those of the verifier.

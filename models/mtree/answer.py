@@ -211,14 +211,9 @@ def proof_of(problem: TreeProblem, result: SearchResult, *, trees_only: bool) ->
 def _bound_by_prices(problem: TreeProblem, result: SearchResult, prices: Prices) -> Proof | None:
     """Return the bound on allowed trees that link prices prove; None if they prove none."""
     wan, limit = problem.wan, problem.height_limit
-    links = problem.instance.topology.links
-    if (
-        limit is not None
-        and limit.unit == "ns"
-        and any(
-            links[a].latency_s != links[b].latency_s for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True)
-        )
-    ):
+    late = [link.latency_s for link in problem.instance.topology.links]
+    uneven = any(late[a] != late[b] for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True))
+    if uneven and limit is not None and limit.unit == "ns":
         return None  # heights count the slower direction of a link here, but each direction for the verifier
     if limit is None:
         cheapest = min(tree.cost for tree in cheapest_trees(wan, prices, problem.min_capacity))
@@ -239,7 +234,7 @@ def _bound_by_prices(problem: TreeProblem, result: SearchResult, prices: Prices)
                     tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
                     for links in result.disjoint.proof(disjoint_rate)
                 )
-    price_of = [0] * len(links)  # both directions of a link have its price
+    price_of = [0] * len(late)  # both directions of a link have its price
     for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
         for link in pair:
             price_of[link] = price

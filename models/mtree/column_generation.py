@@ -169,9 +169,7 @@ class ColumnGeneration:
 
 def priced_trees(wan: Wan, limit: HeightLimit | None, prices: Prices, floor: int) -> list[PricedTree]:
     """Return cheap trees: the cheapest of any height, or those of the heuristic."""
-    if limit is None:
-        return list(cheapest_trees(wan, prices, floor))
-    return list(low_trees(wan, limit, prices, floor))
+    return list(cheapest_trees(wan, prices, floor) if limit is None else low_trees(wan, limit, prices, floor))
 
 
 def _between(one: Prices, other: Prices) -> Prices:

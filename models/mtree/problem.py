@@ -36,7 +36,7 @@ class WanProblem:
     @property
     def size_bytes(self) -> Fraction:
         """Size of the all-reduce in bytes."""
-        return self.instance.demand.size_bytes if self.instance.demand is not None else Fraction(0)
+        return self.instance.demands[0].size_bytes
 
     def seconds(self, rate: Fraction) -> Fraction:
         """Return the time of the all-reduce at a rate in units."""

@@ -44,12 +44,6 @@ class ChunkSpread:
         self.rounds = 0  #: Number of rounds chosen so far.
 
     @property
-    def not_exchanged(self) -> Bools:
-        """Ranks with chunks that the late rank has not exchanged."""
-        lacks = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
-        return np.concatenate([[False], lacks])
-
-    @property
     def is_done(self) -> bool:
         """True if every rank has every chunk."""
         return bool((self.holders == self.ranks).all())
@@ -67,7 +61,8 @@ class ChunkSpread:
 
     def next_round(self) -> list[Send]:
         """Choose and apply the sends of the next round."""
-        waiting = self.not_exchanged
+        lacks = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
+        waiting = np.concatenate([[False], lacks])  # ranks with chunks that the late rank has not exchanged
         active = np.flatnonzero((self.age >= 0) & (self.holders < self.ranks))
         senders, partner = self._senders(active, waiting)
         receivers = self._receivers(active, senders, waiting, partner)
@@ -88,15 +83,13 @@ class ChunkSpread:
         self.rounds += 1
         return sends
 
-    def _most_sends(self, chunk: int, *, late_is_free: bool) -> int:
-        has = int(self.holders[chunk]) - int(self.complete[chunk, 0])
-        helps = late_is_free and self.age[chunk] == self.age[self.age >= 0].min()  # it spreads the last chunk
-        return min(self.ranks - 1, 2 * has + helps) - has
-
     def _senders(self, active: Ints, waiting: Bools) -> tuple[dict[int, list[int]], int]:
         """Choose the senders of each chunk and the late rank's partner; 0 is none."""
         late_is_free = not waiting.any()
-        room = [self._most_sends(c, late_is_free=late_is_free) for c in active.tolist()]
+        has = self.holders[active] - self.complete[active, 0]
+        # Once it is free, the late rank spreads the last chunk.
+        helps = late_is_free & (self.age[active] == self.age.min(where=self.age >= 0, initial=self.rounds))
+        room = np.minimum(self.ranks - 1, 2 * has + helps) - has
         cost = np.zeros((self.ranks, len(active) + 2))  # of each chunk, of an exchange, and of neither
         worth = _SENT + np.maximum(0, self.doublings - self.age[active])
         cost[:, :-2] = np.where(self.complete[active].T, -worth, _NEVER)
@@ -104,7 +97,7 @@ class ChunkSpread:
             cost[0, :-2] = _NEVER
             cost[:, -2] = np.where(waiting, -_NEVER / 10, _NEVER)
         partner, senders = 0, {chunk: list[int]() for chunk in active.tolist()}
-        for rank, which in self._assign_ranks(cost, [*room, 1], _NOISE_SENT):
+        for rank, which in self._assign_ranks(cost, [*room.tolist(), 1], _NOISE_SENT):
             if which < len(active):
                 senders[int(active[which])].append(rank)
             elif not late_is_free:

@@ -1,19 +1,13 @@
 """Method ``taccl``: routing, ordering and joining of sends (docs/methods/taccl.md)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from ...algorithms.schedules.problem import (
-    Commodity,
-    RankEdge,
-    commodities_of,
-    edge_labels,
-    edges_of,
-)
+from ...algorithms.schedules.problem import Commodity, RankEdge, commodities_of, edge_labels, edges_of
 from ...algorithms.schedules.stages import CopyStage, solve_stages, stages_of
 from ...core.budget import Budget, require_buildable
 from ...core.errors import InputError, Unsupported
@@ -323,7 +317,7 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
     return frozenset(routed)
 
 
-def _add_loads(problem: RoutingProblem, load: list[float], sends: set[Send]) -> None:
+def _add_loads(problem: RoutingProblem, load: list[float], sends: Set[Send]) -> None:
     for c, e in sorted(sends):
         for link in problem.edges[e].links:
             load[link] += problem.load(c, link)
@@ -382,9 +376,7 @@ def arrival_times(problem: RoutingProblem, chunk: int, edges: Sequence[int]) -> 
 
 def routing_time(problem: RoutingProblem, routes: frozenset[Send]) -> float:
     """Return T of routes: the longest route or the busiest link."""
-    load = defaultdict[int, float](float)
-    for c, e in sorted(routes):
-        for link in problem.edges[e].links:
-            load[link] += problem.load(c, link)
+    load = [0.0] * len(problem.topology.links)
+    _add_loads(problem, load, routes)
     arrivals = [time for c, own in edges_by_chunk(routes).items() for time in arrival_times(problem, c, own).values()]
-    return max((*arrivals, *load.values()), default=0.0)
+    return max((*arrivals, *load), default=0.0)

@@ -51,12 +51,11 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
         raise Unsupported("the linear program needs chunks that may be split, and links that do not vary")
     if any(limit for limit in problem.holds):
         raise Unsupported("the linear program for all_to_all does not support switches with limited storage")
-    assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
-    ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
-    nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
+    demand = instance.demands[0]
+    nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in demand.group(instance.npus)))
     plenty = Fraction(2 * len(nodes) * (len(nodes) - 1))  # twice all that is moved: such a link is never full
     tails, heads, delay = (tuple(column.tolist()) for column in problem.columns[:3])
-    capacity = tuple(min(plenty, link.rate / instance.demand.chunks) for link in problem.links)
+    capacity = tuple(min(plenty, link.rate / demand.chunks) for link in problem.links)
     return Exchange(tuple(limit is None for limit in problem.holds), nodes, tails, heads, delay, capacity)
 
 

@@ -22,14 +22,7 @@ from ...core.schedule import Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .formulation import build
 from .method import TenOptions
-from .problem import (
-    MAX_TICKS,
-    HorizonModel,
-    TimeExpandedNetwork,
-    epoch_bound,
-    expand_time,
-    tick_s,
-)
+from .problem import MAX_TICKS, HorizonModel, TimeExpandedNetwork, epoch_bound, expand_time, tick_s
 
 MAX_COLUMNS = 1_000_000  #: Columns that are built.
 COLUMN_S = 3e-5  #: Seconds that a start takes to be built.
