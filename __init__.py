@@ -37,11 +37,7 @@ def __getattr__(name: str) -> Any:
     return attribute
 
 
-def _load_collectives() -> None:
-    import_module(".harness.registry", __name__).load_collectives()
-
-
-collective.load_collectives_by(_load_collectives)
+collective.LOADERS.append(lambda: import_module(".harness.registry", __name__).foreign_entries())
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from ..core.network_views import links_of
 from ..core.option_names import PLOT_KINDS, SIMULATION_MODES, check_name, keyword_names, verb
 from ..core.record import RunRecord
 from ..core.schedule import StepSchedule
-from ..core.trace import Routing, SimulationMode, Trace
+from ..core.trace import Routing, SimulationMode
 from ..core.trees import TreePacking
 from ..core.units import SIZES, amount
 from ..instances.expression import is_expression
@@ -292,7 +292,9 @@ def draw_schedule(
         return draw_as(form, schedule_trees.draw_trees if kind == "trees" else schedule_trees.draw_over_network, *args)
     if kind == "heatmap" and form != "html":
         return draw_as(form, schedule_traffic.draw_heatmap, _traffic(schedule, 1))
-    trace, pieces = _simulate_answer(schedule, mode)
+    pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
+    routing = Routing.FIXED  # plots show the paths of the schedule
+    trace = simulate(instance, answer, mode or mode_of(answer, routing), pieces=pieces, routing=routing)
     traffic = _traffic(schedule, pieces)
     if form == "html":
         measures = measure_simulation(instance, trace.mode, 0, trace.completion_s, trace.link_busy_s)
@@ -306,14 +308,6 @@ def draw_schedule(
     edges, shares = utilization(instance, answer, trace, parts, pieces=pieces)
     title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
     return draw_as(form, schedule_time.draw_utilization, title, edges, shares)
-
-
-def _simulate_answer(schedule: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
-    """Simulate a schedule in a mode or the model of completion times; return trace and pieces per tree."""
-    instance, answer = schedule.instance, schedule.answer
-    pieces = schedule.pieces or completion_of(instance, answer).pieces or 1
-    routing = Routing.FIXED  # plots show the paths of the schedule
-    return simulate(instance, answer, mode or mode_of(answer, routing), pieces=pieces, routing=routing), pieces
 
 
 def _traffic(schedule: ScheduleFile, pieces: int) -> Traffic:

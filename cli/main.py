@@ -163,12 +163,7 @@ _ARGUMENTS = {
 }
 
 #: What a word of a type is.
-_EXPECTED = {
-    "integer": "a whole number",
-    "integer range": "a whole number",
-    "float": "a number",
-    "float range": "a number",
-}
+_EXPECTED = {"integer": "a whole number", "float": "a number"}
 
 
 def usage_text(error: click.ClickException) -> str:

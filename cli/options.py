@@ -209,9 +209,9 @@ def parse_pairs(pairs: Sequence[str], source: str, spell: Callable[[str], str] =
         name, equals, text = pair.partition("=")
         name = spell(name.strip())
         if not name or not equals:
-            raise InputError(f"{pair!r} is not an option; expected name=value", source=source)
+            raise InputError(f"{pair!r} is no pair; expected name=value", source=source)
         if name in options:
-            raise InputError(f"option {name!r} is given twice; expected once", source=source)
+            raise InputError(f"{name!r} is given twice; expected once", source=source)
         options[name] = text.strip()
     return options
 
@@ -301,16 +301,14 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--time-limit`` to a command that leaves nothing unfinished when it is stopped."""
 
     @wraps(command)
-    def with_time_limit(*arguments: Any, time_limit: str | None, **kwargs: Any) -> Any:
+    def with_time_limit(*arguments: Any, time_limit_s: float | None, **kwargs: Any) -> Any:
         from ..harness.clock import WallClock
         from ..harness.interrupt import command_limits
 
-        with command_limits(WallClock(parse_duration(time_limit, "--time-limit"))):
+        with command_limits(WallClock(time_limit_s)):
             return command(*arguments, **kwargs)
 
-    return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(
-        with_time_limit
-    )
+    return duration_option("time-limit", "Stop after this time: 60 (seconds), '5 min'.")(with_time_limit)
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,9 +54,8 @@ def _parts(what: str, edits: Edits) -> list[RenderableType]:
 
     generator = generators.describe(what) if what in generators.names() else None
     parts: list[RenderableType] = [] if generator is None else [generator.signature, generator.summary]
-    if (
-        generator is None or edits or what in shipped_instances()
-    ):  # a name may be both: the instance first, then how its network is made
+    # A name may be both: the instance first, then how its network is made.
+    if generator is None or edits or what in shipped_instances():
         with loading_progress_on_stderr():
             instance = load_edited(what, edits)
             table = describe_network(instance)

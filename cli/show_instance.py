@@ -275,11 +275,8 @@ def _asymmetric(facts: Measures, topology: Topology) -> str:
     if facts.uneven:
         notes.append(f"{len(facts.uneven):,} ranks receive more or less than they send, such as {facts.uneven[0]}")
     if len(facts.rates_Bps) > 1 or len(facts.degrees) > 1:
-        least = min(facts.rates_Bps)
-        few = next((name for name in topology.ranks if _rate(topology, name) == least), "")
-        notes.append(f"ranks differ in their links, such as {few}")
+        rates_Bps: dict[str, Fraction] = defaultdict(Fraction)
+        for link in topology.links:
+            rates_Bps[link.source] += link.bandwidth_Bps
+        notes.append(f"ranks differ in their links, such as {min(topology.ranks, key=rates_Bps.__getitem__)}")
     return "; ".join(notes) or "nothing: links are the same both ways, and ranks have as many and as fast ones"
-
-
-def _rate(topology: Topology, name: str) -> Fraction:
-    return sum((link.bandwidth_Bps for link in topology.links if link.source == name), Fraction(0))

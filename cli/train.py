@@ -121,8 +121,8 @@ def _options_of(
     rates, times = (None if text is None else text.split(",") for text in (bandwidth, latency))
     return TrainingOptions.model_construct(
         **rest,
-        group=_pairs(group, "--group"),
-        method=_pairs([text if "=" in text else f"all={text}" for text in method], "--method"),
+        group=common.parse_pairs(group, "--group"),
+        method=common.parse_pairs([text if "=" in text else f"all={text}" for text in method], "--method"),
         options=_options(options),
         bandwidth=None if rates is None else _quantities(rates, UnitKind.RATE, "--bandwidth", positive=True),
         latency=None if times is None else _quantities(times, UnitKind.TIME, "--latency"),
@@ -134,18 +134,6 @@ def _options_of(
 def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: bool = False) -> list[Fraction]:
     with locate_errors(source=source):
         return [parse(text, kind, allow_zero=not positive) for text in texts]
-
-
-def _pairs(texts: Sequence[str], source: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not name or not equals or not value:
-            raise InputError(f"{text!r} is no pair; expected such as tp=16", source=source)
-        if name in pairs:
-            raise InputError(f"{name!r} is given twice; expected once", source=source)
-        pairs[name] = value
-    return pairs
 
 
 def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -152,8 +152,8 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")  #: A name that can be written on the com
 
 _registry: dict[str, Collective] = {}
 
-#: Registers what plugin files and installed packages declare, when a name is looked for that is not known yet.
-_loaders: list[Callable[[], object]] = []
+#: Register what plugin files and installed packages declare, when a name is looked for that is not known yet.
+LOADERS: list[Callable[[], object]] = []
 
 
 def register_collective(collective: Collective) -> Collective:
@@ -166,14 +166,9 @@ def register_collective(collective: Collective) -> Collective:
     return collective
 
 
-def load_collectives_by(loader: Callable[[], object]) -> None:
-    """Set a function that registers external collectives when they are listed or a name is unknown."""
-    _loaders.append(loader)
-
-
 def collectives() -> tuple[Collective, ...]:
     """Return all collectives, those of the package first."""
-    for loader in _loaders:
+    for loader in LOADERS:
         loader()
     return tuple(_registry.values())
 

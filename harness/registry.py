@@ -112,7 +112,7 @@ _registered: dict[str, Entry] = {}
 
 def names() -> tuple[str, ...]:
     """Return the names of all methods."""
-    return (*METHODS, *(name for name, entry in _foreign_entries().items() if isinstance(entry, Method)))
+    return (*METHODS, *(name for name, entry in foreign_entries().items() if isinstance(entry, Method)))
 
 
 def family(name: str) -> str:
@@ -122,7 +122,7 @@ def family(name: str) -> str:
 
 def formulation_names() -> tuple[str, ...]:
     """Return the names of all formulations."""
-    return (*FORMULATIONS, *(name for name, entry in _foreign_entries().items() if isinstance(entry, Formulation)))
+    return (*FORMULATIONS, *(name for name, entry in foreign_entries().items() if isinstance(entry, Formulation)))
 
 
 def get(name: str) -> Method:
@@ -143,12 +143,12 @@ def formulation(name: str) -> Formulation:
 
 def solver_names() -> tuple[str, ...]:
     """Return the names of all solvers, the default first, except those that Pyomo drives."""
-    return (*solvers.names(), *(name for name, entry in _foreign_entries().items() if isinstance(entry, Adapter)))
+    return (*solvers.names(), *(name for name, entry in foreign_entries().items() if isinstance(entry, Adapter)))
 
 
 def solver(name: str) -> Adapter:
     """Return the solver of a name without importing its library."""
-    entry = _foreign_entries().get(name)
+    entry = foreign_entries().get(name)
     if isinstance(entry, Adapter):
         return entry
     if name in solvers.names() or name.startswith("pyomo:"):
@@ -162,17 +162,12 @@ def register(entry: Entry) -> None:
     _add(_registered, [entry], "register")
 
 
-def load_collectives() -> None:
-    """Register the collectives of plugin files and of installed packages."""
-    _foreign_entries()
-
-
 def _entry(name: str, places: Mapping[str, str], names_known: Callable[[], Sequence[str]], what: str) -> Entry:
     if name in places:
         return _own_entry(places[name], name)
     choices = names_known()
     if name in choices:
-        return _foreign_entries()[name]
+        return foreign_entries()[name]
     raise InputError(f"unknown {what} {name!r}{one_of(name, choices)}", source=f"--{what}")
 
 
@@ -181,8 +176,8 @@ def _own_entry(module: str, name: str) -> Entry:
     return next(value for value in values if isinstance(value, Method | Formulation) and value.name == name)
 
 
-def _foreign_entries() -> dict[str, Entry]:
-    """Return the entries from outside the package; register their collectives."""
+def foreign_entries() -> dict[str, Entry]:
+    """Return the entries of plugin files and of installed packages; register their collectives."""
     plugins: dict[str, Entry] = {}
     for path in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
         values = {id(value): value for value in vars(module_of(path)).values() if isinstance(value, get_args(Entry))}

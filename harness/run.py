@@ -70,11 +70,9 @@ class FinishedRun:
     pool: tuple[Answer, ...] = ()
 
 
-def run_one(
-    instance: Instance, request: Request, progress: Progress = ignore, stop: threading.Event | None = None
-) -> RunRecord:
+def run_one(instance: Instance, request: Request) -> RunRecord:
     """Run one method on one instance and verify its answer; see :func:`run`."""
-    return run(instance, request, progress, stop).record
+    return run(instance, request).record
 
 
 def write_found(path: Path, result: FinishedRun, **words: str) -> str:

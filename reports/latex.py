@@ -152,7 +152,7 @@ def standalone(table: Table) -> str:
     lines = len(table.rows) + len(table.footers) + len(_note_lines(table))
     # An upper estimate of each column's width in small print, in which ``e`` becomes a multiplication.
     letters = (
-        max(len(text) + (5 if _is_number(text) and "e" in text else 0) for text in texts)
+        max(len(text) + (5 if _NUMBER.fullmatch(text) and "e" in text else 0) for text in texts)
         for texts in _column_texts(table)
     )
     width = max(_LEAST_WIDTH_MM, 25 + sum(5 + count * 9 // 5 for count in letters))
@@ -204,7 +204,7 @@ def _labels(table: Table, labels: Sequence[str], previous: Sequence[str] | None)
         if repeats:
             texts.append("")
         else:
-            texts.append(text if _is_number(text) and table.keys[index].form else f"{{{escape(text)}}}")
+            texts.append(text if _NUMBER.fullmatch(text) and table.keys[index].form else f"{{{escape(text)}}}")
     return texts
 
 
@@ -223,10 +223,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 _NUMBER = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?:e(?P<exponent>-?[0-9]+))?")
-
-
-def _is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None
 
 
 def _aligned_column(texts: Sequence[str]) -> str:

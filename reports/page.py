@@ -34,7 +34,8 @@ def page(title: str, body: str, *, wide: bool = False, frames: Sequence[str] = (
     ``frames`` are scripts of pages that the body holds in frames.
     """
     style, script = (files("cwb.reports").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (script, *frames))
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, *frames))
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src {scripts}"
     tones = "".join(
         f".h{k} {{ background: {tone}; color: {'#111' if k < 4 else '#fff'}; }}\n" for k, tone in enumerate(_TONES)
@@ -50,10 +51,6 @@ def page(title: str, body: str, *, wide: bool = False, frames: Sequence[str] = (
         f'<meta name="referrer" content="no-referrer">\n<title>{escape_html(title)}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n{body}\n<script>{script}</script>\n</body>\n</html>\n"
     )
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 _PROLOG = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)

@@ -44,7 +44,8 @@ def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: Fl
 
     low, high = _reduced_costs(matrix, y)
     with np.errstate(invalid="ignore", over="ignore"):
-        corners = [_down(_product(d, x)) for d in (low, high) for x in (lower, upper)]
+        # A cost of exactly 0 counts nothing, even beside a bound that is infinite.
+        corners = [_down(np.where(d == 0, 0.0, d * x)) for d in (low, high) for x in (lower, upper)]
     of_columns = np.minimum.reduce(corners)
     if not np.isfinite(of_columns).all() or not np.isfinite(of_rows).all():
         return None
@@ -100,11 +101,6 @@ def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatA
         share = np.where(fits, matrix.c / np.where(prices == 0.0, 1.0, prices), inf)
     least = float(share.min(initial=inf))
     return 1.0 if least > 1.0 + 1e-12 else least * (1.0 - 1e-12)
-
-
-def _product(d: FloatArray, x: FloatArray) -> FloatArray:
-    """Return the term of a reduced cost at a bound, 0 if the cost is exactly 0."""
-    return np.where(d == 0, 0.0, d * x)
 
 
 def _down(products: FloatArray) -> FloatArray:

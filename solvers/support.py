@@ -53,12 +53,8 @@ _DENSE = 1500
 _BATCH_ENTRIES = 4_000_000
 
 
-def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | None:
-    """Find the columns of a block of a symmetric matrix that is not positive semidefinite.
-
-    Return columns of one block that is not convex; None if the form is convex. Q is symmetric, the form 1/2 x' Q x is
-    to be minimized; ``tolerance`` is the allowed negative eigenvalue, relative to the largest entry of its block.
-    """
+def nonconvex_columns(Q: Any) -> NDArray[Any] | None:
+    """Return the columns of a block of a symmetric matrix that is not positive semidefinite; None without one."""
     entries = sp.coo_array(Q)
     variables, where = np.unique(np.concatenate([entries.row, entries.col]), return_inverse=True)
     i, j = where[: entries.nnz], where[entries.nnz :]
@@ -78,7 +74,7 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | No
         data=np.asarray(entries.data, dtype=float)[by_block],
         size=size,
     )
-    bad = blocks.first_bad(tolerance)
+    bad = blocks.first_bad()
     return None if bad is None else variables[block == bad]
 
 
@@ -92,35 +88,35 @@ class _Blocks:
     data: NDArray[np.float64]
     size: NDArray[Any]
 
-    def first_bad(self, tolerance: float) -> int | None:
+    def first_bad(self) -> int | None:
         for k in range(1, _SMALL + 1):
             blocks = np.flatnonzero(self.size == k)
             step = max(1, _BATCH_ENTRIES // k**2)
             for start in range(0, blocks.size, step):
-                bad = self._bad_of_equal_size(blocks[start : start + step], k, tolerance)
+                bad = self._bad_of_equal_size(blocks[start : start + step], k)
                 if bad is not None:
                     return bad
         for block in np.flatnonzero(self.size > _SMALL):
             start, end = np.searchsorted(self.of_entry, [block, block + 1])
             entries = (self.data[start:end], (self.row[start:end], self.col[start:end]))
             shape = (int(self.size[block]), int(self.size[block]))
-            if not _is_semidefinite(sp.csc_array(entries, shape=shape), tolerance):
+            if not _is_semidefinite(sp.csc_array(entries, shape=shape)):
                 return int(block)
         return None
 
-    def _bad_of_equal_size(self, blocks: NDArray[Any], k: int, tolerance: float) -> int | None:
+    def _bad_of_equal_size(self, blocks: NDArray[Any], k: int) -> int | None:
         number = np.full(self.size.size, -1)
         number[blocks] = np.arange(blocks.size)
         mine = number[self.of_entry] >= 0
         stack = np.zeros((blocks.size, k, k))
         np.add.at(stack, (number[self.of_entry[mine]], self.row[mine], self.col[mine]), self.data[mine])
-        below = np.linalg.eigvalsh(stack)[:, 0] < -tolerance * np.abs(stack).max(axis=(1, 2))
+        below = np.linalg.eigvalsh(stack)[:, 0] < -TOLERANCE * np.abs(stack).max(axis=(1, 2))
         return int(blocks[int(np.argmax(below))]) if below.any() else None
 
 
-def _is_semidefinite(Q: Any, tolerance: float) -> bool:
+def _is_semidefinite(Q: Any) -> bool:
     """Check if every eigenvalue is above -shift, by trying to factor Q + shift*I."""
-    shift = tolerance * float(np.abs(Q.data).max())
+    shift = TOLERANCE * float(np.abs(Q.data).max())
     if (Q.diagonal() < -shift).any():
         return False
     convex = sp.csc_array(Q + shift * sp.eye_array(Q.shape[0]))

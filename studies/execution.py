@@ -26,7 +26,7 @@ from ..schedules.lowering import store_sends
 from ..schedules.multirail import to_sends
 from ..schedules.simulate import simulate
 from ..schedules.verify.answers import Whole, write_out
-from .schedule_candidates import scale_answer
+from .schedule_candidates import resize_schedule, scale_answer
 from .sensitivity import scale_links
 
 LISTED = 20  #: Wrong regions of data that are told one by one.
@@ -120,7 +120,7 @@ def execute(instance: Instance, answer: Answer, options: ExecutionOptions) -> Ex
     """
     instance, whole = _whole(instance, answer)
     if options.size_bytes is not None:
-        instance, whole = _resize(instance, whole, options.size_bytes / instance.collectives[0].size_bytes)
+        instance, whole = cast("tuple[Instance, Whole]", resize_schedule(instance, whole, options.size_bytes))
     require_few_messages(whole, options.pieces or 1)
     framed = None
     if options.scale is not None:
@@ -170,12 +170,6 @@ def _whole(instance: Instance, answer: Answer) -> tuple[Instance, Whole]:
     if not isinstance(answer, Written):
         raise Unsupported(f"a {type(answer).__name__} has no sends; only schedules and trees are executed")
     return instance, write_out(answer, instance)
-
-
-def _resize(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:
-    demands = [replace(demand, size_bytes=demand.size_bytes * factor) for demand in instance.demands]
-    changed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
-    return changed, cast("Whole", scale_answer(whole, changed.sha256, factor))
 
 
 def _scale_rates(instance: Instance, whole: Whole, factor: Fraction) -> tuple[Instance, Whole]:

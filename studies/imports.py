@@ -24,14 +24,11 @@ from ..exchange import astra, graph_network, libra, nccl_topology, smi, taccl, t
 from ..exchange.box import Layout, Times, Wiring
 from ..exchange.chakra.files import read_trace
 from ..exchange.chakra.lift import lift_trace
-from ..exchange.graph_network import Defaults
 from ..exchange.json_layout import readable_json
-from ..exchange.libra import LibraFiles
 from ..exchange.link_rates import AMD_GENERATIONS, CPUS, GB, GENERATIONS, Rates, Rating
 from ..exchange.links_csv import import_links
 from ..exchange.msccl.files import read_algorithm
 from ..exchange.msccl.lift import lift
-from ..exchange.teccl import import_schedule, topology_name
 from ..schedules.files import write_schedule
 from ..schedules.lowering import schedule_in_epochs
 from ..schedules.verify import verify
@@ -79,7 +76,7 @@ def import_libra(
     total_bandwidth : str, optional
         Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``.
     """
-    files = LibraFiles(Path(network), Path(workload), Path(communicator), Path(cost_model))
+    files = libra.LibraFiles(Path(network), Path(workload), Path(communicator), Path(cost_model))
     data = libra.import_libra(files, total_bandwidth=total_bandwidth, name=name)
     return _write_instance(data, output, f"{data['network']['npus']:,} NPUs")
 
@@ -104,7 +101,7 @@ def import_teccl(
     if schedule is None:
         return _write_instance(data, output, str(data["network"]))
     path = Path(schedule)
-    original = import_schedule(data, topology_name(Path(input_file)), path)
+    original = teccl.import_schedule(data, teccl.topology_name(Path(input_file)), path)
     timed = schedule_in_epochs(original.instance, original.chunks, original.sends)
     epochs = count_epochs(timed, original.instance)
     about = f"{len(timed.sends):,} sends, {epochs} epochs; the file says {original.epochs}"
@@ -131,7 +128,8 @@ def import_wan(
         Rate per direction of links without one; unit of rates without one, such as ``"Mb/s"``; latency of links whose
         sites have no coordinates.
     """
-    data = graph_network.import_wan(str(source), Defaults(bandwidth, bandwidth_unit, latency=latency), name)
+    defaults = graph_network.Defaults(bandwidth, bandwidth_unit, latency=latency)
+    data = graph_network.import_wan(str(source), defaults, name)
     nodes, links = (len(data["network"][part]) for part in ("nodes", "links"))
     return _write_instance(data, output, f"{nodes:,} sites, {links:,} links")
 
@@ -174,7 +172,7 @@ def import_nccl(
         Several boxes: ``boxes=4``, ``nic="8 x 400 Gb/s"``, ``nics``, ``rails``, ``keep_pcie``, ``latency``,
         ``nic_latency``.
     """
-    links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
+    links = _times("--nvlink", nvlink, counted=True)
     speeds = _rates(rates, generation, GENERATIONS, links, None, between_cpus, cpu)
     wires = None if wiring is None else Wiring(check_name(wiring, tuple(one.value for one in Wiring), "--wiring"))
     speeds = replace(speeds, wiring=wires, pcie_only=no_nvlink)
@@ -210,7 +208,7 @@ def import_nvidia_smi(
         The same as in :func:`import_nccl`.
     """
     paths = tuple(map(Path, (files,) if isinstance(files, str | Path) else files))
-    links = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
+    links = _times("--nvlink", nvlink, counted=True)
     speeds = _rates(rates, generation, GENERATIONS, links, pcie, between_cpus, cpu)
     data = smi.import_nvidia_smi(paths, _layout(nvls=nvls, rack=rack, **boxes), speeds, name=name)
     return _write_instance(data, output)
@@ -241,8 +239,7 @@ def import_rocm_smi(
     rates, generation, between_cpus, cpu, name, output, **boxes
         The same as in :func:`import_nccl`.
     """
-    links = None if xgmi is None else _times("--xgmi", xgmi)
-    speeds = _rates(rates, generation, AMD_GENERATIONS, links, pcie, between_cpus, cpu)
+    speeds = _rates(rates, generation, AMD_GENERATIONS, _times("--xgmi", xgmi), pcie, between_cpus, cpu)
     return _write_instance(smi.import_rocm_smi(Path(file), _layout(**boxes), speeds, name=name), output)
 
 
@@ -321,7 +318,7 @@ def import_csv(
     one_way : bool
         True if links that say no direction lead only from source to target.
     """
-    defaults = Defaults(bandwidth, latency=latency, switches=_list(switches))
+    defaults = graph_network.Defaults(bandwidth, latency=latency, switches=_list(switches))
     return _write_instance(import_links(Path(file), defaults, name=name, one_way=one_way), output)
 
 
@@ -422,8 +419,7 @@ def _layout(
     nvls: bool | None = None,
     rack: int | None = None,
 ) -> Layout:
-    port = None if nic is None else _times("--nic", nic)
-    cards, count = _list(nics), whole(boxes, "boxes", 1, 10**6)
+    port, cards, count = _times("--nic", nic), _list(nics), whole(boxes, "boxes", 1, 10**6)
     gpus = None if rack is None else whole(rack, "rack", 2, 1024)
     return Layout(count, port, cards, rails, keep_pcie, latency, nic_latency, nvls, gpus)
 
@@ -448,9 +444,9 @@ def _rates(
     return Rates(rating, generation, links, _rate("--pcie", pcie), between)
 
 
-def _times(option: str, text: str, *, counted: bool = False) -> Times:
+def _times(option: str, text: str | None, *, counted: bool = False) -> Times | None:
     with locate_errors(source=option):
-        return Times.read(text, with_count=counted)
+        return None if text is None else Times.read(text, with_count=counted)
 
 
 def _rate(option: str, text: str | None) -> Fraction | None:

@@ -171,8 +171,9 @@ def resize_schedule(instance: Instance, answer: Written, size_bytes: Fraction) -
     """Return the same sends for another size; times of a timed schedule only keep their order."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
-    scale = size_bytes / instance.demand.size_bytes
-    problem = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
+    scale = size_bytes / instance.collectives[0].size_bytes
+    demand, *also = (replace(each, size_bytes=each.size_bytes * scale) for each in instance.demands)
+    problem = instance.with_changes(demand=demand, also=tuple(also))
     return problem, scale_answer(answer, problem.sha256, scale)
 
 
@@ -319,11 +320,9 @@ def candidates(
         request = Request(item.model, options=item.options, time_limit_s=choice.limit_s(clock))
         try:
             finish = run(choice.with_size(size, chunks), request, stop=stop)
-        except CwbError as error:
-            result.left_out.setdefault(label, str(error))
-            continue
         except Exception as error:
-            result.left_out.setdefault(label, f"internal error: {type(error).__name__}: {error}")
+            internal = "" if isinstance(error, CwbError) else f"internal error: {type(error).__name__}: "
+            result.left_out.setdefault(label, f"{internal}{error}")
             continue
         result.records.append(finish.record)
         if (schedule := _schedule(finish)) is None:

@@ -126,11 +126,9 @@ _SIZES = 3  #: Sizes from which a power is fitted.
 def draw_time_size(records: Sequence[RunRecord]) -> Figure:
     """Draw own times against the variables of the largest model passed to a solver."""
     expected = "runs that answered with the help of a solver"
-
-    def variables(run: LedgerRun) -> float | None:
-        return number(run.record.size.get("variables"))
-
-    return _draw_times("time-size", records, variables, "variables", expected, False)
+    return _draw_times(
+        "time-size", records, lambda run: number(run.record.size.get("variables")), "variables", expected, False
+    )
 
 
 def draw_scaling(records: Sequence[RunRecord]) -> Figure:

@@ -60,7 +60,7 @@ def test_timeline(tmp_path, suffix):
     [
         (["--bucket", "1MB", "--loop", "no-overlap"], "--bucket: given in the loop no-overlap; expected --loop ddp"),
         (["--bucket", "1"], "--bucket: '1' has no unit"),
-        (["--group", "tp"], "--group: 'tp' is no pair; expected such as tp=16"),
+        (["--group", "tp"], "--group: 'tp' is no pair; expected name=value"),
         (["-g", "tp=2", "-g", "tp=2"], "--group: 'tp' is given twice"),
         (["-m", "ring"], "--method: 'all' is given twice"),
         (["-O", "queue=fifo"], "-O: 'queue=fifo' names no method; expected such as themis.queue=fifo"),

@@ -26,7 +26,7 @@ from cwb.schedules.lowering import store_sends
 from cwb.schedules.multirail import to_sends
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.answers import write_out
-from cwb.studies.execution import _resize
+from cwb.studies.schedule_candidates import resize_schedule
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -327,7 +327,7 @@ def test_too_much_data_is_told(monkeypatch):
     """Data whose addresses have no number of 64 bits is refused, and so are more chunks than memory has."""
     done = run(build_instance("ring(4)", K.ALL_GATHER), Request("ring"))
     with pytest.raises(OutOfTime, match=r"at most .* are executed; a smaller --size would fit"):
-        lower(*_resize(done.instance, done.answer, Fraction(10**30)), 8)
+        lower(*resize_schedule(done.instance, done.answer, Fraction(10**39)), 8)
     monkeypatch.setattr(module, "MOST_MESSAGES", 7)
     nothing = replace(done.answer, sends=done.answer.sends.take(np.arange(0)), step=done.answer.step[:0])
     with pytest.raises(Unsupported, match="ranks have 32 chunks in all; at most 14"):
