@@ -77,7 +77,9 @@ class ForestFile:
 
     def column(self, name: str) -> np.ndarray:
         """Return a column of integers."""
-        return np.load(BytesIO(self.archive.read(f"{name}.npy")), allow_pickle=False).astype(np.int64)
+        column = np.load(BytesIO(self.archive.read(f"{name}.npy")), allow_pickle=False)
+        insist(column.ndim == 1 and np.can_cast(column.dtype, np.int64), f"{name} is no column of integers")
+        return column.astype(np.int64)
 
     @property
     def nodes(self) -> int:

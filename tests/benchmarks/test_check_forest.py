@@ -47,6 +47,15 @@ def test_accepts_optimum(forest: Path) -> None:
     assert said.endswith("0.00309733218 s, optimal")
 
 
+def _fractions(head: dict[str, Any], columns: Columns) -> None:
+    columns["instance/network/links/source"] = columns["instance/network/links/source"] + 0.5
+
+
+def _ends(head: dict[str, Any], columns: Columns) -> None:
+    source, target = (f"instance/network/links/{name}" for name in ("source", "target"))
+    columns[source], columns[target] = columns[target], columns[source]
+
+
 def _order(head: dict[str, Any], columns: Columns) -> None:
     head["translations"]["order"][0] = 4
 
@@ -99,10 +108,13 @@ def _claim(head: dict[str, Any], columns: Columns) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [_order, _image, _child, _path, _units, _root, _cut, _bandwidth, _no_copies, _negative, _claim],
+    [
+        *(_fractions, _ends, _order, _image, _child, _path),
+        *(_units, _root, _cut, _bandwidth, _no_copies, _negative, _claim),
+    ],
 )
 def test_refuses_changes(forest: Path, tmp_path: Path, change: Change) -> None:
-    """A changed translation, tree, part, cut or network is found."""
+    """A changed translation, tree, part, cut or network is found, and a column that is none of integers."""
     archive = np.load(forest)
     columns = {name: archive[name].astype(np.int64) for name in archive.files if name != "file.json"}
     with zipfile.ZipFile(forest) as file:
