@@ -31,6 +31,13 @@ def ranges(first: Ints, lengths: Ints) -> Ints:
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)
 
 
+def number_within(group: Ints) -> Ints:
+    """Return the number of each item within its group, from 0 and in order, given the groups of all."""
+    sizes, number = np.bincount(group), np.empty(len(group), dtype=np.int64)
+    number[np.argsort(group, kind="stable")] = ranges(np.zeros_like(sizes), sizes)
+    return number
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Chunks(DisplayMixin):
     """Chunks of a schedule: size, initial holders and final receivers of each."""

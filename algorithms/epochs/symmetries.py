@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...core.schedule import Ints, ranges
+from ...core.schedule import Ints, number_within
 from ...core.trees import link_image
 from ..graphs.colour_refinement import find_mapping, refine_nodes
 from ..graphs.network import number_values
@@ -84,8 +84,7 @@ def groups(network: EpochNetwork) -> list[SymmetryGroup]:
     own, links = np.isin(np.arange(network.nodes), sources), _labelled_links(network)
     kind = refine_nodes(2 * network.stores.astype(np.int64) + 4 * own + network.copies, *links)
     count = np.bincount(kind)
-    place = np.empty(network.nodes, dtype=np.int64)  # of every node among those of its kind
-    place[np.argsort(kind, kind="stable")] = ranges(np.zeros_like(count), count)
+    place = number_within(kind)
     first = int(sources[0])
     group = SymmetryGroup(np.arange(network.nodes)[None, :], np.arange(len(network.tail))[None, :])
     nested: list[SymmetryGroup] = []
@@ -182,9 +181,7 @@ def _unfold_schedule(
 ) -> tuple[Ints, Ints] | None:
     """Return the images of a schedule of some chunks under all elements; None if an arc has no image."""
     order = np.argsort(source, kind="stable")
-    place = np.empty(len(source), dtype=np.int64)
-    place[order] = np.arange(len(source))
-    place -= np.searchsorted(source[order], source)  # which of its source's chunks each one is
+    place = number_within(source)  # which of its source's chunks each one is
     base, node = np.nonzero(arc >= 0)
     arcs_of, which = np.unique(arc[base, node], return_inverse=True)
     images = _images(arcs, arcs_of, group.links)

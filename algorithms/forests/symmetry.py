@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.schedule import Bools, Ints, ranges
+from ...core.schedule import Bools, Ints, number_within
 from ..graphs.network import Exact, Network, components, mask_of
 from ..graphs.translations import MIX, MIX_IN, MIX_OUT, Hashes, mix_bits
 
@@ -38,14 +38,12 @@ def find_groups(graph: Network, members: Bools) -> Groups:
     inner = members[graph.tail] & members[graph.head]
     ends = place[graph.tail[inner]], place[graph.head[inner]]
     label = components(len(nodes), *ends)
-    count = int(label.max(initial=-1)) + 1
     group = np.full(graph.nodes, -1, dtype=np.int64)
     group[nodes] = label
     position = np.zeros(graph.nodes, dtype=np.int64)
-    order = np.argsort(label, kind="stable")
-    sizes = np.bincount(label, minlength=count)
-    position[nodes[order]] = ranges(np.zeros_like(sizes), sizes)
-    family = np.arange(count)
+    position[nodes] = number_within(label)
+    sizes = np.bincount(label)
+    family = np.arange(len(sizes))
     for size in np.unique(sizes):
         if 1 < size <= _LARGEST and (alike := np.flatnonzero(sizes == size)).size > 1:
             _align(graph, group, position, family, alike, int(size))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.schedule import ranges
+from ...core.schedule import number_within
 from .network import number_values
 
 Ints = NDArray[np.int64]
@@ -130,18 +130,14 @@ def _rows(table: Ints) -> Ints:
 
 def _by_first(colours: Ints) -> Ints:
     first, number = np.unique(colours, return_index=True, return_inverse=True)[1:]
-    place = np.empty(len(first), dtype=np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    return place[number].reshape(colours.shape)
+    return np.argsort(np.argsort(first))[number].reshape(colours.shape)
 
 
 def _lists(owner: Ints, count: int) -> Ints:
     """List the members of every owner, padded with -1."""
-    order = np.argsort(owner, kind="stable")
-    sizes = np.bincount(owner, minlength=count)
-    width = max(1, int(sizes.max(initial=0)))
-    table = np.full((count, width), -1, dtype=np.int64)
-    table[owner[order], ranges(np.zeros_like(sizes), sizes)] = order
+    number = number_within(owner)
+    table = np.full((count, int(number.max(initial=0)) + 1), -1, dtype=np.int64)
+    table[owner, number] = np.arange(len(owner))
     return table
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.equal_steps import translate_ranks
 from ...core.kernel import kernel
-from ...core.schedule import Bools, Ints, ranges
+from ...core.schedule import Bools, Ints, number_within
 from ...core.topology import Topology
 from ..graphs.bits import ZERO, draw, seed_state, shuffle
 from ..graphs.network import edges_by
@@ -208,10 +208,7 @@ def overlap_all_reduce(
     """
     first, out = edges_by(arcs.tail, arcs.ranks)
     # Chunks take turns: one of every root, then the next ones.
-    by_root, sizes = np.argsort(owner, kind="stable"), np.bincount(owner)
-    place = np.empty(len(owner), dtype=np.int64)
-    place[by_root] = ranges(np.zeros_like(sizes), sizes)
-    order = np.argsort(place, kind="stable").astype(np.int64)
+    order = np.argsort(number_within(owner), kind="stable").astype(np.int64)
     parent = _trees(first, out, arcs.head, arcs.ticks, back, owner, members, order, depth, seed)
     count = 2 * len(owner) * (int(members.sum()) - 1)
     rows = room_for(count)

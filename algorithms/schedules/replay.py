@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import interpreted_form, kernel
-from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, StepSchedule, offsets, ranges
+from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, StepSchedule, number_within, offsets, ranges
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, push_entry
 from ..graphs.distances import Paths
@@ -272,9 +272,7 @@ def serve_pieces(
     Of equal queues for next links, a link serves that for the ``shift``-th link out of its head first, or one after it.
     """
     pieces, links, hops = len(ways.offset) - 1, len(window), np.diff(ways.offset)
-    by_tail = np.argsort(tails, kind="stable")
-    place = np.empty(links, dtype=np.int64)
-    place[by_tail] = np.arange(links) - offsets(np.bincount(tails))[tails[by_tail]] + 1
+    place = number_within(tails) + 1
     shape = links, int(place.max(initial=0)) + 2, int(hops.max(initial=0)) + 1
     head, tail, after = np.full(shape, -1), np.full(shape, -1), np.full(pieces, -1)
     most, count = np.zeros(shape[:2], dtype=np.int64), np.zeros(links, dtype=np.int64)

@@ -110,8 +110,7 @@ class _Events:
         A connection receives in the order in which it is sent on, and a channel of a GPU has room for some neighbours.
         """
         hops = len(source)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place = np.argsort(order)
         pair = source * ranks + target
         link = (pair * (group.max(initial=0) + 1) + group).tolist()
         received = place[hops:].tolist()

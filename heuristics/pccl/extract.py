@@ -65,7 +65,7 @@ def _sends_in_use(pool: SendPool) -> tuple[Ints, Ints, Ints]:
     """Return the used sends sorted by job, their jobs, and the offset of each job."""
     owner = np.repeat(np.arange(len(pool.length)), pool.length)
     begin = np.repeat(np.cumsum(pool.length) - pool.length, pool.length)
-    return np.repeat(pool.first, pool.length) + np.arange(len(owner)) - begin, owner, begin
+    return ranges(pool.first, pool.length), owner, begin
 
 
 def concatenate_sends(parts: list[SendTable]) -> SendTable:

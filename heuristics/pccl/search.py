@@ -25,7 +25,7 @@ from ...algorithms.paths.search import (
     take_all,
 )
 from ...core.budget import Budget
-from ...core.schedule import Ints
+from ...core.schedule import Ints, ranges
 
 _EDGES = 2**22  #: Edges that searches may pass between two looks at the budget: a fraction of a second.
 
@@ -336,14 +336,12 @@ def _make_room(state: Attempt, chosen: Ints) -> None:
     """Drop unused sends of the pool, and make sure that the lists of intervals can be cut."""
     pool = state.pool
     if pool.fill[0] > 3 * len(pool.edge) // 4:
-        used = np.repeat(pool.first - np.cumsum(pool.length) + pool.length, pool.length) + np.arange(pool.length.sum())
+        used = ranges(pool.first, pool.length)
         for name in ("edge", "start", "parent"):
             column = getattr(pool, name)
             column[: len(used)] = column[used]
         pool.first[:] = np.cumsum(pool.length) - pool.length
         pool.fill[0] = len(used)
     if not state.stage.stepped:
-        places = np.repeat(pool.first[chosen], pool.length[chosen])
-        begin = np.repeat(np.cumsum(pool.length[chosen]) - pool.length[chosen], pool.length[chosen])
-        cuts = uses(state.stage.net, pool.edge[places + np.arange(len(places)) - begin])
+        cuts = uses(state.stage.net, pool.edge[ranges(pool.first[chosen], pool.length[chosen])])
         state.widen(int((state.busy.runs + cuts).max(initial=0)) + 8)

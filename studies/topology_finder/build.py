@@ -95,9 +95,7 @@ def sort_links(gather: gathers.Gather, *, transposed: bool) -> gathers.Gather:
     """Sort the links by their ends, before a transposition if there is one."""
     first, second = gather.links.T[::-1] if transposed else gather.links.T
     order = np.lexsort((second, first))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return replace(gather, links=gather.links[order], link=rank[gather.link])
+    return replace(gather, links=gather.links[order], link=np.argsort(order)[gather.link])
 
 
 def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:

@@ -273,8 +273,7 @@ def both_directions(onward: Gather, back: Gather) -> Gather:
     start = np.concatenate([onward.start * ups[0], back.start * ups[1] + pieces])
     size = np.concatenate([onward.size * ups[0], back.size * ups[1]])
     order = np.lexsort((start, owner))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    rank = np.argsort(order)
     return Gather(
         onward.nodes,
         2 * onward.degree,
