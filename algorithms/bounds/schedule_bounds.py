@@ -295,8 +295,7 @@ def link_distances(
     topology: Topology, lengths: Sequence[int], sources: NDArray[np.int64], *, backwards: bool = False
 ) -> NDArray[np.float64]:
     """Return :func:`~cwb.algorithms.graphs.distances.distances` of nodes under the given lengths of the links."""
-    tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
-    return distances(len(topology.nodes), tail, head, lengths, sources, backwards=backwards)
+    return distances(len(topology.nodes), *topology.end_arrays, lengths, sources, backwards=backwards)
 
 
 def _blocks(

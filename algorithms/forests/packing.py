@@ -291,11 +291,15 @@ class Packer:
         self.rest[tree.root] -= tree.copies
         self.trees.append(tree)
 
-    def _take(self) -> _Tree:
-        tree = self.trees.pop()
-        self.residual[tree.into[tree.into >= 0]] += tree.copies
-        self.rest[tree.root] += tree.copies
-        return tree
+    def _keep_trees(self, count: int, others: list[_Tree]) -> None:
+        """Take back the last trees to ``others``, or add these again, until so many are kept."""
+        while len(self.trees) > count:
+            tree = self.trees.pop()
+            self.residual[tree.into[tree.into >= 0]] += tree.copies
+            self.rest[tree.root] += tree.copies
+            others.append(tree)
+        while len(self.trees) < count:
+            self._add_tree(others.pop())
 
     def _take_back_trees(self) -> list[int] | None:
         """Remove trees until all others exist; return their roots, None if all trees may stay."""
@@ -308,19 +312,13 @@ class Packer:
         stack: list[_Tree] = []
         while bad - good > 1:
             middle = (good + bad) // 2
-            while len(self.trees) > middle:
-                stack.append(self._take())
-            while len(self.trees) < middle:
-                self._add_tree(stack.pop())
+            self._keep_trees(middle, stack)
             if self._exists():
                 good = middle
                 self.proved_now = True
             else:
                 bad = middle
-        while len(self.trees) > good:
-            stack.append(self._take())
-        while len(self.trees) < good:
-            self._add_tree(stack.pop())
+        self._keep_trees(good, stack)
         self.proved = good
         self.slack = self.pool.slack(self.residual, self.rest)
         return [tree.root for tree in reversed(stack)]

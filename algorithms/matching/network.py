@@ -149,14 +149,12 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     if len(routes) > MAX_ARCS:
         raise InputError(f"{len(routes):,} paths between ranks; expected at most {MAX_ARCS:,}", place="network.links")
     links, ends = topology.links, topology.link_ends
-    # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
-    same = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in links]
-    kind_of: dict[tuple[Any, ...], int] = {}
+    kind_of: dict[tuple[int, ...], int] = {}
     facts: list[tuple[Fraction, int, int]] = []  # rate, and ticks rounded up and down; of what is too slow, -1
     kinds: list[int] = []
     arcs: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
     for index, (a, b, path, slow) in enumerate(routes):
-        key = (slow, *[same[link] for link in path])
+        key = (slow, *[topology.link_kinds[link] for link in path])
         if key not in kind_of:
             kind_of[key] = len(facts)
             rate = min(links[link].bandwidth_Bps for link in path)

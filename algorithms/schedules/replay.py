@@ -29,13 +29,10 @@ _ROUNDS = 200  #: most replays after which sends may still change a sum before i
 
 def _ticks_of_hops(topology: Topology, chunks: Chunks, sends: Sends) -> tuple[Any, Any, Fraction]:
     """Return service time and latency of each hop in ticks, as unbounded integers if necessary, and the tick in s."""
-    # By identity, since links share their numbers and fractions are slow to compare.
-    kinds = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
-    place = {kind: index for index, kind in enumerate(kinds)}
-    kind = np.array([place[id(link.bandwidth_Bps), id(link.latency_s)] for link in topology.links], dtype=np.int64)
+    kinds, kind = topology.kind_links, np.array(topology.link_kinds, dtype=np.int64)
     units, size = np.unique(chunks.units, return_inverse=True)
-    passing = [[int(unit) * chunks.unit_bytes / link.bandwidth_Bps for link in kinds.values()] for unit in units]
-    latency = [Fraction(link.latency_s) for link in kinds.values()]
+    passing = [[int(unit) * chunks.unit_bytes / link.bandwidth_Bps for link in kinds] for unit in units]
+    latency = [Fraction(link.latency_s) for link in kinds]
     scale = lcm(*(time.denominator for time in chain(latency, *passing)))
     kinds_of_hops, sizes_of_hops = kind[sends.path_links], size[sends.chunk][sends.hop_send]
     table = np.array([[int(time * scale) for time in row] for row in passing], dtype=object)

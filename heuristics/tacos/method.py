@@ -88,9 +88,7 @@ def tick(topology: Topology, demand: Demand) -> Fraction:
     """
     size = chunk_bytes(demand, len(topology.ranks))
     worth = patience(topology, demand)
-    # By identity, since links share their numbers, and fractions are slow to hash.
-    links = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
-    kinds = {(link.bandwidth_Bps, link.latency_s) for link in links.values()}
+    kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.kind_links}
     kinds = {(rate, late) for rate, late in kinds if worth is None or late + size / rate <= worth}
     times = {late + size / rate for rate, late in kinds}
     parts = {part for rate, late in kinds for part in (late, size / rate) if part} if topology.switches else times
@@ -108,13 +106,9 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
 
     size, npus = chunk_bytes(demand, len(topology.ranks)), len(topology.ranks)
     members = np.array([topology.rank_nodes[rank] for rank in demand.group(npus)], dtype=np.int64)
-    # By identity, since links share their numbers.
-    keys = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links]
-    links = dict(zip(keys, topology.links, strict=True))
-    known = {key: link.latency_s + size / link.bandwidth_Bps for key, link in links.items()}
-    times = sorted(set(known.values()))
-    levels = {key: bisect_left(times, time) for key, time in known.items()}
-    level = np.array([levels[key] for key in keys], dtype=np.int64)
+    time_of_kind = [link.latency_s + size / link.bandwidth_Bps for link in topology.kind_links]
+    times = sorted(set(time_of_kind))
+    level = np.array([times.index(time) for time in time_of_kind])[np.array(topology.link_kinds, dtype=np.int64)]
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
 
     def is_connected(most: int) -> bool:

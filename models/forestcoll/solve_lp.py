@@ -240,10 +240,8 @@ def rate_metrics(
 
 def seconds(problem: ForestProblem, objective: float) -> float:
     """Return the time of an all_gather or reduce_scatter at the model's rate (``Formulation.value``)."""
-    if objective <= 0:
-        return float("inf")
     rate_Bps = Fraction(objective) * max(problem.bandwidths) * problem.unit_Bps
-    return float(problem.part_bytes / rate_Bps)
+    return float(problem.part_bytes / rate_Bps) if rate_Bps > 0 else float("inf")
 
 
 def forest_of(model: Any, problem: GatherProblem) -> TreePacking | None:
@@ -273,7 +271,5 @@ def flow_seconds(problem: SinkFlow, objective: float) -> float:
     not below x*, and at a larger rate no less arrives: ``x* <= x F / N``, F being the flow in multiples of x.
     """
     network = problem.network
-    if objective <= 0:
-        return float("inf")
     rate_Bps = problem.rate * Fraction(objective) / len(network.rank_nodes) * network.unit_Bps
-    return float(network.part_bytes / rate_Bps)
+    return float(network.part_bytes / rate_Bps) if rate_Bps > 0 else float("inf")

@@ -231,11 +231,7 @@ class Relaxation:
 
     def _add_tangents(self, *points_Bps: tuple[float, ...]) -> bool:
         units = self.problem.bandwidth_units_Bps
-        count = 0
-        for d in self.model.U:
-            for point in points_Bps:
-                count += self._add_tangent(d, point[d - 1] / units[d - 1])
-        return count > 0
+        return sum(self._add_tangent(d, point[d - 1] / units[d - 1]) for d in self.model.U for point in points_Bps) > 0
 
     def _add_tangent(self, d: int, at: float) -> bool:
         """Add the tangent of dimension d at a bandwidth (in units), unless one nearby is as good."""

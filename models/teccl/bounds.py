@@ -10,6 +10,7 @@ import numpy as np
 
 from ...algorithms.epochs.problem import FAR
 from ...algorithms.graphs.colour_refinement import Ints
+from ...algorithms.graphs.network import components
 from ...algorithms.paths.grid import grid_sides
 from ...algorithms.schedules.problem import Commodity
 from ...core.bounds import EpochBound, EpochCut, EpochDistance
@@ -148,11 +149,8 @@ def regions(exchange: Exchange) -> set[frozenset[int]]:
 
 
 def _components(count: int, edges: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
-    import networkx as nx
-
-    graph = nx.from_edgelist(edges)
-    graph.add_nodes_from(range(count))
-    return {frozenset(part) for part in nx.connected_components(graph)}
+    label = components(count, *np.array(edges, dtype=np.int64).reshape(-1, 2).T)
+    return {frozenset(np.flatnonzero(label == part).tolist()) for part in range(label.max() + 1)}
 
 
 def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:
