@@ -68,10 +68,7 @@ def gather_by_events(
     random = seed_state(rule.seed)
     engine = _engine_state(arcs, rule, bound, random, rows, start_state(n, owner), owner)
     state = engine.state
-    missing = 0
-    for rank in range(n):
-        if member[rank]:
-            missing += state.lacking[rank]
+    missing = state.lacking[member].sum()
     heap = [(0, 0) for _ in range(0)]
     now, count, last, dirty, strict = ZERO, ZERO, ZERO, n, True
     while missing > 0:
@@ -87,9 +84,7 @@ def gather_by_events(
             if not strict or (not rule.deadline and rule.islands != INSIST):
                 return 0, count
             strict = False
-            for rank in range(n):
-                engine.dirty[rank] = rank
-            dirty = n
+            engine.dirty[:], dirty = np.arange(n), n
             continue
         strict = True
         now = heap[0][0]
@@ -113,10 +108,7 @@ def _engine_state(
 ) -> EngineState:
     n, size = state.have.shape
     ports = len(arcs.woken_first) - 1
-    miss = np.empty((n, size), np.uint64)
-    for rank in range(n):
-        for word in range(size):
-            miss[rank, word] = state.full[word] & ~state.have[rank, word]
+    miss = state.full & ~state.have
     at_island = np.zeros((max(1, arcs.islands), size), np.uint64)
     for chunk in range(len(owner)):
         for index in range(arcs.of_first[owner[chunk]], arcs.of_first[owner[chunk] + 1]):

@@ -85,9 +85,7 @@ def gather_in_steps(
     """
     n = len(member)
     state, random = start_state(n, owner), seed_state(seed)
-    size, widest = len(state.full), 1
-    for rank in range(n):
-        widest = max(widest, into.first[rank + 1] - into.first[rank])
+    size, widest = len(state.full), max(1, np.diff(into.first).max())
     words, places = np.zeros((3, size), np.uint64), np.empty((4, widest), np.int64)
     matching = _Matching(
         into, state, rows, how, random, words[0], words[1], words[2], places[0], places[1], places[2], places[3]
@@ -114,10 +112,7 @@ def gather_in_steps(
 @kernel
 def is_unserved(lacking: Any, member: Any) -> bool:
     """Check if a member lacks a chunk."""
-    lacks = False
-    for rank in range(len(member)):
-        lacks = lacks or (member[rank] and lacking[rank] > 0)
-    return lacks
+    return bool((member & (lacking > 0)).any())
 
 
 @kernel

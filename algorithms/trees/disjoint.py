@@ -254,12 +254,9 @@ def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, 
             vacancy, of[end] = of[end], forest
             hang(forest, nodes, tail, head, of, up, above, depth)
             end, forest = before[end], vacancy
-    reached, size = np.zeros(m, np.bool_), 0
-    for e in range(last):
-        if of[e] < 0:
-            queue[size] = e
-            size += 1
-    _, _, size = exchange_chain(size, ends, allowed, of, rooted, jump, before, queue)
+    reached, unused = np.zeros(m, np.bool_), np.flatnonzero(of[:last] < 0)
+    queue[: len(unused)] = unused
+    _, _, size = exchange_chain(len(unused), ends, allowed, of, rooted, jump, before, queue)
     reached[queue[:size]] = True
     return reached
 
@@ -275,11 +272,8 @@ def exchange_chain(size: int, ends: Any, allowed: Any, of: Any, rooted: Any, jum
     up, above, depth = rooted
     count, nodes = up.shape
     before[:] = -2
-    for i in range(size):
-        before[queue[i]] = -1
-    for i in range(count):
-        for v in range(nodes):
-            jump[i, v] = v
+    before[queue[:size]] = -1
+    jump[:] = np.arange(nodes)
     at = 0
     while at < size:
         e = queue[at]
@@ -320,8 +314,7 @@ def hang(i: int, nodes: int, tail: Any, head: Any, of: Any, up: Any, above: Any,
         if of[e] == i:
             begin[tail[e] + 2] += 1
             begin[head[e] + 2] += 1
-    for v in range(nodes):
-        begin[v + 2] += begin[v + 1]
+    begin[:] = np.cumsum(begin)
     for e in range(len(of)):
         if of[e] == i:
             for v in (tail[e], head[e]):

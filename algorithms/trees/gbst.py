@@ -140,14 +140,10 @@ def gbst(net: Any, rate_mode: int, shuffle: bool, retries: int, state: Any, tree
                 break
         if not spans:
             return count
-        rate: Any = FAR
         if rate_mode == BOTTLENECK:
-            for e in links:
-                rate = min(rate, room[e])
+            rate = room[links].min()
         else:
-            for j in range(m):
-                if room[j] >= (net.floor if rate_mode == USABLE_MIN else 1):
-                    rate = min(rate, room[j])
+            rate = room[room >= (net.floor if rate_mode == USABLE_MIN else 1)].min()
         take(rate, links, net, free, room)
         trees[count], rates[count], roots[count] = links, rate, D.argmin()
     return len(trees)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import group_of, joint_length, pairs_of
 from ...algorithms.graphs.distances import Paths
+from ...algorithms.graphs.network import edges_by
 from ...algorithms.schedules.compose import join_sends_at_switches
 from ...algorithms.schedules.replay import serve_pieces
 from ...core.bounds import LengthCertificate
@@ -135,8 +136,7 @@ def ways_of(
 
     Weights are 0 and 1, and ``flow_of(source)`` is its flow over every link, in pieces.
     """
-    order = np.argsort(exchange.heads, kind="stable")
-    first = offsets(np.bincount(exchange.heads, minlength=exchange.points))
+    first, order = edges_by(exchange.heads, exchange.points)
     excess = np.zeros(len(exchange.tails))
     hops, links = list[Ints](), list[Ints]()
     for number, source in enumerate(exchange.sources.tolist()):
