@@ -325,6 +325,5 @@ def _title(instance: Instance, schedule: ScheduleFile) -> str:
     """Return the instance of a schedule and its method, if the file names one."""
     method = schedule.extra.get("model", schedule.extra.get("method"))
     words = [method] if isinstance(method, str) else []
-    for demand in instance.collectives[:1]:
-        words.append(f"{demand.collective.name} of {amount(demand.size_bytes, SIZES)}")
+    words += [f"{each.collective.name} of {amount(each.size_bytes, SIZES)}" for each in instance.collectives[:1]]
     return f"{' '.join(words)} on {instance.name}" if words else instance.name

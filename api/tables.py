@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders
-from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.network_views import links_of
 from ..core.option_names import verb
-from ..core.topology import Topology
 from ..exchange.frames import links_frame, loads_frame, network_graph, schedule_graph, sends_frame
 from ..reports.records import load_records
 from ..reports.runs import records_frame
@@ -46,7 +44,7 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> MultiDiGrap
     if (pair := _answer_of(spec, instance)) is not None:
         return schedule_graph(*pair)
     problem = load(spec)
-    return network_graph(_links_of(problem), problem.name)
+    return network_graph(links_of(problem.network), problem.name)
 
 
 @verb
@@ -68,7 +66,7 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> DataFrame:
     """
     if (pair := _answer_of(spec, instance)) is not None:
         return loads_frame(*pair)
-    return links_frame(_links_of(load(spec)))
+    return links_frame(links_of(load(spec).network))
 
 
 @verb
@@ -105,11 +103,6 @@ def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | No
         return spec, None
     problem, answer = instance_and_sends(instance, spec)
     return answer, problem
-
-
-def _links_of(instance: Instance) -> Topology:
-    """Return the network of an instance; a fabric is expanded into links."""
-    return links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
 
 
 @verb

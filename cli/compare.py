@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,6 @@ from . import options as common
 from .streams import console, echo, notice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..harness.suite import ComparisonProgress, SuiteResult
     from ..harness.task import Task
 

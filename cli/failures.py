@@ -12,9 +12,10 @@ import click
 
 from ..core.errors import ExitStatus, locate_errors
 from ..core.option_names import FAILURES, FLOW_COLLECTIVES
+from ..core.units import TIMES, amount
 from . import completion
 from . import options as common
-from .streams import INTERRUPTED, echo, notice
+from .streams import INTERRUPTED, console, echo, notice
 
 if TYPE_CHECKING:
     from ..studies.repair import RepairedSchedule
@@ -74,9 +75,7 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **options:
 
 
 def _show_repair(result: RepairedSchedule) -> None:
-    from ..core.units import TIMES, amount
     from .display import new_form
-    from .streams import console
 
     table = new_form(result.instance.name, "left", "left")
     nodes = ", ".join(result.nodes[:6]) + (f" and {len(result.nodes) - 6:,} more" if len(result.nodes) > 6 else "")
@@ -142,9 +141,7 @@ def resilience(
 
 
 def _show_failures(study: Resilience, top: int) -> None:
-    from ..core.units import TIMES, amount
     from .display import collective_text, new_table
-    from .streams import console
 
     groups: dict[tuple[str, Fraction | None, bool], list[Failure]] = {}
     problem, whole = study.instance, study.optimum

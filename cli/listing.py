@@ -7,7 +7,7 @@ from importlib.resources import files
 import click
 
 from ..core import collective as core
-from ..core.errors import InputError
+from ..core.errors import InputError, locate_errors
 from ..core.solver import Capability
 from . import completion
 from .options import collective_option, plugin_option
@@ -74,7 +74,6 @@ def rows_of(kind: str) -> Iterator[Row]:  # noqa: PLR0912 (one for each kind)
 
 def models_for(spec: str, collective: str | None) -> Iterator[Row]:
     """Yield the methods that support an instance, then the others with the reason."""
-    from ..core.errors import locate_errors
     from ..instances import load
     from ..instances.demand import with_demand
     from ..studies.support_matrix import methods_for

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from ..core.budget import Progress, ignore
+from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError, locate_errors, locate_os_errors, show_value
 from ..core.files import is_replaceable
 from ..core.option_names import PLACEMENTS, WrongUse, option_names
@@ -291,8 +291,6 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
 @contextmanager
 def loading_progress_on_stderr() -> Iterator[None]:
     """Show on stderr the progress of loading an instance, if it is slow and nothing else is shown."""
-    from ..core.budget import Budget, limited_by
-
     with progress_on_stderr(quiet=False) as progress, limited_by(Budget(progress=progress)):
         yield
 

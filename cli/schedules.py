@@ -12,6 +12,8 @@ from ..core.errors import CwbError, ExitStatus
 from ..core.option_names import DIALECTS, SIMULATION_MODES
 from ..core.pipelining import LatencyModel
 from ..core.trace import Routing, SimulationMode
+from ..core.units import SIZES, TIMES, amount
+from ..core.units import show as quantity
 from . import options as common
 from .streams import console, echo
 
@@ -146,8 +148,6 @@ def simulate(
 
 
 def _show_simulation(data: dict[str, Any]) -> None:
-    from ..core.units import TIMES, amount
-    from ..core.units import show as quantity
     from .display import new_form, new_table
 
     def format_number(key: str, form: str) -> str:
@@ -244,7 +244,6 @@ def run(file: Path, as_json: bool, quiet: bool, **options: Any) -> int:
 
 def _show_execution(execution: Execution) -> None:
     """Print the result as a table, and what is wrong below it."""
-    from ..core.units import SIZES, TIMES, amount
     from .display import new_form
 
     data = execution.to_json()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion
-from .options import Edits, load_edited, network_edits, plugin_option, time_limit_option
+from .options import Edits, load_edited, loading_progress_on_stderr, network_edits, plugin_option, time_limit_option
 from .streams import console
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def _parts(what: str, edits: Edits) -> list[RenderableType]:
         return describe_formulation(registry.formulation(what))
     from ..instances import generators
     from ..instances.loader import shipped_instances
-    from .options import loading_progress_on_stderr
     from .show_instance import describe_instance, describe_network
 
     generator = generators.describe(what) if what in generators.names() else None

@@ -200,7 +200,7 @@ def describe_network(instance: Instance) -> Table | None:
         return None
     if (expanded_size(network)[1] if isinstance(network, Fabric) else len(network.links)) > MAX_LINKS:
         return None
-    topology = links_of(network) if isinstance(network, Fabric) else network
+    topology = links_of(network)
     table = new_form("network", "left", "left")
     if isinstance(network, Fabric):
         table.add_row("links", f"{len(topology.links):,} directed links as a graph of {len(topology.nodes):,} nodes")

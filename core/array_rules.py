@@ -414,10 +414,7 @@ class _ByIndex(dict[Any, Any]):
 
 
 class Lists(_ByIndex):
-    """Lists by index, such as the links that leave each node; a missing index has an empty list.
-
-    Like ``defaultdict(list)``, but usable in rules that are read by arrays.
-    """
+    """Lists by index, such as the links that leave each node: a ``defaultdict(list)`` for rules read by arrays."""
 
     def __missing__(self, key: Any) -> list[Any]:
         items: list[Any] = []

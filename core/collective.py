@@ -320,10 +320,7 @@ Condition = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 class RankGroup(tuple[int, ...]):
-    """Ranks of a group, as a tuple that computes its hash once.
-
-    Otherwise the hash would be computed again for the data of every rank.
-    """
+    """Ranks of a group, as a tuple whose hash is computed once, not again for the data of every rank."""
 
     _hash: int
 

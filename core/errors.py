@@ -32,10 +32,7 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
 
 def show_value(value: object) -> str:
-    """Return a value for an error line, cut to a length that fits in one.
-
-    Fast for the largest value, safe for the deepest.
-    """
+    """Return a value cut to fit in an error line; fast for the largest value, safe for the deepest."""
     text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

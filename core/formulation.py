@@ -21,7 +21,6 @@ from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
 from .errors import CwbError, InputError, Refusal, Unsupported, one_of, show_value
-from .fabric import Fabric
 from .fields import Strict
 from .instance import Instance
 from .network_views import InstanceSupport, NetworkView, links_of, with_refusals
@@ -320,7 +319,7 @@ class Formulation(InstanceSupport):
         start, misfit = budget.start, ""
         if Capability.MIP_START not in solver.capabilities:
             misfit = f"{solver.name} takes none"
-        elif _link_ends(start.instance) != _link_ends(instance):
+        elif links_of(start.instance.network).link_ends != links_of(instance.network).link_ends:
             misfit = "it is one on other links"
         misfit = misfit or self.start(model, index, start.answer)
         budget.progress(f"the start is left out: {misfit}" if misfit else "the search begins with the start")
@@ -450,11 +449,6 @@ class Formulation(InstanceSupport):
             iterations=result.iterations or 0,
             metrics={} if result.objective is None else {"model_objective": result.objective},
         )
-
-
-def _link_ends(instance: Instance) -> tuple[tuple[int, int], ...]:
-    network = instance.network
-    return (links_of(network) if isinstance(network, Fabric) else network).link_ends
 
 
 def _replace_objective(model: Any, index: Any, objective: _Function, name: str) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from .errors import InputError, locate_os_errors
@@ -124,7 +125,7 @@ def move_broken_lines(path: Path) -> int:
     if not path.exists() or is_stream(path):
         return 0
     with locate_os_errors("cannot be read", str(path)), lock_for_append(path) as file:
-        lines = _lines(path.read_bytes())
+        lines = BytesIO(path.read_bytes()).readlines()
         bad_lines = [line for line in lines if not is_object(line)]
         if bad_lines:
             move_aside(path, bad_lines)
@@ -133,11 +134,6 @@ def move_broken_lines(path: Path) -> int:
         elif lines and not lines[-1].endswith(b"\n"):
             os.write(file.descriptor, b"\n")
         return len(bad_lines)
-
-
-def _lines(content: bytes) -> list[bytes]:
-    parts = content.split(b"\n")
-    return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
 
 
 def is_object(line: bytes) -> bool:

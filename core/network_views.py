@@ -113,13 +113,15 @@ def to_wired_fabric(fabric: Fabric) -> WiredFabric:
     return WiredFabric(fabric.dimensions, network.bandwidth_Bps, network.latency_s)
 
 
-def links_of(fabric: Fabric) -> Topology:
-    """Return the explicit network of a fabric; raise InputError above :data:`MAX_LINKS` links."""
-    nodes, links = expanded_size(fabric)
+def links_of(network: Fabric | Topology) -> Topology:
+    """Return the explicit network, expanded from a fabric; raise InputError above :data:`MAX_LINKS` links."""
+    if isinstance(network, Topology):
+        return network
+    nodes, links = expanded_size(network)
     if links > MAX_LINKS:
-        raise InputError(f"{fabric} has {nodes:,} nodes and {links:,} links; expected at most {MAX_LINKS:,} links")
-    network = to_wired_fabric(fabric)
-    return expand(network, network.bandwidth_Bps, network.latency_s)
+        raise InputError(f"{network} has {nodes:,} nodes and {links:,} links; expected at most {MAX_LINKS:,} links")
+    wired = to_wired_fabric(network)
+    return expand(wired, wired.bandwidth_Bps, wired.latency_s)
 
 
 def fabric_of(topology: Topology) -> WiredFabric | None:

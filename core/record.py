@@ -140,11 +140,10 @@ class RunRecord(DisplayMixin):
             text = f"{proof!r} is wrong; expected one of {', '.join(PROOFS)}"
             raise InputError(text, source=source, place=f"{place}.proof")
         try:
-            record = cls(**values)
+            return cls(**values)
         except TypeError as error:
             missing = str(error).split("argument", maxsplit=1)[-1].lstrip("s: ")
             raise InputError(f"the record has no {missing}", source=source, place=place) from None
-        return record
 
 
 def append_record(path: Path, record: RunRecord) -> None:

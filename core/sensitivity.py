@@ -11,8 +11,6 @@ from typing import Any
 #: How an optimum depends on a bandwidth B: not at all; as M / (p + q B); as p + q / B; in some other way; with a jump.
 CONSTANT, FLOW, LOAD, SMOOTH, JUMP = LAWS = ("constant", "flow", "load", "smooth", "jump")
 
-_PER_GB = 1e9  #: Seconds per B/s in seconds per GB/s.
-
 
 @dataclass(frozen=True)
 class Side:
@@ -120,4 +118,4 @@ def sorted_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def per_GBps(slope_s_per_Bps: float) -> float:
     """Convert seconds per B/s to seconds per GB/s."""
-    return slope_s_per_Bps * _PER_GB + 0.0  # no -0.0
+    return slope_s_per_Bps * 1e9 + 0.0  # no -0.0

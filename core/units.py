@@ -148,10 +148,7 @@ def common_unit(values: Iterable[Fraction]) -> Fraction:
 
 
 def exact(value: Fraction, unit: str) -> str:
-    """Format a number with its unit so that :func:`parse` reads the same number.
-
-    The result is a decimal, or a fraction such as ``100/3 GB/s``.
-    """
+    """Format a number as :func:`parse` reads it: a decimal, or a fraction such as ``100/3 GB/s``."""
     twos, fives = (next(k for k in count() if value.denominator % prime ** (k + 1)) for prime in (2, 5))
     places = max(twos, fives)
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")

@@ -52,8 +52,8 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
         raise InputError(
             "an instance with workloads, prices, a design or experts; expected one of links", source=edits[0].option
         )
-    network = original = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
-    demands = () if instance.demand is None else (instance.demand, *instance.also)
+    network = original = links_of(instance.network)
+    demands = instance.demands
     for edit in edits:
         with locate_errors(source=edit.option):
             if edit.option == "--rates":

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, TypeAlias
 
-from ..core.errors import InputError
+from ..core.errors import InputError, show_value
 
 Value: TypeAlias = "int | Fraction | str | bool | tuple[Value, ...] | Expression"  #: What an argument can be.
 
@@ -107,11 +107,6 @@ def show(value: Value) -> str:
     return f'"{text}"'
 
 
-def quote_text(text: str) -> str:
-    """Quote a text for an error line, cut to a length that fits there."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 def _decimal(value: Fraction) -> str:
     whole, part = divmod(abs(value.numerator) * 10**MAX_DIGITS // value.denominator, 10**MAX_DIGITS)
     digits = f"{part:0{MAX_DIGITS}}".rstrip("0") or "0"
@@ -162,7 +157,7 @@ class _Parser:
         elif token.kind == "end":
             problem = "the text ends"
         else:
-            problem = f"unexpected {quote_text(token.text)}"
+            problem = f"unexpected {show_value(token.text)}"
         if token.kind == "unknown" and len(token.text) > 1:
             expected += "; text that begins with a digit needs quotes"
         raise InputError(f"{problem} at column {token.column}; expected {expected}")
@@ -201,7 +196,7 @@ class _Parser:
             column = self._next.column
             name = self._name("the name of an argument")
             if name in keywords:
-                raise InputError(f"argument {quote_text(name)} at column {column} is given twice; expected once")
+                raise InputError(f"argument {show_value(name)} at column {column} is given twice; expected once")
             self._take()
             keywords[name] = self._value(depth)
         elif keywords:

@@ -62,7 +62,10 @@ def gap_matrix(records: Sequence[RunRecord], rows: int, columns: int) -> GapMatr
     top_runs = [run for run in runs if problem_of(run) in kept_rows]
     methods = [series_name(run, solvers) for run in top_runs]
     kept_columns = most_common(methods, columns)
-    cells = {(problem_of(run), series_name(run, solvers)): GapCell(run, _gap(run, bounds)) for run in top_runs}
+    cells: dict[tuple[Problem, str], GapCell] = {}
+    for run in top_runs:
+        gap = bounds.gap(run, timed=True)
+        cells[problem_of(run), series_name(run, solvers)] = GapCell(run, gap if gap is None or isfinite(gap) else None)
     omissions = len(set(problems)) - len(kept_rows), len(set(methods)) - len(kept_columns)
     return GapMatrix(tuple(kept_rows), tuple(kept_columns), cells, omissions, bounds.proofs(top_runs))
 
@@ -77,11 +80,6 @@ def problem_name(problem: Problem) -> str:
 def problem_of(run: LedgerRun) -> Problem:
     """Return the problem of a run."""
     return run.problem_name, run.record.collective or "", run.size_bytes or 0.0
-
-
-def _gap(run: LedgerRun, bounds: Bounds) -> float | None:
-    gap = bounds.gap(run, timed=True)
-    return None if gap is None or not isfinite(gap) else gap
 
 
 _MAX_ROWS, _MAX_COLUMNS = 200, 80  #: Largest numbers of problems and methods in the table.

@@ -247,10 +247,7 @@ def binaries(matrix: MatrixModel) -> BoolArray:
 def solve_by_exclusion(
     model: CompiledLinearModel, budget: Budget, points: Iterable[FloatArray] = ()
 ) -> Iterator[SolverResult]:
-    """Solve repeatedly, with each solution excluded by a row on the binary variables.
-
-    The ``points`` are excluded from the beginning.
-    """
+    """Solve repeatedly, with the ``points`` and then each solution excluded by rows on the binary variables."""
     matrix = model.assemble()
     binary = np.flatnonzero(binaries(matrix))
     variables = [matrix.columns[j] for j in binary]

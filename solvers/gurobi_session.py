@@ -248,8 +248,7 @@ class GurobiSession(Session):
         rows = np.zeros(len(self.matrix.rows))
         for index, block in self._linear_rows:
             rows[index] += block.Pi
-        duals: list[float] = rows.tolist()
-        return duals
+        return list(map(float, rows))
 
     def _bound(self, termination: Termination) -> float | None:
         """Return the bound of the search, or the objective of a solved continuous convex model."""

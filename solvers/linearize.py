@@ -1,12 +1,12 @@
 """Decomposition of a Pyomo model into a linear part and quadratic pieces.
 
-A model of plain sums is read by :mod:`.canonical_json`. The linear part of any other goes through Pyomo's own compiler.
+A model of plain sums is read by :mod:`.plain_rows`. The linear part of any other goes through Pyomo's own compiler.
 That compiler knows no quadratic terms and fails at the first false constraint without variables, so components that it
 does not support are set aside first (deactivated while it runs) and compiled here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -58,10 +58,8 @@ def linear_parts(model: Any) -> LinearParts:
     """Compile a Pyomo model; raises as :func:`~cwb.solvers.matrix.compile_matrix` does."""
     objective = _objective(model)
     if not model.collect_ctypes(active=True) - _KNOWN:
-        try:
+        with suppress(NotPlain):
             return from_plain_rows(model, objective)
-        except NotPlain:
-            pass
     return from_compiler(model, objective)
 
 

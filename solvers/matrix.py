@@ -213,8 +213,7 @@ def compile_matrix(model: Any) -> MatrixModel:
 def _assemble(parts: LinearParts) -> MatrixModel:
     columns = parts.columns
     lower, upper, integer = _column_bounds(columns)
-    contradiction = parts.contradiction
-    contradiction = contradiction or _settle_bounds(lower, upper, columns, "variable")
+    contradiction = parts.contradiction or _settle_bounds(lower, upper, columns, "variable")
     contradiction = contradiction or _settle_bounds(parts.row_lower, parts.row_upper, parts.rows, "constraint")
     contradiction = contradiction or _unused_contradiction(parts.unused)
     _require_finite(parts)

@@ -203,8 +203,7 @@ class ScipSession(Session):
                 is_tighter = upper[best] < matrix.upper[column]
             if is_tighter:
                 rows[single[best]] = columns[column] / factor[best]
-        duals: list[float] = rows.tolist()
-        return duals
+        return list(map(float, rows))
 
     def _may_branch_for_ever(self) -> bool:
         forms = ([] if self.matrix.Q is None else [self.matrix.Q]) + [row.Q for row in self.matrix.quadratic_rows]

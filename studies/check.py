@@ -12,7 +12,7 @@ from ..core.bounds import CutCertificate
 from ..core.budget import Budget, Progress, ignore, limited_by
 from ..core.errors import InputError
 from ..core.option_names import DIALECTS, WrongUse, verb
-from ..core.topology import Topology
+from ..core.topology import Link, Topology
 from ..exchange.chakra.files import read_trace
 from ..exchange.chakra.trace import problems_of
 from ..exchange.msccl.dialects import dialect_of
@@ -30,7 +30,6 @@ from .exports import messages_and_bytes
 from .inputs import Spec, load, network_of, seconds_or_none
 
 if TYPE_CHECKING:
-    from ..core.topology import Link
     from ..exchange.msccl.check import AlgorithmReport
     from ..exchange.msccl.links import Program
 

@@ -89,9 +89,8 @@ class CollectiveTimes:
             return TimedCollective(communication, ranks, spec, line[0] + communication.size_bytes / line[1])
         case = self._pose_collective(communication, span)
         if spec == IDEAL:
-            network = case.network
-            case = case.with_changes(network=links_of(network)) if isinstance(network, Fabric) else case
-            return TimedCollective(communication, ranks, spec, best_bound(case)[0])
+            on_links = case.with_changes(network=links_of(case.network))
+            return TimedCollective(communication, ranks, spec, best_bound(on_links)[0])
         if spec != AUTO:
             return self._schedule_collective(communication, ranks, spec, case)
         candidates: list[TimedCollective] = []

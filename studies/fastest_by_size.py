@@ -64,10 +64,7 @@ def _changes(
 
 
 def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> list[Span]:
-    """Reduce the spans of a range of sizes to a number by dropping the least valuable curves.
-
-    The value of a curve is the largest slow-down without it.
-    """
+    """Reduce the spans to a number by dropping curves, each the one with the least largest slow-down without it."""
     rest, sizes = list(range(len(curves))), sizes_between(first, last)
 
     def worst_slowdown(one: int) -> float:

@@ -101,8 +101,6 @@ def load(
             instance = instance.with_changes(name=name)
         if collective is None and size is None and chunks is None:
             return instance
-        from ..instances.demand import with_demand
-
         return with_demand(
             instance, collective, size, None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
         )
@@ -228,8 +226,6 @@ def read_flow(schedule: Path, mode: SimulationMode | None = None, pieces: int | 
 
 def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, int]:
     """Return the smallest and largest size that a file is for."""
-    from ..core.units import UnitKind, parse
-
     low = int(parse(min_bytes, UnitKind.SIZE, source="--min-bytes"))
     high = max(2**30, int(flow.grains * flow.grain_bytes))
     if max_bytes is not None:

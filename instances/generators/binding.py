@@ -9,9 +9,9 @@ from types import UnionType
 from typing import Any, TypeAlias, get_type_hints
 
 from ...core.budget import iterate_in_time
-from ...core.errors import InputError, did_you_mean, locate_errors
+from ...core.errors import InputError, did_you_mean, locate_errors, show_value
 from ...core.topology import Link, Topology
-from ..expression import Expression, Value, quote_text, show
+from ..expression import Expression, Value, show
 from .building import NestedNetwork, Rate, Time
 
 Generator: TypeAlias = Callable[..., Topology]
@@ -64,7 +64,7 @@ def find_generator(name: str) -> Generator:
     """Import a generator by its name."""
     if name not in GENERATORS:
         hint = did_you_mean(name, GENERATORS) or "; expected one that 'cwb list topologies' names"
-        raise InputError(f"unknown topology {quote_text(name)}{hint}")
+        raise InputError(f"unknown topology {show_value(name)}{hint}")
     module, _, function = GENERATORS[name].partition(":")
     generator: Generator = getattr(import_module(f".{module}", __package__), function)
     return generator
@@ -155,9 +155,9 @@ def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
     names = [name for name in parameters if name not in variadic]
     for name, value in expression.keywords.items():
         if name not in names:
-            raise InputError(f"unknown argument {quote_text(name)}; expected {', '.join(names) or 'none'}")
+            raise InputError(f"unknown argument {show_value(name)}; expected {', '.join(names) or 'none'}")
         if name in bound:
-            raise InputError(f"argument {quote_text(name)} is given twice, without and with its name; expected it once")
+            raise InputError(f"argument {show_value(name)} is given twice, without and with its name; expected it once")
         bound[name] = value
     return bound
 

@@ -210,10 +210,7 @@ def rail_cluster(
     missing_nics: int = 0,
     nvls: bool = False,
 ) -> Topology:
-    """Join boxes of GPUs on NVSwitches by rails: GPU i is on switch i mod rails.
-
-    A single box has no rails.
-    """
+    """Join boxes of GPUs on NVSwitches, several by rails: GPU i is on switch i mod rails."""
     rails, cards = (rails, boxes * per_box - missing_nics) if boxes > 1 else (0, 0)
     check_size(nodes=boxes * (per_box + planes) + rails, links=2 * (boxes * per_box * planes + cards))
     inside = read_wire(nvlink, latency, place="nvlink")

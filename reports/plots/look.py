@@ -6,6 +6,7 @@ In every plot of a ledger, a method has one stroke, and the legend stands below.
 import io
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil, log10
@@ -153,9 +154,7 @@ def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
     """Return the most frequent names in natural order."""
-    counts: dict[_T, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(names)
     top = sorted(counts, key=lambda name: (-counts[name], _in_order(name)))[:most]
     return sorted(top, key=_in_order)
 

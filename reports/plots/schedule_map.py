@@ -185,11 +185,7 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
     """Return, for every edge, its tree and the first and past-the-last position of its links."""
     ends = part.path_offset.tolist()
-    paths: list[tuple[int, int, int]] = []
-    for tree in range(len(part)):
-        for edge in range(int(part.edge_offset[tree]), int(part.edge_offset[tree + 1])):
-            paths.append((tree, ends[edge], ends[edge + 1]))
-    return paths
+    return list(zip(part.edge_tree.tolist(), ends[:-1], ends[1:], strict=True))
 
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:

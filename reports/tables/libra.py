@@ -4,7 +4,7 @@ The table is that of the dissertation, section 4.6.1.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -15,7 +15,7 @@ from ..numbers import NumberFormat, number
 from ..runs import latest
 from ..statistics import geometric_mean
 from ..table import Column, ColumnGroup, Footer, Key, RecordPlace, TableSpec
-from .collective import attestation_fact, bound_remarks
+from .collective import attestation_fact, bound_remarks, metric
 
 MODEL = "libra"
 
@@ -130,10 +130,6 @@ def _problem(record: RunRecord) -> tuple[str, str, str]:
 _SOLVING = ("build", "transfer", "solve")
 
 
-def _metric(name: str) -> Callable[[RecordPlace], float | None]:
-    return lambda entry: number(entry.record.metrics.get(name))
-
-
 def _seconds(entry: RecordPlace) -> float | None:
     seconds = [s for phase in _SOLVING if (s := number(entry.record.seconds.get(phase))) is not None]
     return fsum(seconds) if seconds else None
@@ -168,10 +164,10 @@ SPEC = TableSpec(
     ),
     groups=(ColumnGroup(PERF, "Objective: perf"), ColumnGroup(PERF_PER_COST, "Objective: perf-per-cost")),
     columns=(
-        Column("speedup", "Speedup", _metric("speedup"), NumberFormat("fixed", 3), best="largest"),
-        Column("network_cost_usd", "Cost", _metric("network_cost_usd"), _MILLIONS, unit="MUSD", best="smallest"),
+        Column("speedup", "Speedup", metric("speedup"), NumberFormat("fixed", 3), best="largest"),
+        Column("network_cost_usd", "Cost", metric("network_cost_usd"), _MILLIONS, unit="MUSD", best="smallest"),
         Column(
-            "perf_per_cost_gain", "Perf/cost", _metric("perf_per_cost_gain"), NumberFormat("fixed", 3), best="largest"
+            "perf_per_cost_gain", "Perf/cost", metric("perf_per_cost_gain"), NumberFormat("fixed", 3), best="largest"
         ),
         Column("gap", "Gap", lambda entry: number(entry.record.gap), NumberFormat("scientific", 1)),
         Column("seconds", "Time", _seconds, NumberFormat("fixed", 3), unit="s"),

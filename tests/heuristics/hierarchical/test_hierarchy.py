@@ -30,11 +30,10 @@ def problem(spec: str, ranks=None) -> GroupProblem:
 )
 def test_levels_of_networks(spec, sizes):
     """Boxes, pods, groups of routers and dimensions are found; what has no parts of one size is one level."""
-    from cwb.core.fabric import Fabric
     from cwb.core.network_views import links_of
 
     instance = load(spec)
-    topology = links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
+    topology = links_of(instance.network)
     posed = GroupProblem(instance, topology, Demand(Collective.BROADCAST, 1), tuple(range(instance.npus)))
     hierarchy = find_hierarchy(posed)
     assert hierarchy.sizes == sizes
