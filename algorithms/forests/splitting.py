@@ -150,8 +150,7 @@ def _ports(graph: Network, groups: Groups, members: Bools, switch: int) -> Switc
     out = slice(int(graph.out_start[switch]), int(graph.out_start[switch + 1]))
     into = np.flatnonzero(graph.head == switch)
     node, capacity = graph.head[out], graph.capacity[out]
-    same = len(into) == len(node) and (graph.tail[into] == node).all() and (graph.capacity[into] == capacity).all()
-    if not same:
+    if not np.array_equal(graph.tail[into], node) or not np.array_equal(graph.capacity[into], capacity):
         return None
     return SwitchPorts(node, capacity, groups.group[node], groups.position[node], ~members[node])
 

@@ -191,11 +191,9 @@ def _follow(
                         place[tails[path[size + back - 1]]] = -1
                     length = place[node]
             place[targets[index]] = -1
-            for back in range(length):
-                place[tails[path[size + back]]] = -1
-            for back in range(length // 2):
-                other = size + length - 1 - back
-                path[size + back], path[other] = path[other], path[size + back]
+            way = path[size : size + length]
+            place[tails[way]] = -1
+            way[:] = way[::-1].copy()
             count[index * pieces + piece] = length
             size += length
     return size
