@@ -76,8 +76,8 @@ _MAX_REASONS = 5  #: Reasons for failures that the summary lists; the records ha
     type=click.IntRange(1, 10_000),
     help="Total threads of all concurrent runs.  [default: the number of cores]",
 )
-@click.option("--time-limit", metavar="TIME", help="Time limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
-@click.option("--grace", metavar="TIME", default="10 s", help="Time after the limit at which a run is killed.")
+@common.duration_option("time-limit", "Time limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
+@common.duration_option("grace", "Time after the limit at which a run is killed.", "10 s")
 @click.option("--memory", metavar="SIZE", help="Largest resident memory of a run: '4 GiB'.")
 @click.option(
     "--executor",
@@ -96,8 +96,8 @@ def compare(
     retry: tuple[str, ...],
     seeds: int | None,
     jobs: int | None,
-    time_limit: str | None,
-    grace: str,
+    time_limit_s: float | None,
+    grace_s: float,
     memory: str | None,
     executor: str,
     quiet: bool,
@@ -121,10 +121,7 @@ def compare(
     from ..harness.suite_file import load_suite, with_seeds
     from ..studies.grid import GridOptions, limits_of, suite_of
 
-    limits = limits_of(
-        common.parse_duration(time_limit, "--time-limit"), common.parse_duration(grace, "--grace") or 0.0, memory
-    )
-    settings = Settings(limits, retry, executor, jobs, schedules)
+    settings = Settings(limits_of(time_limit_s, grace_s, memory), retry, executor, jobs, schedules)
     grid = GridOptions(**options)
     with grid.locate_option_errors():
         spec = load_suite(suite) if suite is not None and not grid.given_options else suite_of(suite, grid, notice)

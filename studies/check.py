@@ -166,7 +166,7 @@ def _check_schedule(file: Path, instance: Spec, progress: Progress) -> Check:
     proof, missed = proof_of(read, right=report.ok, completion_s=completion.seconds if completion else None)
     violations = [*map(str, report.violations), *missed]
     data = _verdict(file, read, report, proof, completion, violations)
-    return Check(data, tuple(_lines(file, read, report, proof, completion, violations)), not violations)
+    return Check(data, tuple(_lines(data, read, proof, completion)), not violations)
 
 
 def _cut_of(read: ScheduleFile) -> dict[str, Any] | None:
@@ -204,22 +204,21 @@ def _verdict(
     }
 
 
-def _lines(
-    file: Path, read: ScheduleFile, report: Report, proof: Proof, completion: Completion | None, violations: list[str]
-) -> Iterator[str]:
+def _lines(data: dict[str, Any], read: ScheduleFile, proof: Proof, completion: Completion | None) -> Iterator[str]:
+    file, violations, cut = data["file"], data["violations"], data["cut"]
     yield from violations
-    for warning in report.warnings[:3]:
+    for warning in data["warnings"][:3]:
         yield f"warning: {warning}"
     name = read.instance.collective_name
     what = f"{name} of {read.instance.npus} ranks" if name else read.instance.name
     proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
-        total = max(sum(n for kind, n in report.counts.items() if kind != "useless"), len(violations))
+        total = max(sum(n for kind, n in data["counts"].items() if kind != "useless"), len(violations))
         number = "1 violation" if total == 1 else f"{total} violations"
         yield f"{file}: WRONG, {number} in a schedule of {what}{proved}"
         return
     yield f"{file}: right, a schedule of {what}{proved}"
-    if (cut := _cut_of(read)) is not None and proof.bound_s is not None:
+    if cut is not None and proof.bound_s is not None:
         total, rate = len(read.instance.topology.nodes), f"{cut['bandwidth_Bps'] / 1e9:.9g} GB/s"
         yield f"cut: {cut['nodes']} of {total} nodes, {cut['ranks']} of {read.instance.npus} ranks; {rate} leave it"
     if completion is not None:

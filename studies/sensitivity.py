@@ -175,21 +175,13 @@ class _Study:
     def colours(self, topology: Topology) -> tuple[list[Any], Sequence[Pair], list[Any]]:
         """Return node and link colours that an automorphism must preserve."""
         rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
-        nodes = [
-            (
-                node.kind,
-                node.multicast,
-                node.buffer_bytes,
-                node.reduces,
-                *(_role(d, rank_of.get(n)) for d in self.instance.demands),
-            )
-            for n, node in enumerate(topology.nodes)
-        ]
+        demands = self.instance.demands
+        nodes = [(kind, *(_role(d, rank_of.get(n)) for d in demands)) for n, kind in enumerate(topology.node_kinds)]
         timing = self.instance.timing
         changes = () if timing is None else timing.changes
         links = [
-            (link.bandwidth_Bps, link.latency_s, tuple(replace(c, link=0) for c in changes if c.link == e))
-            for e, link in enumerate(topology.links)
+            (kind, tuple(replace(c, link=0) for c in changes if c.link == e))
+            for e, kind in enumerate(topology.link_kinds)
         ]
         return nodes, topology.link_ends, links
 
