@@ -49,17 +49,17 @@ class _Line:
 
     program: list[int] = field(default_factory=list)
     waiting: list[tuple[int, int]] = field(default_factory=list)
-    count: int = 0
+    position: int = 0  #: Of the next task in the program.
     idle: bool = True
 
     def next(self, *, in_order: bool) -> int | None:
         """Remove and return the task that starts now, None if none can."""
         if not self.idle or not self.waiting:
             return None
-        if in_order and self.waiting[0][1] != self.program[self.count]:
+        if in_order and self.waiting[0][1] != self.program[self.position]:
             return None
         self.idle = False
-        self.count += 1
+        self.position += 1
         return heapq.heappop(self.waiting)[1]
 
 

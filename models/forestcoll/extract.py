@@ -23,8 +23,8 @@ from .problem import Pair, PairNetwork
 Path = tuple[tuple[int, ...], int]  #: Links from one rank to another in their order, and the amount that they carry.
 _CLOSE = 1e-8  #: Values that are this close to a multiple of 1/K are taken for it.
 
-#: Denominators of single values, and of all together, that are looked for, and how close to fractions with the largest
-#: the values must be; vertices of the program have some. And the denominator that is taken if there is none.
+#: Largest denominators of single values and of all together, and how close to such fractions the values must be: small
+#: denominators first, then large ones, as vertices of the program have. And the one that is taken if there is none.
 _DENOMINATORS, _FINE = ((1000, 10**6, _CLOSE), (10**7, 10**8, 1e-12)), 10**8
 
 

@@ -55,6 +55,20 @@ def test_the_commands_of_a_day_end_well(root, tmp_path, monkeypatch):
     assert all((tmp_path / name).exists() for name in DAYS["student"])
 
 
+@pytest.mark.skipif(os.name != "posix", reason="scripts of a POSIX shell")
+def test_steps_tell_their_seconds(root, tmp_path):
+    """The shell can read the scripts; a step is printed and tells its seconds, and one that fails ends the day."""
+    days = root / "examples" / "days"
+    for day in DAYS:
+        subprocess.run(["bash", "-n", str(days / f"{day}.sh")], check=True)
+    steps = '. "$0"; step echo one; step false; step echo two'
+    done = subprocess.run(
+        ["bash", "-c", steps, str(days / "steps.sh"), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert re.sub(r"[0-9.]+ s", "", done.stdout).splitlines() == ["$ echo one", "one", "  ()", "$ false", "  ()"]
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="scripts of a POSIX shell")
 @pytest.mark.parametrize("day", DAYS)

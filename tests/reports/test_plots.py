@@ -48,7 +48,8 @@ OFTEN = ("bandwidth", "gap-profile", "libra-speedup")
 def test_valid_and_reproducible(name: str, form: str, wide: list[RunRecord]) -> None:
     """Every plot is a valid file of each format, and drawing it again gives the same bytes.
 
-    Of SVG :func:`test_the_same_in_another_process` shows that; of PDF one plot, and all of all formats at night.
+    Of SVG :func:`test_the_same_in_another_process` shows the latter. By day the plots of ``OFTEN`` are drawn in all
+    formats and in another process, and one of PDF twice; at night all are.
     """
     content = svg_of(name, wide) if form == "svg" else get(name)(wide, form)
     if form != "svg" and (NIGHTLY or (form == "pdf" and name == "bandwidth")):

@@ -61,7 +61,7 @@ OFTEN = {"all_reduce", "all_to_all", *OTHERS}
     ],
 )
 def test_every_collective(name):
-    """Every collective gives its result on real processes, whose times are counted."""
+    """Every collective (by day those of ``OFTEN``) gives its result on real processes, whose times are counted."""
     spec = "switch(4, latency='0 s')" if name == "late_all_reduce" else "complete(4)"
     found = cwb.run(solve_and_write(name, spec, OTHERS.get(name, "direct")), repeat=2, warmup=0)
     assert found.ok
