@@ -118,8 +118,8 @@ def _(answer: StreamedSteps, path: Path, instance: Instance, result: FinishedRun
     return _write.dispatch(object)(answer, path, instance, result, notice)
 
 
-def effective_times(result: FinishedRun) -> dict[str, float]:
-    """Return completion time and bus bandwidth of a schedule at the effective rates of its machine.
+def effective_times(result: FinishedRun) -> dict[str, float | None]:
+    """Return completion time and bus bandwidth, if it has one, of a schedule at the effective rates of its machine.
 
     Nothing is returned for other networks, for rates that are effective already, for machines of more than
     :data:`MOST_LINKS` links, and without a completion time.
@@ -141,7 +141,7 @@ def effective_times(result: FinishedRun) -> dict[str, float]:
         return {}
     if seconds is None or network == instance.network:
         return {}
-    busbw = metrics["busbw_GBps"] * metrics["completion_time_s"] / seconds
+    busbw = metrics["busbw_GBps"] and metrics["busbw_GBps"] * metrics["completion_time_s"] / seconds
     return {"effective_time_s": seconds, "effective_busbw_GBps": busbw}
 
 

@@ -266,6 +266,12 @@ def test_a_machine_has_its_effective_time_first(method):
     assert "effective rates" not in solve_output(*words, "ring(4)")
 
 
+def test_messages_of_several_sizes_have_an_effective_time_without_bus_bandwidth():
+    """A v-form, which has no bus bandwidth, is solved on a machine, and its time at effective rates printed."""
+    printed = solve_output("--model", "ring", "--collective", "all_gather_v(skew=1, seed=2)", "dgx_a100()")
+    assert re.search(r"time at effective rates +│ +[\d.]+ ms │\n. busbw at effective rates +│ +n/a", printed)
+
+
 def test_the_best_answers_are_a_table():
     """The best different answers are listed below the summary, each with the model's and the verifier's objective."""
     words = ("--formulation", "mtree/selection", "ring(6)", "--collective", "all_reduce", "--pool", "2")
