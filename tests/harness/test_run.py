@@ -21,9 +21,9 @@ from cwb.core.instance import Instance
 from cwb.core.method import Method
 from cwb.core.outcome import Outcome, Status
 from cwb.core.record import RunRecord, to_line
-from cwb.harness import Request, registry, run_one
+from cwb.harness import Request, registry, run, run_one
 from cwb.harness.clock import WallClock
-from cwb.harness.request import MOST_REPORTS, extend_history, report_of
+from cwb.harness.request import MOST_REPORTS, Listener, extend_history, report_of
 from cwb.harness.run import _has_frozen_objects, _limits_after_stop, spare_older_objects
 from cwb.instances import load
 from cwb.instances.demand import with_demand
@@ -190,7 +190,7 @@ def test_progress_says_the_seconds_of_the_run() -> None:
     """Each line that is shown ends with the seconds since the run began."""
     lines: list[str] = []
     instance = with_demand(load("ring(4)"), "all_gather", None, None)
-    run_one(instance, Request("ten/ilp"), lines.append)
+    run(instance, Request("ten/ilp"), listener=Listener(lines.append))
     assert lines
     assert all(re.search(r", \d+\.\d s$", line) for line in lines)
 

@@ -42,6 +42,13 @@ def test_schedule_files_are_read_and_written_as_before(name, suffix, tmp_path):
         assert content(tmp_path / f"s{form}") == content(WRITTEN / f"{name}{form}")
 
 
+def test_ends_of_links_are_read_from_lists_in_archives():
+    """An archive of an earlier layout, whose ends of links are lists and no columns, is the same schedule."""
+    listed, columns = (read_schedule(WRITTEN / f"{name}.npz") for name in ("listed-ends", "tree-orbits"))
+    assert listed.instance == columns.instance
+    assert verdict_of(*listed[:3]) == verdict_of(*columns[:3])
+
+
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_placement_files_are_read_and_written_as_before(suffix, tmp_path):
     """A placement is read, and written with the same content."""
