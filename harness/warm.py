@@ -8,11 +8,15 @@ from typing import Any
 
 from ..core import kernel
 from ..core.errors import CwbError
+from ..exchange.msccl.dialects import DIALECTS
+from ..exchange.msccl.flow import flow_of
+from ..exchange.msccl.lower import Target, lower
 from ..instances.demand import with_demand
 from ..instances.loader import load
+from ..schedules.files import Written
 from .clock import ALLOWANCE
 from .request import Request
-from .run import run_one
+from .run import run
 
 #: Method, instance, collective and options of runs that between them compile every loop. The longest come first.
 RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
@@ -53,7 +57,10 @@ def _compile(model: str, network: str, collective: str | None, options: dict[str
     kernel.WORTH_CODE = kernel.WORTH_COMPILER = 1  # the loops that check and simulate many sends, too
     instance = with_demand(load(network), collective, None if collective is None else "1 MiB", chunks=None)
     try:
-        record = run_one(instance, Request(model, options=options, time_limit_s=60))
+        result = run(instance, Request(model, options=options, time_limit_s=60))
+        if model == "multitree" and result.instance is not None and isinstance(result.answer, Written):
+            lower(flow_of(result.instance, result.answer), Target(DIALECTS["msccl-executor"]))  # the run of MSCCL files
     except CwbError as error:
         return 0.0, str(error)
+    record = result.record
     return record.seconds.get("compile", 0.0), record.message if record.exit_status not in (0, 5) else ""

@@ -76,8 +76,8 @@ def trace_of(flow: Flow) -> Trace:
     programs = [some.objects() for some in operations(flow, shape)]
     for rank, some in enumerate(programs):
         for operation in some:
-            if operation.given is not None:
-                target, channel = operation.given
+            if operation.out is not None:
+                target, channel = operation.out
                 send_tags[rank, target, channel].append(tags[rank, target])
                 tags[rank, target] += 1
     return Trace(tuple(_nodes(flow, rank, some, send_tags) for rank, some in enumerate(programs)), flow.grains)
@@ -94,13 +94,13 @@ def _nodes(
     links: list[int] = []
     starts: list[int] = []
     for operation in some:
-        if operation.given is not None:
-            peer, kind = operation.given[0], SEND
+        if operation.out is not None:
+            peer, kind = operation.out[0], SEND
             tag, tags[peer] = tags[peer], tags[peer] + 1
             name = "send"
-        elif operation.taken is not None:
-            peer, kind = operation.taken[0], RECV
-            tag = send_tags[peer, rank, operation.taken[1]].popleft()
+        elif operation.into is not None:
+            peer, kind = operation.into[0], RECV
+            tag = send_tags[peer, rank, operation.into[1]].popleft()
             name = "receive"
         else:
             continue

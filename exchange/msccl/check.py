@@ -39,21 +39,16 @@ class AlgorithmReport:
     @property
     def problems(self) -> list[str]:
         """Faults for every dialect."""
-        wrong = [*self.text.wrong, *(finding for run in self.runs.values() for finding in run.wrong)]
-        found = list(dict.fromkeys(map(str, wrong)))
+        texts = [str(finding) for findings in (self.text, *self.runs.values()) for finding in findings.wrong]
         if not self.runs_on:
-            found += dict.fromkeys(
-                f"{name}: {finding}" for name, findings in self.rules.items() for finding in findings.wrong
-            )
-        return found
+            texts += [f"{name}: {finding}" for name, findings in self.rules.items() for finding in findings.wrong]
+        return list(dict.fromkeys(texts))
 
     @property
     def notes(self) -> list[str]:
         """Remarks: faults for some dialects only, and findings that are no faults."""
-        found: list[str] = []
-        for name, findings in self.rules.items():
-            found += [f"{name}: {finding}" for finding in findings.kept if self.runs_on or not finding.wrong]
-        return list(dict.fromkeys(found))
+        every = ((name, finding) for name, findings in self.rules.items() for finding in findings.first)
+        return list(dict.fromkeys(f"{name}: {one}" for name, one in every if self.runs_on or not one.wrong))
 
 
 @without_collector()
@@ -95,7 +90,7 @@ def placements(algorithm: Algorithm) -> list[bool]:
     """Return whether a file is for calls in place, out of place, or both."""
     inplace = bool(algorithm.inplace)
     outofplace = not inplace if algorithm.outofplace is None else bool(algorithm.outofplace)
-    return [placed for placed, said in ((True, inplace), (False, outofplace)) if said]
+    return [placed for placed, supports in ((True, inplace), (False, outofplace)) if supports]
 
 
 def ranges(files: Sequence[AlgorithmReport], dialect: Dialect) -> list[str]:
@@ -109,36 +104,36 @@ def ranges(files: Sequence[AlgorithmReport], dialect: Dialect) -> list[str]:
             end = DEFAULT_MAX_BYTES if high is None else high
         for placed in placements(algorithm):
             groups[algorithm.coll, algorithm.ngpus, placed].append((algorithm.min_bytes or 0, end, one.path.name))
-    found: list[str] = []
+    texts: list[str] = []
     for (coll, ngpus, placed), spans in sorted(groups.items(), key=lambda item: item[0]):
         what = f"{dialect.name}: {coll} of {ngpus} GPUs, {'in place' if placed else 'out of place'}"
-        found += [f"{what}: {text}" for text in _between(sorted(spans, key=lambda span: span[0]))]
-    return found
+        texts += [f"{what}: {text}" for text in _between(sorted(spans, key=lambda span: span[0]))]
+    return texts
 
 
 def _between(spans: list[tuple[int, int | None, str]]) -> list[str]:
     """Holes and overlaps of spans that are sorted by their begin: first size, first beyond (None without end), file."""
-    found: list[str] = []
+    texts: list[str] = []
     end, name = spans[0][1], spans[0][2]
     for low, high, other in spans[1:]:
         if end is None or low < end:
             upto = [one for one in (end, high) if one is not None]
             last = f"{min(upto) - 1:,}" if upto else "any size"
-            found.append(f"{name} and {other} overlap from {low:,} to {last} bytes")
+            texts.append(f"{name} and {other} overlap from {low:,} to {last} bytes")
         elif low > end:
-            found.append(f"a hole from {end:,} to {low - 1:,} bytes, between {name} and {other}")
+            texts.append(f"a hole from {end:,} to {low - 1:,} bytes, between {name} and {other}")
         if end is not None and (high is None or high > end):
             end, name = high, other
-    return found
+    return texts
 
 
 def faults(files: Sequence[AlgorithmReport], first: int, last: int, dialect: Dialect) -> list[str]:
     """Return the faults of files for a range of sizes: their own, holes, overlaps, ends."""
-    found = [f"{one.path.name}: {problem}" for one in files for problem in one.problems] + ranges(files, dialect)
+    texts = [f"{one.path.name}: {problem}" for one in files for problem in one.problems] + ranges(files, dialect)
     ends = files[0].algorithm.min_bytes, files[-1].algorithm.max_bytes
     if ends != (first, last + dialect.exclusive):
-        found.append(f"files for {ends[0]} to {ends[1]} bytes; expected {first} to {last + dialect.exclusive}")
-    return found
+        texts.append(f"files for {ends[0]} to {ends[1]} bytes; expected {first} to {last + dialect.exclusive}")
+    return texts
 
 
 def config_text(files: Sequence[tuple[Path, Algorithm]]) -> str:

@@ -27,16 +27,20 @@ MAX_BYTES = 2**29
 MAX_STEPS = 2**22
 _DEPTHS = {"algo": 0, "gpu": 1, "tb": 2, "step": 3}
 _STEP = "      <step " + " ".join(f'{name}="%s"' for name in Step._fields) + "/>\n"
+_HEAD = (
+    "name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes", "maxBytes",
+    "nthreads",
+)  # fmt: skip
 _of_step = itemgetter("type", "srcbuf", "dstbuf", "s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
 _NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
 def number(text: str) -> int:
     """Read a number as ``strtol(text, NULL, 0)`` does; what is none is 0."""
-    found = _NUMBER.match(text)
-    if found is None:
+    match = _NUMBER.match(text)
+    if match is None:
         return 0
-    sign, digits = found.groups()
+    sign, digits = match.groups()
     if len(digits) > 24:
         value = 2**63 - 1
     elif digits[:2] in ("0x", "0X"):
@@ -68,7 +72,7 @@ def parse_algorithm(raw: bytes) -> Algorithm:
 class _Reader:
     def __init__(self) -> None:
         self.algorithm: Algorithm | None = None
-        self.known = cache(number)
+        self.number_of = cache(number)
         self.path: list[str] = []
         self.foreign = 0
         self.head: dict[str, str] = {}
@@ -108,12 +112,12 @@ class _Reader:
         elif tag == "algo":
             self.algorithm = self.whole_algorithm()
 
-    def step(self, given: dict[str, str]) -> Step:
+    def step(self, attributes: dict[str, str]) -> Step:
         try:
-            kind, source, target, *texts = _of_step(given)
+            kind, source, target, *texts = _of_step(attributes)
         except KeyError as error:
             raise self.missing_attribute("step", str(error.args[0])) from None
-        s, srcoff, dstoff, cnt, depid, deps, hasdep = map(self.known, texts)
+        s, srcoff, dstoff, cnt, depid, deps, hasdep = map(self.number_of, texts)
         # Millions of steps share a few names.
         return Step(s, intern(kind), intern(source), srcoff, intern(target), dstoff, cnt, depid, deps, hasdep)
 
@@ -121,10 +125,10 @@ class _Reader:
         """Return the error for an attribute that every runtime requires."""
         return InputError(f"{tag} has no attribute {name}; every runtime requires it")
 
-    def whole(self, given: dict[str, str], name: str, tag: str) -> int:
-        if name not in given:
+    def whole(self, attributes: dict[str, str], name: str, tag: str) -> int:
+        if name not in attributes:
             raise self.missing_attribute(tag, name)
-        return number(given[name])
+        return number(attributes[name])
 
     def whole_algorithm(self) -> Algorithm:
         head = self.head
@@ -138,25 +142,13 @@ class _Reader:
         if missing := next((name for name in ("proto", "coll") if name not in head), None):
             raise self.missing_attribute("algo", missing)
         channels, chunks = (self.whole(head, name, "algo") for name in ("nchannels", "nchunksperloop"))
-        said = head.get("name", ""), head["proto"], head["coll"], channels, chunks, ngpus
-        return Algorithm(*said, inplace, outofplace, low, high, threads, tuple(self.gpus))
+        fields = head.get("name", ""), head["proto"], head["coll"], channels, chunks, ngpus
+        return Algorithm(*fields, inplace, outofplace, low, high, threads, tuple(self.gpus))
 
 
 def xml_text(algorithm: Algorithm) -> Iterator[str]:
     """Write a program, line by line; what is None is left out."""
-    head: dict[str, object] = {
-        "name": algorithm.name,
-        "proto": algorithm.proto,
-        "nchannels": algorithm.nchannels,
-        "nchunksperloop": algorithm.nchunksperloop,
-        "ngpus": algorithm.ngpus,
-        "coll": algorithm.coll,
-        "inplace": algorithm.inplace,
-        "outofplace": algorithm.outofplace,
-        "minBytes": algorithm.min_bytes,
-        "maxBytes": algorithm.max_bytes,
-        "nthreads": algorithm.nthreads,
-    }
+    head = {name: getattr(algorithm, name.replace("Bytes", "_bytes")) for name in _HEAD}
     yield "<algo " + " ".join(f'{name}="{value}"' for name, value in head.items() if value is not None) + ">\n"
     for gpu in algorithm.gpus:
         sizes = f'i_chunks="{gpu.i_chunks}" o_chunks="{gpu.o_chunks}" s_chunks="{gpu.s_chunks}"'
@@ -208,13 +200,13 @@ _PATTERNS = {
 def quirks(raw: bytes) -> Findings:
     """Look through the text of a file."""
     findings = Findings()
-    text = _COMMENT.sub(lambda found: b"\n" * found.group().count(b"\n"), raw)
+    text = _COMMENT.sub(lambda match: b"\n" * match.group().count(b"\n"), raw)
     text = _PLAIN_STEP.sub(b"\n<step/>", text)
     for rule, (pattern, problem) in _PATTERNS.items():
         for match in re.finditer(pattern, text):
             _add(findings, rule, problem, text, match.start(match.lastindex or 0))
-    if (found := re.search(rb"<\s*([^\s>?!/]+)", text)) is not None and found[1] != b"algo":
-        _add(findings, "first", "does not begin with algo, where the size range is read from", text, found.start())
+    if (first := re.search(rb"<\s*([^\s>?!/]+)", text)) is not None and first[1] != b"algo":
+        _add(findings, "first", "does not begin with algo, where the size range is read from", text, first.start())
     for match in _ODD_NUMBER.finditer(text):
         name, value = (part.decode("utf-8", "replace") for part in match.groups())
         _add(findings, "number", f'{name}="{value[:30]}" is read as {number(value)}', text, match.start())

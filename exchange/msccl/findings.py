@@ -35,36 +35,36 @@ class Finding:
 
     def __str__(self) -> str:
         """Return it as one line."""
-        told = self.rule if self.wrong else f"note ({self.rule})"
-        return ": ".join(part for part in (told, self.place, self.text) if part)
+        head = self.rule if self.wrong else f"note ({self.rule})"
+        return ": ".join(part for part in (head, self.place, self.text) if part)
 
 
 @dataclass
 class Findings:
     """Collects findings, the first ones of every rule."""
 
-    kept: list[Finding] = field(default_factory=list)
+    first: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def by(cls, rules: Mapping[str, Callable[[*Subject], Found]], *subject: *Subject) -> Self:
         """Apply rules to a program."""
-        found = cls()
+        findings = cls()
         for name, rule in rules.items():
             for text, *place in rule(*subject):
-                found.add(name, text, place_text(*place))
-        return found
+                findings.add(name, text, place_text(*place))
+        return findings
 
     def add(self, rule: str, text: str, place: str = "") -> None:
         """Add a finding."""
         self.counts[rule] += 1
         if self.counts[rule] <= KEPT:
-            self.kept.append(Finding(rule, text, place))
+            self.first.append(Finding(rule, text, place))
 
     @property
     def wrong(self) -> list[Finding]:
         """Those that make the file wrong."""
-        return [finding for finding in self.kept if finding.wrong]
+        return [finding for finding in self.first if finding.wrong]
 
 
 def first_fault(

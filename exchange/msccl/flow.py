@@ -85,11 +85,18 @@ class Flow:
     routing: Routing = Routing.FIXED  #: Routing of its instance, which no format has.
     boxes: tuple[str, ...] | None = None  #: Box of every rank; None if the names of the network's nodes have none.
 
+    def name_in(self, names: Mapping[str, str], reader: str, source: str | None = None) -> str:
+        """Return the name of the collective, or of messages between pairs, in the files of a reader."""
+        name = "point_to_point" if self.kind is None else self.kind.name
+        if name not in names:
+            raise InputError(f"{reader} has no {name}; it has {', '.join(sorted(names))}", source=source)
+        return names[name]
+
     @property
     def left_out(self) -> str:
         """Return the remark on the routing that a file leaves out; empty if it is that of the schedule."""
-        named = f"routing {self.routing.value}"
-        return "" if self.routing is Routing.FIXED else f"; {named} is left out: the format has no routing"
+        name = f"routing {self.routing.value}"
+        return "" if self.routing is Routing.FIXED else f"; {name} is left out: the format has no routing"
 
 
 @without_collector()
@@ -156,7 +163,7 @@ def _transfers(
     links, offset = sends.path_links.tolist(), np.asarray(sends.path_offset)
     messages = [] if starts is None else list(map(Hop, starts.tolist(), links))
     stored: dict[tuple[int, int], list[_Half]] = defaultdict(list)
-    found: list[Transfer] = []
+    transfers: list[Transfer] = []
     ways: dict[tuple[int, ...], tuple[int, ...]] = {}  # of which many transfers share each
     columns = sends.chunk, sends.source, sends.target, sends.reduce, read, write, offset[:-1], offset[1:]
     parts = np.array_split(np.argsort(read, kind="stable"), len(read) // 2**16 + 1)
@@ -166,12 +173,12 @@ def _transfers(
         way = [node for node in nodes if compute[node]]
         hops = [hop for hop, node in zip(messages[low:high], nodes, strict=False) if compute[node]]
         if not compute[source]:
-            kept = stored[chunk, source]  # every arrival leaves once
-            before = next((one for one in kept if one.end <= begin), None)
+            halves = stored[chunk, source]  # every arrival leaves once
+            before = next((one for one in halves if one.end <= begin), None)
             if before is None:
                 text = f"switch {topology.nodes[source].name} copies; programs of sends and receives send every copy"
                 raise InputError(f"{text} from a GPU", place="sends")
-            kept.remove(before)
+            halves.remove(before)
             way, hops, begin = before.way + way, before.hops + hops, before.begin
         if not compute[target]:
             if reduce and stored[chunk, target]:
@@ -184,8 +191,8 @@ def _transfers(
             name = topology.nodes[way[ranks.index(-1)]].name
             text = f"data goes over {name}, which is not in the group; a file is of one communicator"
             raise InputError(text, place="sends")
-        found.append(Transfer(chunk, ways.setdefault(ranks, ranks), reduce, begin, max(begin, end), tuple(hops)))
-    return found
+        transfers.append(Transfer(chunk, ways.setdefault(ranks, ranks), reduce, begin, max(begin, end), tuple(hops)))
+    return transfers
 
 
 class _Half(NamedTuple):
@@ -214,8 +221,8 @@ def _lay_out_chunks(
         if joinable[transfer.chunk]:
             ways[transfer.chunk].append(transfer[1:])
     alike: dict[object, list[int]] = defaultdict(list)
-    for chunk, sent in enumerate(ways):
-        alike[kinds[chunk], tuple(sorted(sent))].append(chunk)
+    for chunk, sends in enumerate(ways):
+        alike[kinds[chunk], tuple(sorted(sends))].append(chunk)
     groups = [members for members in alike.values() if kinds[members[0]][1]]
     sizes = [sum(units[chunk] for chunk in members) * unit for members in groups]
     number = {members[0]: joined for joined, members in enumerate(groups)}
@@ -250,12 +257,12 @@ def _places(
     part = int(min(whole) / grain) if whole else 0
     filled: dict[object, int] = defaultdict(int)
     pieces: list[Piece] = []
-    sent, got = [0] * ranks, [0] * ranks
+    inputs, outputs = [0] * ranks, [0] * ranks
     for some, count in zip(kinds, counts, strict=True):
-        held, needed, _ = some
-        key: object = (held, needed)
+        holders, needers, _ = some
+        key: object = (holders, needers)
         at, filled[key] = filled[key], filled[key] + count
-        source, target = held[0], needed[0]
+        source, target = holders[0], needers[0]
         match kind:
             case Collective.ALL_GATHER | Collective.GATHER:
                 place = at, source * part + at
@@ -264,12 +271,12 @@ def _places(
             case Collective.ALL_TO_ALL:
                 place = target * part + at, source * part + at
             case None:
-                place = sent[source], got[target]
-                sent[source] += count
-                got[target] += count
+                place = inputs[source], outputs[target]
+                inputs[source] += count
+                outputs[target] += count
             case _:
                 place = at, at
         pieces.append(Piece(some, count, *place))
     if kind is None:
-        return pieces, list(zip(sent, got, strict=True))
+        return pieces, list(zip(inputs, outputs, strict=True))
     return pieces, [Meaning(kind, ranks, int(whole[-1] / grain)).sizes] * ranks

@@ -18,10 +18,11 @@ from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
 from .check import obstacle, placements
+from .dialects import MAX_FUSION
 from .interpreter import Event, execute
 from .links import routes
 from .outcome import ROOTED, SCRATCH, Run, check_outcome
-from .program import Algorithm
+from .program import RECEIVES, REDUCES, SENDS, Algorithm
 
 SUMS = frozenset({Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER})  #: Collectives that add.
 ROUNDS = 10_000  #: Rounds in which steps are found; each settles at least one more send of a chain.
@@ -49,10 +50,10 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     if len(topology.ranks) != algorithm.ngpus:
         text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"
         raise InputError(text, place="algo.ngpus")
-    if (found := obstacle(algorithm)) is not None:
-        raise InputError(f"cannot run: {found}; see cwb check")
+    if (problem := obstacle(algorithm)) is not None:
+        raise InputError(f"cannot run: {problem}; see cwb check")
     events: list[Event] = []
-    run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
+    run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], events=events)
     root = check_outcome(run)
     if run.findings.wrong:
         raise InputError(f"fails: {run.findings.wrong[0]}; see cwb check")
@@ -102,38 +103,38 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
     Data forwarded unchanged through scratch memory is one send over the forwarding GPU, if that GPU has a sum of its
     own.
     """
-    sent: dict[tuple[int, int, int, int], tuple[int, int, Message | None]] = {}
-    found: list[Message] = []
+    sends: dict[int, tuple[int, Message | None]] = {}
+    messages: list[Message] = []
     apart: dict[tuple[int, int | None], Message] = {}  # what lies in memory as it came, and may be added later
     sums = run.meaning.kind in SUMS
-    for order, event in enumerate(events):
-        if event.kind == "send":
-            lies = apart.get((event.gpu, event.source if event.target is None else event.target))
-            sent[event.gpu, event.peer, event.channel, event.message] = order, event.value, lies
-        elif event.kind == "take":
-            when, value, before = sent.pop((event.peer, event.gpu, event.channel, event.message))
-            reduces = event.source is not None
-            message = Message(
-                _chunk_of(run, value), (event.peer, event.gpu), reduces, when, order, max(event.channel, 0), before
-            )
-            found.append(message)
-            apart.pop((event.gpu, event.target), None)
-            if event.target is not None and not reduces:
-                apart[event.gpu, event.target] = message
-                message.passing = sums and event.target >= SCRATCH
-        elif event.kind == "add":
-            for address in (event.source, event.target):
-                if (added := apart.pop((event.gpu, address), None)) is not None:  # what was received apart counts now
-                    added.reduce, added.write, added.passing = True, order, False
-        elif moved := apart.pop((event.gpu, event.source), None):
-            apart[event.gpu, event.target] = moved
-            moved.passing = False
+    for number, event in enumerate(events):
+        order, gpu, target = number * MAX_FUSION, event.gpu, event.target
+        if event.type in RECEIVES:
+            when, before = sends.pop(event.sender)
+            reduces = event.type in REDUCES
+            way = event.block.recv, gpu
+            message = Message(_chunk_of(run, event.value), way, reduces, when, order, max(event.block.chan, 0), before)
+            messages.append(message)
+            apart.pop((gpu, target), None)
+            if target is not None and not reduces:
+                apart[gpu, target] = message
+                message.passing = sums and target >= SCRATCH
+        if event.type in SENDS:
+            sends[number] = order + 1, apart.get((gpu, event.sources[0] if target is None else target))
+        elif event.type == "re":
+            for place, source in enumerate(event.sources):
+                for address in (source, target):
+                    if (addend := apart.pop((gpu, address), None)) is not None:  # what was received apart counts now
+                        addend.reduce, addend.write, addend.passing = True, order + place, False
+        elif event.type == "cpy" and (copy := apart.pop((gpu, event.sources[0]), None)):
+            apart[gpu, target] = copy
+            copy.passing = False
     passed: set[int] = set()
-    for message in found:
+    for message in messages:
         if (earlier := message.before) is not None and earlier.passing:
             message.way, message.read = (*earlier.way, message.way[-1]), earlier.read
             passed.add(id(earlier))
-    return [message for message in found if id(message) not in passed]
+    return [message for message in messages if id(message) not in passed]
 
 
 def _chunk_of(run: Run, value: int) -> int:
@@ -158,13 +159,13 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
         Collective.SCATTER: (of_root, own),
         Collective.GATHER: (own, of_root),
     }
-    held, needed = columns.get(kind, (own, of_all))
+    holders, needers = columns.get(kind, (own, of_all))
     if kind is Collective.ALL_TO_ALL:
-        held, needed = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks)
+        holders, needers = np.repeat(np.arange(ranks), len(own)), np.tile(own, ranks)
     parts = ranks * meaning.grains if kind in (Collective.GATHER, Collective.SCATTER) else meaning.grains
     groups = (*((rank,) for rank in range(ranks)), tuple(range(ranks)))
-    ones, held, needed = (column.astype(np.int64) for column in (np.ones(count), held, needed))
-    return Chunks(ones, size_bytes / parts, groups, held, needed, np.full(count, kind in SUMS))
+    ones, holders, needers = (column.astype(np.int64) for column in (np.ones(count), holders, needers))
+    return Chunks(ones, size_bytes / parts, groups, holders, needers, np.full(count, kind in SUMS))
 
 
 def steps_of_sums(messages: list[Message]) -> list[int]:
@@ -173,11 +174,11 @@ def steps_of_sums(messages: list[Message]) -> list[int]:
     for index, message in enumerate(messages):
         events[message.chunk, message.way[0]].append((message.read, False, index))
         events[message.chunk, message.way[-1]].append((message.write, True, index))
-    for found in events.values():
-        found.sort()
+    for accesses in events.values():
+        accesses.sort()
     step = [0] * len(messages)
     for _ in range(ROUNDS):
-        rose = [_raise_steps(found, messages, step) for found in events.values()]
+        rose = [_raise_steps(accesses, messages, step) for accesses in events.values()]
         if not any(rose):
             return step
     raise InputError("no schedule in steps has the order of its steps")
@@ -201,18 +202,18 @@ def steps_of_copies(messages: list[Message], chunks: Chunks) -> list[int]:
 
 def _raise_steps(events: list[tuple[int, bool, int]], messages: list[Message], step: list[int]) -> bool:
     """Raise steps of a chunk's accesses at a GPU to respect their order; return whether any rose."""
-    read = written = -1
+    read = write = -1
     copied = False
     rose = False
     for _, writes, index in events:
         copy = not messages[index].reduce
-        least = max(read, written + (1 if copy or copied else 0)) if writes else written + 1
+        least = max(read, write + (1 if copy or copied else 0)) if writes else write + 1
         if step[index] < least:
             step[index] = least
             rose = True
         if writes:
-            copied = copy if step[index] > written else copied or copy
-            written = max(written, step[index])
+            copied = copy if step[index] > write else copied or copy
+            write = max(write, step[index])
         else:
             read = max(read, step[index])
     return rose

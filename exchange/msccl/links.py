@@ -45,15 +45,15 @@ class Loads:
 
 def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[int, ...]]]:
     """Shortest ways over links and switches between pairs of ranks, and of these the widest, link by link."""
-    wanted: dict[int, set[int]] = defaultdict(set)
+    targets_of: dict[int, set[int]] = defaultdict(set)
     for source, target in pairs:
-        wanted[source].add(target)
+        targets_of[source].add(target)
     out: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for link, (a, b) in enumerate(topology.link_ends):
         out[a].append((link, b))
     rank = {node: number for number, node in enumerate(topology.rank_nodes)}
-    found: dict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
-    for source, targets in wanted.items():
+    shortest: dict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
+    for source, targets in targets_of.items():
         node = topology.rank_nodes[source]
         distance = {node: 0}
         ways: dict[int, list[tuple[int, ...]]] = {node: [()]}
@@ -64,7 +64,7 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
                 if rank[here] in targets:
                     widths = [min(topology.links[link].bandwidth_Bps for link in way) for way in ways[here]]
                     widest = [way for way, width in zip(ways[here], widths, strict=True) if width == max(widths)]
-                    found[source, rank[here]] = widest  # NVLinks of a box rather than a switch of NICs
+                    shortest[source, rank[here]] = widest  # NVLinks of a box rather than a switch of NICs
                 continue
             for link, there in out[here]:
                 if there not in distance:
@@ -72,7 +72,7 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
                     queue.append(there)
                 if distance[there] == distance[here] + 1:
                     ways[there] += [(*way, link) for way in ways[here]]
-    return found
+    return shortest
 
 
 def loads_of(program: Program, topology: Topology) -> Loads:

@@ -1,22 +1,27 @@
 """Static rules of a runtime: inputs that it rejects, or accepts and fails on."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Set
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 
+import numpy as np
+
+from ...core.schedule import Bools, Ints
 from . import dialects
 from .dialects import Dialect
 from .findings import Findings, Found, Note
 from .outcome import ROOTED, meaning_of
-from .program import FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
+from .program import BUFFERS, FUSED, READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Columns, Gpu, Step
 
 _PARTED = frozenset({"allgather", "reduce_scatter", "reducescatter", "alltoall"})
 _MOST_MEMORY = 2**42  #: Bytes that no GPU has.
 _TYPES = frozenset({"s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"})
 
-#: Which offsets a parser looks at, by type: the source, the destination. It looks at neither of an ``rrc``.
-_CHECKED = {"s": "src", "r": "dst", "rcs": "dst", "rrs": "src", "rrc": ""} | dict.fromkeys(
-    ("rrcs", "cpy", "re", "ra"), "src dst"
-)
+#: Types of steps whose sources, and whose destinations, a parser looks at. It looks at neither of an ``rrc``.
+_CHECKED_SOURCE = frozenset({"s", "rrs", "rrcs", "cpy", "re", "ra"})
+_CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re", "ra"})
 
 
 def lint(algorithm: Algorithm, dialect: Dialect) -> Findings:
@@ -32,19 +37,23 @@ def proto(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def coll(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the collective is known."""
-    known = {*dialect.collectives.values(), *dialect.also}
-    if algorithm.coll not in known:
-        yield (f"coll {algorithm.coll!r} is rejected; expected one of {', '.join(sorted(known))}",)
+    names = {*dialect.collectives.values(), *dialect.also}
+    if algorithm.coll not in names:
+        yield (f"coll {algorithm.coll!r} is rejected; expected one of {', '.join(sorted(names))}",)
     elif meaning_of(algorithm).kind in ROOTED:
         yield (Note(f"a file does not name a root; the runtime takes it for every root of {algorithm.coll}"),)
 
 
 def attributes(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Attributes that the runtime requires are there."""
-    needed = {"inplace": algorithm.inplace}
+    required = {"inplace": algorithm.inplace}
     if dialect.placed:
-        needed |= {"outofplace": algorithm.outofplace, "minBytes": algorithm.min_bytes, "maxBytes": algorithm.max_bytes}
-    for name, value in needed.items():
+        required |= {
+            "outofplace": algorithm.outofplace,
+            "minBytes": algorithm.min_bytes,
+            "maxBytes": algorithm.max_bytes,
+        }
+    for name, value in required.items():
         if value is None:
             yield (f"has no {name}, without which the file is rejected",)
 
@@ -112,27 +121,23 @@ def channels(algorithm: Algorithm, dialect: Dialect) -> Found:
         yield (f"nchannels {algorithm.nchannels}; {dialect.name} has {dialect.channels}",)
 
 
-def _blocks(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block]]:
-    for gpu in algorithm.gpus:
-        for block in gpu.blocks:
-            yield gpu, block
+def _blocks(algorithm: Algorithm, *types: Iterable[str]) -> Iterator[tuple[Gpu, Block, list[int]]]:
+    """Yield thread blocks, each with the number of its steps of types."""
+    counts = [algorithm.columns.blocks_with(some) for some in types]
+    blocks = ((gpu, block) for gpu in algorithm.gpus for block in gpu.blocks)
+    for number, (gpu, block) in enumerate(blocks):
+        yield gpu, block, [int(count[number]) for count in counts]
 
 
-def _steps(
-    algorithm: Algorithm, wrong: Callable[[Step], bool] | None = None
-) -> Iterator[tuple[tuple[int, int, int], Block, Step]]:
-    """Yield steps with their places; with a test of type, buffers, count, depid and hasdep, those that it holds for."""
-    if wrong is not None and not any(map(wrong, algorithm.kinds_of_steps)):
-        return
-    for gpu, block in _blocks(algorithm):
-        for position, step in enumerate(block.steps):
-            if wrong is None or wrong(step):
-                yield (gpu.id, block.id, position), block, step
+def _steps(algorithm: Algorithm, wrong: Bools) -> Iterator[tuple[tuple[int, int, int], Step]]:
+    """Yield the steps for which a column is true, with their places."""
+    for step in np.flatnonzero(wrong).tolist():
+        yield algorithm.columns.place(step), algorithm.columns.rows[step]
 
 
 def channel(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that every thread block is on a connected channel."""
-    for gpu, block in _blocks(algorithm):
+    for gpu, block, _ in _blocks(algorithm):
         place = gpu.id, block.id
         if not 0 <= block.chan <= dialect.channels:
             yield f"chan {block.chan} is rejected; expected 0 to {dialect.channels - 1}", *place
@@ -161,7 +166,7 @@ def blocks(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Peers are other GPUs."""
-    for gpu, block in _blocks(algorithm):
+    for gpu, block, _ in _blocks(algorithm):
         for name, peer in (("send", block.send), ("recv", block.recv)):
             if peer == gpu.id:
                 yield f"{name} is the GPU itself: rejected", gpu.id, block.id
@@ -174,18 +179,13 @@ def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that thread blocks share no end of a connection, and that channels have room for all."""
-    for gpu in algorithm.gpus:
+    for gpu, blocks in groupby(_blocks(algorithm, SENDS, RECEIVES), itemgetter(0)):
         ends: dict[tuple[str, int, int], int] = {}
         per: Counter[tuple[str, int]] = Counter()
-        for block in gpu.blocks:
-            used = {step.type for step in block.steps}
-            for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
-                if peer < 0:
-                    continue
-                per[name, block.chan] += 1
-                if not used & kinds:
-                    continue
-                other = ends.setdefault((name, peer, block.chan), block.id)
+        for _, block, counts in blocks:
+            for (name, peer), count in zip((("send", block.send), ("recv", block.recv)), counts, strict=True):
+                per[name, block.chan] += peer >= 0
+                other = ends.setdefault((name, peer, block.chan), block.id) if peer >= 0 and count else block.id
                 if other != block.id:
                     text = f"has the same {name} {peer} and chan {block.chan} as tb {other}: not checked, and they"
                     yield f"{text} overwrite one another's place in the connection", gpu.id, block.id
@@ -197,7 +197,7 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def wait_numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Thread blocks that are waited for have numbers of 7 bits."""
-    for place, _, step in _steps(algorithm, lambda step: step.depid >= dialects.MAX_WAITED):
+    for place, step in _steps(algorithm, algorithm.columns.depid >= dialects.MAX_WAITED):
         wrapped = (step.depid + 128) % 256 - 128
         yield f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else", *place
 
@@ -247,110 +247,115 @@ def step_types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that the build has all used types of steps."""
     if dialect.fused:
         return
-    used = {step.type for step in algorithm.kinds_of_steps} & FUSED
-    if used:
-        yield (Note(f"uses {', '.join(sorted(used))}, which {dialect.name} rejects as it is built by default"),)
+    fused = [name for name in sorted(FUSED) if algorithm.columns.has_type((name,)).any()]
+    if fused:
+        yield (Note(f"uses {', '.join(fused)}, which {dialect.name} rejects as it is built by default"),)
 
 
 def steps(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps have numbers below the limit."""
-    for place, _, step in _steps(algorithm):
+    columns = algorithm.columns
+    beyond = np.maximum(columns.s, columns.position) >= dialect.steps
+    for place, step in _steps(algorithm, (columns.s < 0) | beyond):
         if step.s < 0:
             yield f"s is {step.s}: rejected", *place
-        elif step.s >= dialect.steps or place[2] >= dialect.steps:
+        else:
             yield f"too many steps: {dialect.name} takes {dialect.steps} in a thread block", *place
             return
 
 
 def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps are numbered in the order of the file."""
-    for place, _, step in _steps(algorithm):
-        if step.s != place[2] and step.s >= 0:
-            yield f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it", *place
+    columns = algorithm.columns
+    for place, step in _steps(algorithm, (columns.s != columns.position) & (columns.s >= 0)):
+        yield f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it", *place
 
 
 def types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Types are known, and executed."""
-    for place, _, step in _steps(algorithm, lambda step: step.type not in _TYPES):
-        if step.type == "ra" and dialect.residual_add:
-            yield "ra is taken but not executed: the thread block ends there", *place
-        else:
-            yield f"type {step.type!r} is rejected", *place
+    for place, step in _steps(algorithm, ~algorithm.columns.has_type(_TYPES)):
+        skipped = step.type == "ra" and dialect.residual_add
+        text = "ra is taken but not executed: the thread block ends there"
+        yield text if skipped else f"type {step.type!r} is rejected", *place
 
 
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that steps move at least one chunk and at most as many as fit."""
-    for place, _, step in _steps(algorithm, lambda step: step.type != "nop" and not 0 < step.cnt < dialects.MAX_COUNT):
-        if step.cnt:
-            yield f"cnt {step.cnt} is rejected; expected 1 to {dialects.MAX_COUNT - 1}", *place
-        else:
-            yield "cnt 0 moves nothing, and is counted before the first of the counts", *place
+    columns = algorithm.columns
+    wrong = ~columns.has_type(("nop",)) & ((columns.cnt < 1) | (columns.cnt >= dialects.MAX_COUNT))
+    for place, step in _steps(algorithm, wrong):
+        text = f"cnt {step.cnt} is rejected; expected 1 to {dialects.MAX_COUNT - 1}"
+        yield text if step.cnt else "cnt 0 moves nothing, and is counted before the first of the counts", *place
 
 
 def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that blocks that send or receive have a peer."""
-    for place, block, step in _steps(algorithm):
-        for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
-            if step.type in kinds and peer == -1:
-                yield f"{step.type} in a thread block without {name}: rejected", *place
+    for gpu, block, (sends, receives) in _blocks(algorithm, SENDS, RECEIVES):
+        if (block.send == -1 and sends) or (block.recv == -1 and receives):
+            for position, step in enumerate(block.steps):
+                for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
+                    if step.type in kinds and peer == -1:
+                        yield f"{step.type} in a thread block without {name}: rejected", gpu.id, block.id, position
 
 
 def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Buffers are input, output and scratch."""
-    known = {"i", "o", "s"}
-    for place, _, step in _steps(algorithm, lambda step: not known >= {step.srcbuf, step.dstbuf}):
+    wrong = np.maximum(algorithm.columns.srcbuf, algorithm.columns.dstbuf) >= len(BUFFERS)
+    for place, step in _steps(algorithm, wrong):
         for name in (step.srcbuf, step.dstbuf):
-            if name not in known:
+            if name not in BUFFERS:
                 yield f"buffer {name!r} is rejected; expected i, o or s", *place
 
 
 def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Offsets are inside of their buffers, also those that no parser looks at."""
-    meaning = meaning_of(algorithm)
-    for gpu in algorithm.gpus:
-        said = {"i": gpu.i_chunks, "o": gpu.o_chunks, "s": gpu.s_chunks}
-        real = said if meaning.kind is None else dict(zip("ios", (*meaning.sizes, gpu.s_chunks), strict=True))
-        for block in gpu.blocks:
-            for position, step in enumerate(block.steps):
-                for problem in _offsets(step, said, real):
-                    yield problem, gpu.id, block.id, position
+    meaning, columns = meaning_of(algorithm), algorithm.columns
+    limit = np.array([(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks) for gpu in algorithm.gpus], np.int64)
+    limit = limit.reshape(-1, len(BUFFERS))
+    real = limit.copy()
+    if meaning.kind is not None:
+        real[:, :2] = [min(size, 2**62) for size in meaning.sizes]
+    sources = columns.srcbuf, columns.srcoff, _CHECKED_SOURCE, READS
+    targets = columns.dstbuf, columns.dstoff, _CHECKED_TARGET, WRITES
+    wrong = (_offsets(columns, name, limit, real, *ends) for name, ends in (("src", sources), ("dst", targets)))
+    for step, text in merge(*wrong, key=itemgetter(0)):
+        yield text, *columns.place(step)
 
 
-def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> Iterator[str]:
-    for name, uses, buffer, offset in (
-        ("src", READS, step.srcbuf, step.srcoff),
-        ("dst", WRITES, step.dstbuf, step.dstoff),
-    ):
-        if buffer not in said:
-            continue
-        if not -1 <= offset < said[buffer] and name in _CHECKED.get(step.type, ""):
-            yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: rejected"
-        elif step.type not in uses:
-            continue
-        elif offset < 0 or offset + max(step.cnt, 1) > real[buffer]:
-            last = offset + max(step.cnt, 1) - 1
-            text = f"uses chunks {offset} to {last} of buffer {buffer}, which has {real[buffer]}: not checked"
-            yield f"{text}, and other memory is used"
-        elif offset >= dialects.MAX_OFFSET:
-            yield f"{name}off {offset} is kept in 16 bits with a sign, and is another one"
+def _offsets(
+    columns: Columns, name: str, limit: Ints, real: Ints, buffer: Ints, offset: Ints, checked: Set[str], uses: Set[str]
+) -> Iterator[tuple[int, str]]:
+    """Yield steps whose sources or destinations are wrong, and a text."""
+    place = columns.gpu[columns.block], np.minimum(buffer, len(BUFFERS) - 1)
+    limit, real, count = limit[place], real[place], np.maximum(columns.cnt, 1)
+    rejected = ((offset < -1) | (offset >= limit)) & columns.has_type(checked)
+    beyond = (offset < 0) | (offset > np.maximum(real, 0) - count)
+    wrong = rejected | (columns.has_type(uses) & (beyond | (offset >= dialects.MAX_OFFSET)))
+    for step in np.flatnonzero(wrong & (buffer < len(BUFFERS))).tolist():
+        first, last, which = int(offset[step]), int(offset[step]) + int(count[step]) - 1, BUFFERS[buffer[step]]
+        if rejected[step]:
+            yield step, f"{name}off {first} of buffer {which} with {limit[step]} chunks: rejected"
+        elif beyond[step]:
+            text = f"uses chunks {first} to {last} of buffer {which}, which has {real[step]}"
+            yield step, f"{text}: not checked, and other memory is used"
+        else:
+            yield step, f"{name}off {first} is kept in 16 bits with a sign, and is another one"
 
 
 def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
     """``hasdep`` is 0 or 1, and not of a step that is left out."""
-    for place, _, step in _steps(
-        algorithm, lambda step: step.hasdep not in (0, 1) or (step.hasdep == 1 and step.type == "nop")
-    ):
-        if step.type == "nop":
-            yield "a nop has hasdep, but is not executed and sets no flag", *place
-        else:
-            yield f"hasdep {step.hasdep} is rejected; expected 0 or 1", *place
+    columns = algorithm.columns
+    flagged = (columns.hasdep == 1) & columns.has_type(("nop",))
+    for place, step in _steps(algorithm, flagged | (columns.hasdep < 0) | (columns.hasdep > 1)):
+        text = "a nop has hasdep, but is not executed and sets no flag"
+        yield text if step.type == "nop" else f"hasdep {step.hasdep} is rejected; expected 0 or 1", *place
 
 
 def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
     """``nop`` steps wait, and for a step that waits too."""
-    for gpu, block in _blocks(algorithm):
+    for gpu, block, (count,) in _blocks(algorithm, ("nop",)):
         pending = False
-        for position, step in enumerate(block.steps):
+        for position, step in enumerate(block.steps if count else ()):
             if step.type == "nop" and step.depid < 0:
                 text = "a nop without depid is left out, which shifts every later step that is waited for"
                 yield text, gpu.id, block.id, position
@@ -366,42 +371,32 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Check that dependences name existing steps that are flagged."""
-    for gpu in algorithm.gpus:
-        if not any(step.depid >= 0 for block in gpu.blocks for step in block.steps):
+    columns = algorithm.columns
+    ends = np.append(columns.flag, -1)[columns.ends]
+    for place in np.flatnonzero((columns.ends < 0) | (ends != columns.deps[columns.waits])).tolist():
+        number, block = int(columns.waits[place]), columns.awaited[place]
+        where, step = columns.place(number), columns.rows[number]
+        if block < 0:
+            yield f"waits for tb {step.depid}, which there is not: never checked, and it hangs", *where
             continue
-        known = {block.id: {one.flag: one for one in block.instructions} for block in gpu.blocks}
-        for block in gpu.blocks:
-            for position, step in enumerate(block.steps):
-                if step.depid < 0:
-                    continue
-                place = gpu.id, block.id, position
-                target = known.get(step.depid)
-                if target is None:
-                    yield f"waits for tb {step.depid}, which there is not: never checked, and it hangs", *place
-                    continue
-                there = target.get(step.deps)
-                if there is not None and there.step.hasdep:
-                    continue
-                what = "is there" if there is not None else "is not a step of it"
-                text = f"waits for step {step.deps} of tb {step.depid}, which sets no flag ({what})"
-                if any(count >= step.deps and one.step.hasdep for count, one in target.items()):
-                    yield Note(f"{text}: a later one lets it go on"), *place
-                else:
-                    yield f"{text}, nor does any later one: it hangs", *place
+        begin, end = columns.instruction_begin[block : block + 2]
+        what = "is there" if step.deps in columns.flag[begin:end] else "is not a step of it"
+        text = f"waits for step {step.deps} of tb {step.depid}, which sets no flag ({what})"
+        late = Note(f"{text}: a later one lets it go on")
+        yield late if columns.ends[place] >= 0 else f"{text}, nor does any later one: it hangs", *where
 
 
 def chains(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Chains of ``re`` are as long as may be, and of one size."""
-    for gpu, block in _blocks(algorithm):
-        for one in block.instructions:
-            if len(one.sources) == 1:
-                continue
-            place = gpu.id, block.id, one.position
-            if len(one.sources) > dialects.MAX_FUSION:
-                yield f"a chain of {len(one.sources)} re is one step, which has room for {dialects.MAX_FUSION}", *place
-            begin = one.position - len(one.sources) + 1
-            if len({step.cnt for step in block.steps[begin : one.position + 1]}) > 1:
-                yield "a chain of re is one step, with the cnt of the last; they differ", *place
+    columns = algorithm.columns
+    lengths = np.diff(columns.source_begin)
+    for chain in np.flatnonzero(lengths > 1).tolist():
+        last, length = int(columns.step[chain]), lengths[chain]
+        place = columns.place(last)
+        if length > dialects.MAX_FUSION:
+            yield f"a chain of {length} re is one step, which has room for {dialects.MAX_FUSION}", *place
+        if len({*columns.cnt[last - length + 1 : last + 1].tolist()}) > 1:
+            yield "a chain of re is one step, with the cnt of the last; they differ", *place
 
 
 RULES: dict[str, Callable[[Algorithm, Dialect], Found]] = {

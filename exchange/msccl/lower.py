@@ -41,21 +41,17 @@ def lower(flow: Flow, target: Target) -> Algorithm:
     Channels are added until no thread block has more steps than the runtime allows. If the program would hang, steps
     that receive and send are given up, and then steps of several chunks.
     """
-    kind = flow.kind.name if flow.kind is not None else "point_to_point"
-    name = target.dialect.collectives.get(kind)
-    if name is None:
-        known = ", ".join(sorted(target.dialect.collectives))
-        raise InputError(f"{target.dialect.name} has no {kind}; it has {known}", source="--dialect")
+    name = flow.name_in(target.dialect.collectives, target.dialect.name, "--dialect")
     if target.placement == "both" and not target.dialect.placed:
         text = f"{target.dialect.name} matches inplace exactly: a file is for calls in place or for others"
         raise InputError(f"{text}; expected in or out", source="--placement")
     fused = target.dialect.fused if target.fused is None else target.fused
     problem = ""
     for shape in dict.fromkeys((Shape(fused=fused, joined=fused), Shape(fused=fused), Shape(fused=fused, largest=1))):
-        found = _within_limits(flow, target, name, shape)
-        problem = _find_fault(found, target)
+        algorithm = _within_limits(flow, target, name, shape)
+        problem = _find_fault(algorithm, target)
         if not problem:
-            return found
+            return algorithm
     raise InputError(f"no order of its steps runs on {target.dialect.name}: {problem}", place="sends")
 
 
@@ -70,12 +66,12 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
         shape, instances=target.instances, inplace=target.placement != "out", only_inplace=target.placement == "in"
     )
     while True:
-        found = _build_algorithm(flow, target, name, replace(shape, groups=groups))
-        longest = max((len(block.steps) for gpu in found.gpus for block in gpu.blocks), default=0)
-        if (problem := _exceeded_limit(found, dialect)) is not None:
+        algorithm = _build_algorithm(flow, target, name, replace(shape, groups=groups))
+        longest = max((len(block.steps) for gpu in algorithm.gpus for block in gpu.blocks), default=0)
+        if (problem := _exceeded_limit(algorithm, dialect)) is not None:
             raise InputError(f"does not fit: {problem}", source=f"--dialect {dialect.name}")
         if longest <= dialect.steps:
-            return found
+            return algorithm
         groups = max(groups + 1, -(-groups * longest // dialect.steps))
 
 
@@ -94,8 +90,8 @@ def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Alg
     alike = flow.kind is None and dialect.checked  # its buffers are all as large as the largest
     buffers = [(flow.grains, flow.grains)] * flow.ranks if alike else flow.sizes
     gpus: list[Gpu] = []
-    for rank, made in enumerate(operations(flow, shape)):
-        drafts = Drafts(made, dialect.blocks, dialect.steps, joined=shape.joined)
+    for rank, ops in enumerate(operations(flow, shape)):
+        drafts = Drafts(ops, dialect.blocks, dialect.steps, joined=shape.joined)
         gpus.append(gpu_of((buffers[rank][0] * scale, buffers[rank][1] * scale), drafts))
     channels = max((block.chan for gpu in gpus for block in gpu.blocks), default=0) + 1
     inplace, outofplace = int(target.placement != "out"), int(target.placement != "in")
@@ -104,15 +100,15 @@ def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Alg
     return Algorithm(*head, inplace, outofplace, *span, None, tuple(gpus))
 
 
-def _exceeded_limit(found: Algorithm, dialect: Dialect) -> str | None:
-    if found.nchannels > dialect.channels:
+def _exceeded_limit(algorithm: Algorithm, dialect: Dialect) -> str | None:
+    if algorithm.nchannels > dialect.channels:
         widest = max(DIALECTS.values(), key=lambda one: one.channels)
-        less = _remedy_text(found.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
-        return f"needs {found.nchannels} channels; there are {dialect.channels}. {less}"
-    if len(found.gpus) > MAX_CHILDREN:
-        return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}. Smaller groups would fit"
-    for gpu in found.gpus:
-        for count, most, what, less in _limited_resources(gpu, len(found.gpus), dialect):
+        less = _remedy_text(algorithm.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
+        return f"needs {algorithm.nchannels} channels; there are {dialect.channels}. {less}"
+    if len(algorithm.gpus) > MAX_CHILDREN:
+        return f"{len(algorithm.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}. Smaller groups would fit"
+    for gpu in algorithm.gpus:
+        for count, most, what, less in _limited_resources(gpu, len(algorithm.gpus), dialect):
             if count > most:
                 return f"gpu {gpu.id} needs {count:,} {what}; there is room for {most:,}. {less}"
     return None
@@ -146,13 +142,13 @@ def _remedy_text(too_much: bool, larger: Dialect, less: str) -> str:
     return f"{less[0].upper()}{less[1:]}{'' if too_much else f', or --dialect {larger.name},'} would fit"
 
 
-def _find_fault(found: Algorithm, target: Target) -> str:
-    if broken := lint(found, target.dialect).wrong:
-        return str(broken[0])
+def _find_fault(algorithm: Algorithm, target: Target) -> str:
+    if faults := lint(algorithm, target.dialect).wrong:
+        return str(faults[0])
     for inplace in (False, True):
         if (target.placement == "out" and inplace) or (target.placement == "in" and not inplace):
             continue
-        run = execute(found, inplace=inplace)
+        run = execute(algorithm, inplace=inplace)
         check_outcome(run)
         if run.findings.wrong:
             return str(run.findings.wrong[0])

@@ -41,9 +41,9 @@ class Operation:
     source: Place
     target: Place
     count: int
-    #: ``taken`` and ``given``: GPU to receive from or send to, and the channel.
-    taken: tuple[int, int] | None = None
-    given: tuple[int, int] | None = None
+    #: ``into`` and ``out``: GPU to receive from or send to, and the channel.
+    into: tuple[int, int] | None = None
+    out: tuple[int, int] | None = None
     chunk: int = -1
     hop: Hop = _NO_HOP
     passed: bool = False  #: Whether it receives data that is only forwarded.
@@ -118,10 +118,10 @@ class _Events:
         lane = np.zeros(hops, dtype=np.int64)
         for send in order[order < hops].tolist():
             rows, row = last[link[send]], -received[send]
-            found = bisect_right(rows, row)
-            rows[found : found + 1] = [row]
-            if found:
-                lane[send] = found
+            number = bisect_right(rows, row)
+            rows[number : number + 1] = [row]
+            if number:
+                lane[send] = number
         neighbours = np.bincount(np.unique(pair) // ranks, minlength=1)
         if neighbours.max() <= BLOCKS_PER_CHANNEL:
             return lane
@@ -149,7 +149,7 @@ class Operations:
         first = self._copies(0, (_SCRATCH, 0), self.meaning.grains if staged else 0)
         columns = np.concatenate([first, self._transfers(staged=staged), self._own_part(staged=staged)], axis=1)
         self.kind, self.sources, self.targets, self.count = columns[0], columns[1:3], columns[3:5], columns[5]
-        self.taken, self.given = columns[6:8]  #: Connections to receive from and to send over.
+        self.into, self.out = columns[6:8]  #: Connections to receive from and to send over.
         self.home = columns[8]  #: Of a copy or addition, the connection whose thread block executes it.
         self.row, self.passed = columns[9:]  #: Hop, and whether it receives data that is only forwarded.
         self.performer = np.arange(len(self.kind))  #: The operation that does the work of each.
@@ -166,12 +166,12 @@ class Operations:
         first = np.full(len(row), len(row))  # receiving of a chunk, after which it is no longer in the input
         np.minimum.at(first, number[ends], index[ends])
         changed = first[number] < index
-        held, needed = (events.is_at(side, chunk * self.flow.ranks + self.rank) for side in (0, 1))
-        if (sends & ~relays & ~changed & ~held).any():
+        holds, needs = (events.is_at(side, chunk * self.flow.ranks + self.rank) for side in (0, 1))
+        if (sends & ~relays & ~changed & ~holds).any():
             raise InputError(f"rank {self.rank} sends data that it does not have yet", place="sends")
-        adds = ends & events.reduce[row] & (changed | held)
-        scratch, parts = self._scratch(chunk, row + ~sends, relays, relays | ((ends | changed) & ~needed), adds, staged)
-        collected = np.where(needed, _OUTPUT, _SCRATCH), np.where(needed, events.output[chunk] * times, scratch)
+        adds = ends & events.reduce[row] & (changed | holds)
+        scratch, parts = self._scratch(chunk, row + ~sends, relays, relays | ((ends | changed) & ~needs), adds, staged)
+        collected = np.where(needs, _OUTPUT, _SCRATCH), np.where(needs, events.output[chunk] * times, scratch)
         own = (
             np.where(changed, collected[0], _SCRATCH if staged else _INPUT),
             np.where(changed, collected[1], events.input[chunk] * times),
@@ -190,10 +190,10 @@ class Operations:
         link, none = (peer << CHANNEL) + channel, np.full(len(event), -1)
         here, there = (np.stack([some[0][event], some[1][event] + offset]) for some in (source, target))
         kind = np.where(sends, SEND, np.where(adds, REDUCE, RECEIVE))[event]
-        given, taken = np.where(sends[event], (link, none), (none, link))
+        out, into = np.where(sends[event], (link, none), (none, link))
         passed = (relays & ~sends)[event]
-        found = np.stack([kind, *here, *there, count, taken, given, none, row[event], passed])
-        return found if shape.fused else self._separate(found, parts[event] + offset)
+        columns = np.stack([kind, *here, *there, count, into, out, none, row[event], passed])
+        return columns if shape.fused else self._separate(columns, parts[event] + offset)
 
     def _scratch(
         self, chunk: Ints, relay: Ints, relays: Bools, stored: Bools, adds: Bools, staged: bool
@@ -203,42 +203,42 @@ class Operations:
         Room is made in the order of events.
         """
         size = self.events.grains[chunk] * self.shape.instances
-        kept = np.flatnonzero(stored)
-        key = np.where(relays, len(self.events.grains) + relay, chunk)[kept]
+        rows = np.flatnonzero(stored)
+        key = np.where(relays, len(self.events.grains) + relay, chunk)[rows]
         _, first, number = np.unique(key, return_index=True, return_inverse=True)
         new = np.zeros(len(chunk), dtype=np.int64)
-        new[kept[first]] = size[kept[first]]
+        new[rows[first]] = size[rows[first]]
         more = np.zeros_like(new) if self.shape.fused else np.where(adds, size, 0)
         end = (self.meaning.grains if staged else 0) + np.cumsum(new + more)
         place = np.zeros_like(new)
-        place[kept] = (end - more - new)[kept[first]][number]
+        place[rows] = (end - more - new)[rows[first]][number]
         return place, end - more
 
-    def _separate(self, found: Ints, part: Ints) -> Ints:
+    def _separate(self, columns: Ints, part: Ints) -> Ints:
         """Make additions of a copy, a receiving in scratch memory and an addition, for want of ``rrc``."""
-        kind, here, there, taken = found[0], found[1:3], found[3:5], found[6]
+        kind, here, there, into = columns[0], columns[1:3], columns[3:5], columns[6]
         adds = kind == REDUCE
         same = (here == there).all(axis=0) | (self.shape.only_inplace & (self._address(*here) == self._address(*there)))
         times = np.where(adds, 3 - same, 1)
         row = np.repeat(np.arange(len(kind)), times)
         turn = np.arange(len(row)) - np.searchsorted(row, row) + 3 - times[row]  # 0 copies, 1 receives, 2 adds
-        split, found = adds[row], found[:, row]
+        split, columns = adds[row], columns[:, row]
         scratch = np.stack([np.full(len(row), _SCRATCH), part[row]])
-        found[0] = np.where(split, np.array([COPY, RECEIVE, ADD])[turn], found[0])
-        found[1:3] = np.where(split & (turn > 0), scratch, found[1:3])
-        found[3:5] = np.where(split & (turn == 1), scratch, found[3:5])
-        found[8] = np.where(split & (turn != 1), taken[row], -1)
-        found[6] = np.where(split & (turn != 1), -1, found[6])
-        return found
+        columns[0] = np.where(split, np.array([COPY, RECEIVE, ADD])[turn], columns[0])
+        columns[1:3] = np.where(split & (turn > 0), scratch, columns[1:3])
+        columns[3:5] = np.where(split & (turn == 1), scratch, columns[3:5])
+        columns[8] = np.where(split & (turn != 1), into[row], -1)
+        columns[6] = np.where(split & (turn != 1), -1, columns[6])
+        return columns
 
     def _own_part(self, *, staged: bool) -> Ints:
         """Copy to the output what the GPU has and needs itself."""
         kind, part, rank = self.flow.kind, self.meaning.part, self.rank
-        held, needed, _ = self.flow.chunks[0].kind if self.flow.chunks else ((0,), (0,), False)
-        if kind in (Collective.ALL_GATHER, Collective.ALL_TO_ALL) or (kind is Collective.GATHER and rank == needed[0]):
+        holds, needs, _ = self.flow.chunks[0].kind if self.flow.chunks else ((0,), (0,), False)
+        if kind in (Collective.ALL_GATHER, Collective.ALL_TO_ALL) or (kind is Collective.GATHER and rank == needs[0]):
             source = 0 if kind is not Collective.ALL_TO_ALL else rank * part
             return self._copies(source, (_OUTPUT, rank * part), part, _SCRATCH if staged else _INPUT)
-        if kind in (Collective.BROADCAST, Collective.SCATTER) and rank == held[0]:
+        if kind in (Collective.BROADCAST, Collective.SCATTER) and rank == holds[0]:
             whole = kind is Collective.BROADCAST
             return self._copies(0 if whole else rank * part, (_OUTPUT, 0), self.meaning.grains if whole else part)
         return self._copies(0, (_OUTPUT, 0), 0)
@@ -273,9 +273,9 @@ class Operations:
         turn = np.append(write[follows], np.full(len(read), 2))
         other = earlier != later
         self.readers = np.bincount(earlier[other & (turn == 0)], minlength=len(self.kind))
-        self.kept = np.zeros(len(self.kind), dtype=bool)
-        self.kept[one[write & ~again]] = True
-        self.kept &= self.targets[0] == _OUTPUT
+        self.keeps = np.zeros(len(self.kind), dtype=bool)
+        self.keeps[one[write & ~again]] = True
+        self.keeps &= self.targets[0] == _OUTPUT
         late = np.arange(staged, len(self.kind) if staged else 0)
         earlier = np.append(np.full(len(late), staged - 1), earlier[other])
         later, turn = np.append(late, later[other]), np.append(np.full(len(late), -1), turn[other])
@@ -286,19 +286,19 @@ class Operations:
     def objects(self) -> list[Operation]:
         """Return the operations one by one."""
         columns = (self.kind, *self.sources, *self.targets, self.count, self.passed)
-        ends = ([connection_end(number) for number in column.tolist()] for column in (self.taken, self.given))
-        found = [
+        ends = ([connection_end(number) for number in column.tolist()] for column in (self.into, self.out))
+        objects = [
             Operation(KINDS[kind], self.rank, (BUFFERS[a], source), (BUFFERS[b], target), count, passed=passed != 0)
             for kind, a, source, b, target, count, passed in zip(*(column.tolist() for column in columns), strict=True)
         ]
-        work = ([found[place] for place in self.performer.tolist()],)
-        for one, row, one.taken, one.given, one.performer in zip(found, self.row.tolist(), *ends, *work, strict=True):
+        work = ([objects[place] for place in self.performer.tolist()],)
+        for one, row, one.into, one.out, one.performer in zip(objects, self.row.tolist(), *ends, *work, strict=True):
             if row >= 0:
                 transfer = self.flow.transfers[self.events.index[row]]
-                one.chunk, one.hop = transfer.chunk, transfer.hop(self.events.hop[row])
+                one.chunk, one.hop = transfer.chunk, transfer.hop(int(self.events.hop[row]))
         for earlier, later in zip(self.after.tolist(), self.later.tolist(), strict=True):
-            found[later].after.append(found[earlier])
-        return found
+            objects[later].after.append(objects[earlier])
+        return objects
 
 
 def connection_end(number: int) -> tuple[int, int] | None:

@@ -44,7 +44,7 @@ class Order:
         self.events: list[list[int]] = [[] for _ in range(count)]  # those that have sources, in order
         self.sources: list[list[tuple[Source, ...]]] = [[] for _ in range(count)]  # of each of these
         self.parts: dict[Part, list[Source]] = {}
-        self.known: tuple[list[dict[int, int]], ...] = tuple([{} for _ in range(count)] for _ in range(2))
+        self.certain: tuple[list[dict[int, int]], ...] = tuple([{} for _ in range(count)] for _ in range(2))
         self.budget = 2**16
 
     def add(self, actor: int, event: int, *sources: Source) -> None:
@@ -65,8 +65,8 @@ class Order:
         """
         if first.actor == second.actor and (first.event < start or first[1:] == second[1:]):
             return True
-        known = self.known[relaxed][second.actor]
-        if known.get(first.actor, 0) > first.event:
+        certain = self.certain[relaxed][second.actor]
+        if certain.get(first.actor, 0) > first.event:
             return True
         return self._search(first, start, second, relaxed=relaxed)
 
@@ -103,11 +103,11 @@ class Order:
             if place >= 0 and here[place] >= low:
                 rest.append((actor, low, here[place]))
                 reach([*self.sources[actor][place]])
-        known = self.known[relaxed][second.actor]
+        certain = self.certain[relaxed][second.actor]
         if second not in self.parts:  # otherwise it is certain for this unit alone
             for actor, events in reached.items():
-                if actor != second.actor and events > known.get(actor, 0):
-                    known[actor] = events
+                if actor != second.actor and events > certain.get(actor, 0):
+                    certain[actor] = events
         return True
 
 
@@ -118,14 +118,14 @@ class Races:
         self, gpus: int, order: Order, findings: Findings, place: Callable[[Access], str], call: Callable[[Access], int]
     ) -> None:
         self.order, self.findings, self.place, self.call = order, findings, place, call
-        self.written: list[dict[int, Access]] = [{} for _ in range(gpus)]
+        self.last_write: list[dict[int, Access]] = [{} for _ in range(gpus)]
         self.read: list[dict[int, list[Access]]] = [{} for _ in range(gpus)]
 
     def note_read(self, gpu: int, address: int, access: Access, start: int) -> None:
         """Check a read against the last write; ``start`` events of its actor have ended when it begins."""
-        before = self.written[gpu].get(address)
+        before = self.last_write[gpu].get(address)
         if before is not None and (before.actor != access.actor or before.event >= start):
-            self.check_order(before, start, access, written=True)
+            self.check_order(before, start, access, writes=True)
         since = self.read[gpu].setdefault(address, [])
         if since and since[-1].actor == access.actor:
             since[-1] = access
@@ -134,34 +134,34 @@ class Races:
 
     def note_write(self, gpu: int, address: int, access: Access, start: int) -> None:
         """Check a write against the last write and the reads since."""
-        before = self.written[gpu].get(address)
+        before = self.last_write[gpu].get(address)
         if before is not None and (before.actor != access.actor or before.event >= start):
-            self.check_order(before, start, access, written=True)
+            self.check_order(before, start, access, writes=True)
         for other in self.read[gpu].pop(address, ()):
-            self.check_order(other, start, access, written=False)
-        self.written[gpu][address] = access
+            self.check_order(other, start, access, writes=False)
+        self.last_write[gpu][address] = access
 
     def forget(self, gpu: int, address: int) -> list[tuple[Access, bool]]:
         """Forget the accesses to an address; return them, each with whether it wrote."""
-        written = self.written[gpu].pop(address, None)
-        found = [(one, False) for one in self.read[gpu].pop(address, ())]
-        return found if written is None else [(written, True), *found]
+        last_write = self.last_write[gpu].pop(address, None)
+        accesses = [(one, False) for one in self.read[gpu].pop(address, ())]
+        return accesses if last_write is None else [(last_write, True), *accesses]
 
-    def check_order(self, first: Access, start: int, second: Access, *, written: bool) -> None:
-        """Report a race unless the first access, a write if ``written``, has always ended before the second."""
+    def check_order(self, first: Access, start: int, second: Access, *, writes: bool) -> None:
+        """Report a race unless the first access, a write if ``writes``, has always ended before the second."""
         if (first.actor == second.actor and first.event < start) or self.findings.counts.get("race", 0) > MAX_RACES:
             return
-        found = self.order.ends_before(first, start, second, relaxed=not written)
-        if found:
+        before = self.order.ends_before(first, start, second, relaxed=not writes)
+        if before:
             return
-        what = "written" if written else "read"
-        if written and self.order.ends_before(first, start, second, relaxed=True):
+        what = "written" if writes else "read"
+        if writes and self.order.ends_before(first, start, second, relaxed=True):
             if self.call(first) < self.call(second):
                 return  # what a call has written is there when it has ended
             text = f"uses memory that is written by {self.place(first)}, and only relaxed signals are between them"
             self.findings.add("relaxed", Note(text), self.place(second))
             return
         text = f"uses memory that is {what} by {self.place(first)}, and nothing puts them in order"
-        if found is None:
+        if before is None:
             text += ", as far as was searched"
         self.findings.add("race", text, self.place(second))

@@ -8,11 +8,16 @@ wrong.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
 from random import Random
 
+import numpy as np
+
 from ...core.collective import Collective, collective_named
+from ...core.schedule import Ints
 from .dialects import DIALECTS
 from .findings import KEPT, Findings
 from .program import Algorithm
@@ -29,6 +34,7 @@ KINDS: dict[str, Collective | None] = {
 ROOTED = frozenset({Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER})
 #: Where each buffer begins in a GPU's memory, when they are different memory.
 INPUT, OUTPUT, SCRATCH = 0, 1 << 40, 1 << 41
+UNDEFINED = "reads memory that nothing has been written to"
 
 
 @dataclass(frozen=True)
@@ -73,30 +79,22 @@ class Meaning:
             return INPUT, shift, SCRATCH
         return INPUT, INPUT, SCRATCH
 
-    def required_grains(self, rank: int, root: int) -> Iterator[tuple[int, tuple[int, int] | None]]:
-        """Grains of the output that a rank needs.
+    def required_grains(self, rank: int, root: int) -> tuple[int, tuple[Ints, Ints] | None]:
+        """Return how many grains of the output a rank needs: so many, from the first.
 
-        Each with the contribution that it is a copy of, as (rank, grain); None is the sum of all ranks' grains of the
-        same place, which :meth:`place` gives.
+        And the contributions that they are copies of, as ranks and grains; None where each is the sum of all ranks'
+        grains of the same place, which :meth:`place` gives.
         """
-        part, everyone = self.part, range(self.ranks)
-        match self.kind:
-            case Collective.ALL_REDUCE:
-                yield from ((k, None) for k in range(self.grains))
-            case Collective.REDUCE if rank == root:
-                yield from ((k, None) for k in range(self.grains))
-            case Collective.REDUCE_SCATTER:
-                yield from ((k, None) for k in range(part))
-            case Collective.ALL_GATHER:
-                yield from ((r * part + k, (r, k)) for r in everyone for k in range(part))
-            case Collective.GATHER if rank == root:
-                yield from ((r * part + k, (r, k)) for r in everyone for k in range(part))
-            case Collective.ALL_TO_ALL:
-                yield from ((r * part + k, (r, rank * part + k)) for r in everyone for k in range(part))
-            case Collective.SCATTER:
-                yield from ((k, (root, rank * part + k)) for k in range(part))
-            case Collective.BROADCAST:
-                yield from ((k, (root, k)) for k in range(self.grains))
+        kind, part = self.kind, self.part
+        if kind is None or (kind in (Collective.REDUCE, Collective.GATHER) and rank != root):
+            return 0, None
+        if kind in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER):
+            return self.sizes[1], None
+        if kind in (Collective.BROADCAST, Collective.SCATTER):
+            grains = np.arange(self.sizes[1]) + (rank * part if kind is Collective.SCATTER else 0)
+            return len(grains), (np.full(len(grains), root), grains)
+        grains = np.tile(np.arange(part) + (rank * part if kind is Collective.ALL_TO_ALL else 0), self.ranks)
+        return len(grains), (np.repeat(np.arange(self.ranks), part), grains)
 
     def place(self, rank: int, grain: int) -> int:
         """Grain of every rank's input that a grain of the output is the sum of."""
@@ -122,16 +120,22 @@ class Values:
         self._number: dict[tuple[int, int], int] = {}
         self._random = Random(1).getrandbits  # noqa: S311 (nobody has to be kept from guessing)
 
+    def extend(self, left: Iterable[int], right: Iterable[int]) -> None:
+        """Add values: contributions, which have -1 less their rank at the left, and sums."""
+        for first, second in zip(left, right, strict=True):
+            if first < 0:
+                self.contribution(~first, second)
+            else:
+                self.sum(first, second)
+
     def contribution(self, rank: int, grain: int) -> int:
         """Return the initial value of a rank's input grain."""
-        key = (rank, grain)
-        found = self._number.get(key)
-        if found is None:
-            found = self._number[key] = len(self.fingerprint)
+        value = self._number.setdefault((rank, grain), len(self.fingerprint))
+        if value == len(self.fingerprint):
             self.fingerprint.append(self._random(126))
             self.left.append(~rank)
             self.right.append(grain)
-        return found
+        return value
 
     def sum(self, first: int, second: int) -> int:
         """Return the sum of two values."""
@@ -146,15 +150,15 @@ class Values:
 
     def contributions(self, value: int) -> Counter[tuple[int, int]]:
         """Count the contributions of a value; of a very large value only some."""
-        found: Counter[tuple[int, int]] = Counter()
+        count: Counter[tuple[int, int]] = Counter()
         rest = [value]
-        while rest and found.total() < _MOST:
+        while rest and count.total() < _MOST:
             some = rest.pop()
             if self.left[some] < 0:
-                found[~self.left[some], self.right[some]] += 1
+                count[~self.left[some], self.right[some]] += 1
             else:
                 rest += [self.left[some], self.right[some]]
-        return found
+        return count
 
     def any_contribution(self, value: int) -> tuple[int, int]:
         """Return one of the contributions of a value."""
@@ -184,10 +188,10 @@ class Run:
         """Return the value of memory that nothing has been written to: an input, as a contribution of a rank."""
         grain = address - self.bases[gpu]["i"]
         if not 0 <= grain < self.sizes[gpu]["i"]:
-            self.findings.add("undefined", "reads memory that nothing has been written to", place())
+            self.findings.add("undefined", UNDEFINED, place())
             grain = -1
-        found = self.memory[gpu][address] = self.values.contribution(rank, grain)
-        return found
+        value = self.memory[gpu][address] = self.values.contribution(rank, grain)
+        return value
 
 
 def check_outcome(run: Run) -> int | None:
@@ -198,37 +202,45 @@ def check_outcome(run: Run) -> int | None:
     if not run.ended:
         return None
     root = _root(run) if run.meaning.kind in ROOTED else 0
-    sums = [-1] * max(run.meaning.sizes[0], 1)
+    sums = cache(partial(run.values.of_all, run.ngpus))
+    left, right = (np.array([*column, -1], dtype=np.int64) for column in (run.values.left, run.values.right))
     for rank in range(run.ngpus):
-        _check_rank(run, rank, root, sums)
+        _check_rank(run, rank, root, sums, (np.where(left < 0, ~left, -1), right))
     return root if run.meaning.kind in ROOTED else None
 
 
-def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
-    values, memory, base = run.values, run.memory[rank], run.bases[rank]["o"]
-    before = run.findings.counts["result"]
-    for grain, origin in run.meaning.required_grains(rank, root):
-        if run.findings.counts["result"] > before + KEPT:
-            return
-        found = memory.get(base + grain)
-        if found is None and not run.inplace:
-            run.findings.add("result", f"output chunk {grain} is never written", f"gpu {rank}")
-            continue
-        if found is None:  # the input, which is the same memory
-            found = values.contribution(rank, base + grain - run.bases[rank]["i"])
-        if origin is not None:
-            if values.origin(found) != origin:
-                is_one = values.origin(found)
-                what = "a sum" if is_one is None else _contribution_text(run, *is_one)
-                text = f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {what}"
-                run.findings.add("result", text, f"gpu {rank}")
-            continue
-        place = run.meaning.place(rank, grain)
-        if sums[place] < 0:
-            sums[place] = values.of_all(run.ngpus, place)
-        if values.fingerprint[found] != sums[place]:
-            text = f"output chunk {grain} is not the sum of all chunks {place}: {_sum_error_text(run, found, place)}"
-            run.findings.add("result", text, f"gpu {rank}")
+def _check_rank(run: Run, rank: int, root: int, sums: Callable[[int], int], origins: tuple[Ints, Ints]) -> None:
+    values, base, get = run.values, run.bases[rank], run.memory[rank].get
+    count, copies = run.meaning.required_grains(rank, root)
+    output = [get(address, -1) for address in range(base["o"], base["o"] + count)]
+
+    def value_of(grain: int) -> int:
+        if output[grain] < 0 and run.inplace:  # the input, which is the same memory
+            return values.contribution(rank, base["o"] + grain - base["i"])
+        return output[grain]
+
+    def is_wrong(grain: int) -> bool:
+        return (value := value_of(grain)) < 0 or values.fingerprint[value] != sums(run.meaning.place(rank, grain))
+
+    wrong: Iterable[int] = filter(is_wrong, range(count))
+    if copies is not None:
+        ranks, grains = (column[output] for column in origins)
+        if run.inplace:
+            missing = np.flatnonzero(np.array(output, dtype=np.int64) < 0)
+            ranks[missing], grains[missing] = rank, missing + base["o"] - base["i"]
+        wrong = np.flatnonzero((ranks != copies[0]) | (grains != copies[1])).tolist()
+    for grain in islice(wrong, KEPT + 1):
+        value = value_of(grain)
+        if value < 0:
+            text = f"output chunk {grain} is never written"
+        elif copies is None:
+            place = run.meaning.place(rank, grain)
+            text = f"output chunk {grain} is not the sum of all chunks {place}: {_sum_error_text(run, value, place)}"
+        else:
+            origin = values.origin(value)
+            what = "a sum" if origin is None else _contribution_text(run, *origin)
+            text = f"output chunk {grain} is not chunk {copies[1][grain]} of gpu {copies[0][grain]}, but {what}"
+        run.findings.add("result", text, f"gpu {rank}")
 
 
 def _contribution_text(run: Run, gpu: int, grain: int) -> str:
@@ -237,13 +249,13 @@ def _contribution_text(run: Run, gpu: int, grain: int) -> str:
 
 
 def _sum_error_text(run: Run, value: int, place: int) -> str:
-    found = run.values.contributions(value)
-    for (gpu, grain), times in found.items():
+    count = run.values.contributions(value)
+    for (gpu, grain), times in count.items():
         if grain != place or gpu >= run.ngpus:
             return f"it has {_contribution_text(run, gpu, grain)}"
         if times > 1:
             return f"it has that of gpu {gpu} {times} times"
-    missing = [gpu for gpu in range(run.ngpus) if (gpu, place) not in found]
+    missing = [gpu for gpu in range(run.ngpus) if (gpu, place) not in count]
     return f"it lacks that of gpu {missing[0]}" if missing else "it has something else"
 
 
@@ -259,14 +271,14 @@ def _root(run: Run) -> int:
 
 def _count_correct(run: Run, rank: int) -> int:
     """Count the correct grains at a rank, of the first few that a root needs."""
-    count = 0
-    for (grain, origin), _ in zip(run.meaning.required_grains(rank, rank), range(64), strict=False):
-        found = run.memory[rank].get(run.bases[rank]["o"] + grain)
-        if found is None:
+    correct, values = 0, run.values
+    count, copies = run.meaning.required_grains(rank, rank)
+    for grain in range(min(count, 64)):
+        value = run.memory[rank].get(run.bases[rank]["o"] + grain)
+        if value is None:
             continue
-        if origin is None:
-            place = run.meaning.place(rank, grain)
-            count += run.values.fingerprint[found] == run.values.of_all(run.ngpus, place)
+        if copies is None:
+            correct += values.fingerprint[value] == values.of_all(run.ngpus, run.meaning.place(rank, grain))
         else:
-            count += run.values.origin(found) == origin
-    return count
+            correct += values.origin(value) == (copies[0][grain], copies[1][grain])
+    return correct

@@ -3,11 +3,16 @@
 Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
+from ...core.schedule import Bools, Ints
 from .dialects import MAX_FUSION
 
 #: Types of steps that send, that receive, and that reduce what they receive.
@@ -19,6 +24,7 @@ FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})  #: Types that do two things at
 READS = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re", "ra"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re", "ra"})
 BUFFERS = ("i", "o", "s")
+_NAMES = (*BUFFERS, "nop", "re")
 
 
 class Step(NamedTuple):
@@ -41,49 +47,6 @@ class Step(NamedTuple):
     hasdep: int  #: 1 if another thread block waits for it.
 
 
-class Instruction(NamedTuple):
-    """An instruction of a thread block: one step, or a chain of reductions."""
-
-    step: Step
-    waits: tuple[tuple[int, int], ...]
-    sources: tuple[int, ...]  #: Offsets of all that a chain of ``re`` adds.
-    flag: int  #: What it sets the thread block's flag to, if ``hasdep`` is 1.
-    position: int
-
-
-def runtime_instructions(steps: Sequence[Step]) -> list[Instruction]:
-    """Return the instructions that a runtime makes of the steps of a thread block.
-
-    A runtime leaves out every ``nop`` and joins chains of ``re``; it counts steps again, which is what waits are
-    compared with, whatever numbers the file has. See ``mscclGetAlgoFromXMLAndSetAlgo`` and ``runInterpreter`` in
-    microsoft/msccl.
-    """
-    found: list[Instruction] = []
-    waits: list[tuple[int, int]] = []
-    count = reductions = 0
-    chain: tuple[str, int, str] | None = None
-    for position, step in enumerate(steps):
-        if step.depid >= 0:
-            waits.append((step.depid, step.deps))
-        if step.type == "nop":
-            continue
-        adds = step.type == "re"
-        if adds and step.depid == -1 and chain == (step.dstbuf, step.dstoff, step.srcbuf):
-            last = found.pop()
-            count = last.flag + 1
-            found.append(Instruction(step, last.waits, (*last.sources, step.srcoff), count, position))
-        else:
-            if waits:
-                count += len(waits) - 1
-            found.append(Instruction(step, tuple(waits), (step.srcoff,), count, position))
-            waits = []
-        count += 1
-        reductions += adds
-        ends = not adds or step.hasdep or reductions == MAX_FUSION
-        chain = None if ends else (step.dstbuf, step.dstoff, step.srcbuf)
-    return found
-
-
 @dataclass(frozen=True)
 class Block:
     """A thread block: its channel, and the GPUs that it sends to and receives from, or -1."""
@@ -93,11 +56,6 @@ class Block:
     recv: int
     chan: int
     steps: tuple[Step, ...]
-
-    @cached_property
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Instructions that a runtime makes of the steps."""
-        return tuple(runtime_instructions(self.steps))
 
 
 @dataclass(frozen=True)
@@ -131,12 +89,9 @@ class Algorithm:
     gpus: tuple[Gpu, ...]
 
     @cached_property
-    def kinds_of_steps(self) -> frozenset[Step]:
-        """Steps that occur, with 0 for their numbers, offsets and steps that they wait for: few also in large files."""
-        steps = (step for gpu in self.gpus for block in gpu.blocks for step in block.steps)
-        return frozenset(
-            Step(0, *one) for one in {(step[1], step[2], 0, step[4], 0, *step[6:8], 0, step[9]) for step in steps}
-        )
+    def columns(self) -> "Columns":
+        """Steps as columns."""
+        return Columns(self.gpus)
 
     @property
     def steps(self) -> int:
@@ -146,10 +101,93 @@ class Algorithm:
     @property
     def transfers(self) -> dict[tuple[int, int], int]:
         """Chunks that every pair (source, target) of GPUs is sent, by the steps that send."""
-        found: dict[tuple[int, int], int] = {}
-        for gpu in self.gpus:
-            for block in gpu.blocks:
-                if count := sum(step.cnt for step in block.steps if step.type in SENDS):
-                    pair = gpu.id, block.send
-                    found[pair] = found.get(pair, 0) + count
-        return found
+        columns, total = self.columns, Counter[tuple[int, int]]()
+        sends = np.flatnonzero(columns.has_type(SENDS))
+        for block, count in zip(columns.block[sends].tolist(), columns.cnt[sends].tolist(), strict=True):
+            total[self.gpus[columns.gpu[block]].id, columns.blocks[block].send] += count
+        return dict(total)
+
+
+class Columns:
+    """Steps of a program in file order, and the instructions that a runtime makes of them, as columns.
+
+    A runtime leaves out every ``nop`` and joins chains of ``re``; it counts steps again, which is what waits are
+    compared with, whatever numbers the file has. See ``mscclGetAlgoFromXMLAndSetAlgo`` and ``runInterpreter`` in
+    microsoft/msccl. Types and buffers are numbers, by ``names``.
+    """
+
+    def __init__(self, gpus: Sequence[Gpu]) -> None:
+        self.gpus = gpus
+        self.blocks = [block for gpu in gpus for block in gpu.blocks]
+        blocks = np.array([len(gpu.blocks) for gpu in gpus], dtype=np.int64)
+        self.gpu = np.repeat(np.arange(len(gpus)), blocks)  #: Place of every thread block's GPU.
+        self.rows = rows = [step for block in self.blocks for step in block.steps]
+        lengths = np.array([len(block.steps) for block in self.blocks], dtype=np.int64)
+        self.begin = np.concatenate([[0], np.cumsum(lengths)])
+        self.block = np.repeat(np.arange(len(lengths)), lengths)
+        self.position = np.arange(len(rows)) - self.begin[self.block]
+        self.names = {name: number for number, name in enumerate(_NAMES)}
+        columns: list[Ints] = []
+        for field in range(len(Step._fields)):
+            values = list(map(itemgetter(field), rows))
+            if Step._fields[field] in ("type", "srcbuf", "dstbuf"):
+                for name in set(values):
+                    self.names.setdefault(name, len(self.names))
+                values = [self.names[name] for name in values]
+            columns.append(np.array(values, dtype=np.int64))
+        self.s, self.type, self.srcbuf, self.srcoff, self.dstbuf, self.dstoff, self.cnt, *waits = columns
+        self.depid, self.deps, self.hasdep = waits
+        self._find_instructions()
+        self._find_waits()
+
+    def _find_instructions(self) -> None:
+        live = np.flatnonzero(self.type != _NAMES.index("nop"))
+        before, block = np.roll(live, 1), self.block[live]
+        first = np.searchsorted(live, self.begin)  # of every block, among these
+        adds = self.type == _NAMES.index("re")
+        count = np.concatenate([[0], np.cumsum(adds[live])])
+        joins = adds[live] & adds[before] & (self.block[before] == block) & (before < live)
+        joins &= (self.depid[live] == -1) & (self.hasdep[before] == 0)
+        joins &= count[:-1] - count[first[block]] != MAX_FUSION
+        for same in (self.dstbuf, self.dstoff, self.srcbuf):
+            joins &= same[live] == same[before]
+        heads = np.flatnonzero(~joins)
+        self.head = live[heads]  #: First step of every instruction.
+        self.sources = self.srcoff[live]  #: Offsets that instructions read, of a chain one after the other.
+        self.source_begin = np.append(heads, len(live))
+        tails = self.source_begin[1:] - 1
+        self.step = live[tails]  #: Last step of every instruction, which it is in all else.
+        self.instruction_begin = np.searchsorted(heads, first)  #: First instruction of every thread block.
+        self.flag = tails - first[block[tails]]  #: Value to which an instruction sets its thread block's flag.
+
+    def _find_waits(self) -> None:
+        self.waits = np.flatnonzero(self.depid >= 0)  #: Steps that wait.
+        instruction = np.searchsorted(self.head, self.waits)
+        #: Waits, as places in ``waits``, that instructions have.
+        self.live_waits = np.flatnonzero(instruction < self.instruction_begin[self.block[self.waits] + 1])
+        self.wait_begin = np.searchsorted(instruction[self.live_waits], np.arange(len(self.step) + 1))
+        more = np.concatenate([[0], np.cumsum(np.maximum(np.diff(self.wait_begin) - 1, 0))])
+        self.flag += more[1:] - more[self.instruction_begin[self.block[self.step]]]
+        number = {(gpu, block.id): n for n, (gpu, block) in enumerate(zip(self.gpu.tolist(), self.blocks, strict=True))}
+        keys = zip(self.gpu[self.block[self.waits]].tolist(), self.depid[self.waits].tolist(), strict=True)
+        #: Thread blocks that waits are for, or -1.
+        self.awaited = np.fromiter((number.get(key, -1) for key in keys), np.int64, len(self.waits))
+        flagged = np.append(np.flatnonzero(self.hasdep[self.step]), -1)
+        owner = np.append(self.block[self.step], -1)
+        states = (owner[flagged[:-1]] << 32) + self.flag[flagged[:-1]]
+        ends = flagged[np.searchsorted(states, (self.awaited << 32) + np.clip(self.deps[self.waits], 0, 2**31))]
+        #: Instructions that end waits: the first of the thread block that sets its flag as high; or -1.
+        self.ends = np.where(owner[ends] == self.awaited, ends, -1)
+
+    def has_type(self, kinds: Iterable[str]) -> Bools:
+        """Return whether steps are of one of these types."""
+        return np.isin(self.type, [self.names[name] for name in kinds if name in self.names])
+
+    def blocks_with(self, kinds: Iterable[str]) -> Ints:
+        """Return the number of such steps of every thread block."""
+        return np.bincount(self.block[self.has_type(kinds)], minlength=len(self.blocks))
+
+    def place(self, step: int) -> tuple[int, int, int]:
+        """Return the place of a step: GPU, thread block, step."""
+        block = int(self.block[step])
+        return self.gpus[int(self.gpu[block])].id, self.blocks[block].id, int(self.position[step])

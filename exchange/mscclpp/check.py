@@ -38,7 +38,7 @@ class PlanReport:
     @property
     def notes(self) -> list[str]:
         """Remarks that are no errors."""
-        return list(dict.fromkeys(str(one) for one in (*self.rules.kept, *self.run.kept) if not one.wrong))
+        return list(dict.fromkeys(str(one) for one in (*self.rules.first, *self.run.first) if not one.wrong))
 
 
 @without_collector()
@@ -65,14 +65,14 @@ def obstacle_of(plan: Plan) -> Finding | None:
     units = units_of(plan)
     if units is None:
         return Finding("units", f"slices and pipelines cut chunks into more than {MAX_UNITS} parts: not run")
-    moved = 0
+    total = 0
     for _, _, _, op in plan.operations():
         times = op.chunks * units if op.name == "pipeline" else 1
         if times > MAX_ITERATIONS:
             return Finding("iterations", f"a pipeline of more than {MAX_ITERATIONS:,} iterations: not run")
         sizes = (one.size * (plan.ngpus if one.switch >= 0 else 1) for one in (*op.src, *op.dst))
-        moved += units * sum(sizes) + times * len(op.ops)
+        total += units * sum(sizes) + times * len(op.ops)
     most = MAX_MOVED[0] + MAX_MOVED[1] * plan.steps
-    if moved > most:
+    if total > most:
         return Finding("moved", f"moves more than {most:,} chunks or parts of chunks: not run")
     return None

@@ -108,12 +108,12 @@ class _Compiler:
         if op.name in MOVES:
             works = tuple(self._works(gpu, block, op, offset, unit))
         if op.name in SIGNALS or op.name in WAITS or (op.name in MOVES and op.channel_type == PORT):
-            ids, found = block.channels.get(op.channel_type, ()), self.ways[gpu.id, op.channel_type]
-            out = tuple(found[ids[one]] for one in op.channels)
+            ids, channels = block.channels.get(op.channel_type, ()), self.ways[gpu.id, op.channel_type]
+            out = tuple(channels[ids[one]] for one in op.channels)
             ways = tuple((kind, b, a, k) for kind, a, b, k in out) if op.name in WAITS else out
         elif op.name == "flush":
-            ids, found = block.channels.get(PORT, ()), self.ways[gpu.id, PORT]
-            ways = tuple(found[ids[one]] for one in op.channels[: len(op.dst)])
+            ids, channels = block.channels.get(PORT, ()), self.ways[gpu.id, PORT]
+            ways = tuple(channels[ids[one]] for one in op.channels[: len(op.dst)])
         return Instruction(op.name, place, start, works, ways, op.semaphores, (op.barrier, op.blocks))
 
     def _works(self, gpu: Gpu, block: Block, op: Op, offset: int, unit: int | None) -> Iterator[Work]:
@@ -165,8 +165,8 @@ def _shift_places(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
 def _ways(gpu: int, kind: str, peers: Sequence[int]) -> list[Way]:
     """Return the channels of a GPU; equal numbers between two GPUs are the two ends of one."""
     count: dict[int, int] = defaultdict(int)
-    found: list[Way] = []
+    ways: list[Way] = []
     for peer in peers:
-        found.append((kind, gpu, peer, count[peer]))
+        ways.append((kind, gpu, peer, count[peer]))
         count[peer] += 1
-    return found
+    return ways

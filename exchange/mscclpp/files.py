@@ -53,9 +53,9 @@ def parse_plan(raw: bytes) -> Plan:
     if not isinstance(data, dict):
         raise InputError("expected an object with the keys name, collective, protocol, inplace and gpus")
     notes: dict[str, None] = {}
-    listed = _list(data, "gpus")
-    if not 1 <= len(listed) <= MAX_GPUS:
-        raise InputError(f"{len(listed):,} GPUs; expected 1 to {MAX_GPUS:,}", place="gpus")
+    gpus = _list(data, "gpus")
+    if not 1 <= len(gpus) <= MAX_GPUS:
+        raise InputError(f"{len(gpus):,} GPUs; expected 1 to {MAX_GPUS:,}", place="gpus")
     return Plan(
         _text(data, "name"),
         _text(data, "collective"),
@@ -77,7 +77,7 @@ class _ObjectBuilder:
 
     def __init__(self) -> None:
         self.others = 0
-        self.known: dict[Op, Op] = {}
+        self.operations: dict[Op, Op] = {}
 
     def convert(self, data: dict[str, Any]) -> Any:
         """Return an operation, a buffer of one, or the object as it is."""
@@ -85,7 +85,7 @@ class _ObjectBuilder:
             return _buffer(data)
         if "name" in data and "gpus" not in data:
             op = _op(data)
-            return op if op.src or op.ops else self.known.setdefault(op, op)
+            return op if op.src or op.ops else self.operations.setdefault(op, op)
         self.others += 1
         if self.others > MAX_OBJECTS:
             raise InputError(f"more than {MAX_OBJECTS:,} objects beside operations and buffers")
@@ -170,12 +170,12 @@ def _block(data: dict[str, Any]) -> Block:
     return Block(_whole(data, "id"), _all(data, "ops", Op), channels, remote)
 
 
-def _by_kind(listed: list[Any], kind: str, ids: str) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for one in map(_object, listed):
+def _by_kind(items: list[Any], kind: str, ids: str) -> dict[str, tuple[int, ...]]:
+    numbers: dict[str, tuple[int, ...]] = {}
+    for one in map(_object, items):
         name = _text(one, kind)
-        found[name] = found.get(name, ()) + _numbers(one, ids)
-    return found
+        numbers[name] = numbers.get(name, ()) + _numbers(one, ids)
+    return numbers
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -191,11 +191,11 @@ def _value_text(value: Any) -> str:
 def _each(
     data: dict[str, Any], name: str, make: Callable[[dict[str, Any]], T], *, required: bool = True
 ) -> tuple[T, ...]:
-    found: list[T] = []
+    items: list[T] = []
     for place, one in enumerate(_list(data, name, required=required)):
         with locate_errors(f"{name}[{place}]"):
-            found.append(make(_object(one)))
-    return tuple(found)
+            items.append(make(_object(one)))
+    return tuple(items)
 
 
 def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any]:
@@ -206,19 +206,19 @@ def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any
 
 
 def _all(data: dict[str, Any], name: str, kind: type) -> tuple[Any, ...]:
-    found = _list(data, name)
-    for place, one in enumerate(found):
+    items = _list(data, name)
+    for place, one in enumerate(items):
         if not isinstance(one, kind):
             what = "an operation, which has a name" if kind is Op else "a buffer, which has an index and a size"
             raise InputError(f"expected {what}", place=f"{name}[{place}]")
-    return tuple(found)
+    return tuple(items)
 
 
 def _numbers(data: dict[str, Any], name: str) -> tuple[int, ...]:
-    found = _list(data, name)
-    for place, one in enumerate(found):
+    items = _list(data, name)
+    for place, one in enumerate(items):
         _check(one, MAX_NUMBER, f"{name}[{place}]")
-    return tuple(found)
+    return tuple(items)
 
 
 def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:

@@ -70,10 +70,10 @@ class _GpuBuilder:
         return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
 
     def gpu(
-        self, sizes: tuple[int, int], sent: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
+        self, sizes: tuple[int, int], places: dict[int, Place], kind: Callable[[int, int], str], variant: PlanVariant
     ) -> Gpu:
         """Build the GPU; ``sent`` has the place of each sent operation's data at the receiver, by its identity."""
-        self.sent, self.kind, self.variant = sent, kind, variant
+        self.places, self.kind, self.variant = places, kind, variant
         releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
         for index, draft in enumerate(self.drafts):
@@ -89,16 +89,15 @@ class _GpuBuilder:
             self.numbers |= {link: number for number, link in enumerate(links)}
             peers = tuple(link[1] if link[0] == self.rank else link[0] for link in links)
             channels += [Channel(over, peers)] if peers else []
-        blocks = [
+        blocks = tuple(
             _BlockBuilder(self, draft, acquires[index], releases[index]).block(index)
             for index, draft in enumerate(self.drafts)
-        ]
+        ) or (Block(0, (Op("nop"),)),)
         remote = tuple(Remote(rank, buffer, (over,)) for rank, buffer, over in self.remote)
         values = (0,) * len(self.semaphores)
         packets = 2 if self.packets and self.scratch.size else 1  # they take twice the room beside other data
         scratch = packets * self.slots + self.scratch.size
-        found = tuple(blocks) or (Block(0, (Op("nop"),)),)
-        return Gpu(self.rank, *sizes, scratch, found, tuple(channels), remote, values)
+        return Gpu(self.rank, *sizes, scratch, blocks, tuple(channels), remote, values)
 
 
 class _BlockBuilder:
@@ -112,8 +111,8 @@ class _BlockBuilder:
         self.fresh = False  # whether something was waited for since the last nop
         self.phase: set[Operation] = set()  # what was moved since
         rank = maker.rank
-        self.into = None if draft.taken is None else self._end((draft.taken[0], rank, draft.taken[1]))
-        self.out = None if draft.given is None else self._end((rank, *draft.given))
+        self.into = None if draft.into is None else self._end((draft.into[0], rank, draft.into[1]))
+        self.out = None if draft.out is None else self._end((rank, *draft.out))
 
     def _end(self, link: Link) -> tuple[str, int]:
         """Return the kind of a connection, and its position in the thread block's channels."""
@@ -127,10 +126,10 @@ class _BlockBuilder:
                 if end is not None:
                     self._add_channel_op(names[end[0] == PORT], end)
             self.fresh = self.out is not None
-        last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
+        last = max((place for place, one in enumerate(self.draft.steps) if one.out), default=-1)
         for place, one in enumerate(self.draft.steps):
             self._semaphores("sem_acquire", self.acquires.get(place, []))
-            if one.taken is not None and self.into is not None and not self.maker.packets:
+            if one.into is not None and self.into is not None and not self.maker.packets:
                 self._add_channel_op("wait", self.into)
                 self.fresh = True
             for step, ops in enumerate(self._moves(one, flush=self.maker.variant.flushes_every_put or place == last)):
@@ -138,7 +137,7 @@ class _BlockBuilder:
                     self._separate_phase()
                 self.ops += ops
                 self.phase.add(one)
-            if one.given is not None and self.out is not None and self.out[0] == MEMORY and not self.maker.packets:
+            if one.out is not None and self.out is not None and self.out[0] == MEMORY and not self.maker.packets:
                 self._separate_phase()
                 self._add_channel_op("signal", self.out)
             if self.releases.get(place):
@@ -174,14 +173,14 @@ class _BlockBuilder:
         if maker.packets and came is not None:
             return [self._packet_ops(one, source, target, came)]
         if one.kind in ("r", "rcs"):
-            found = [] if came is None else [[Op("copy", (came,), (target,))]]
-            return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
+            copies = [] if came is None else [[Op("copy", (came,), (target,))]]
+            return [*copies, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else copies
         assert came is not None  # noqa: S101 (what is added is received in a place of its own)
-        kept = came if one.kind == "rrs" else target  # sums needed nowhere else stay in place
+        total = came if one.kind == "rrs" else target  # sums needed nowhere else stay in place
         if one.kind == "rrc" or (self.out is not None and self.out[0] == PORT):
-            sent = [] if one.kind == "rrc" else [[self._put(one, kept, flush=flush)]]
-            return [[Op("re", (source, came), (kept,))], *sent]
-        return [[Op("res", (source, came), (kept, self._remote(one)), channel_type=MEMORY)]]
+            puts = [] if one.kind == "rrc" else [[self._put(one, total, flush=flush)]]
+            return [[Op("re", (source, came), (total,))], *puts]
+        return [[Op("res", (source, came), (total, self._remote(one)), channel_type=MEMORY)]]
 
     def _packet_ops(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
         if one.kind == "r":
@@ -205,10 +204,10 @@ class _BlockBuilder:
 
     def _remote(self, one: Operation) -> Buffer:
         assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
-        assert one.given is not None  # noqa: S101 (as above)
-        buffer, offset = self.maker.sent[id(one)]
+        assert one.out is not None  # noqa: S101 (as above)
+        buffer, offset = self.maker.places[id(one)]
         kind, remote = self.out[0], self.maker.remote
-        number = remote.setdefault((one.given[0], buffer, kind), len(remote))
+        number = remote.setdefault((one.out[0], buffer, kind), len(remote))
         refs = self.refs[kind]
         if number not in refs:
             refs.append(number)
@@ -264,11 +263,11 @@ def lower(flow: Flow, target: Target) -> Plan:
         raise InputError(text, source="--protocol")
     problem = ""
     for variant in _VARIANTS[target.protocol]:
-        found = _within_limits(flow, target, variant)
-        run = execute(found)
+        plan = _within_limits(flow, target, variant)
+        run = execute(plan)
         check_outcome(run)
         if not run.findings.wrong:
-            return found
+            return plan
         problem = str(run.findings.wrong[0])
     raise InputError(f"no order of its operations runs: {problem}", place="sends")
 
@@ -279,10 +278,10 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
         shape = Shape(
             target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=variant.forwards
         )
-        found = _build_plan(flow, target, variant, shape)
-        longest = max((len(block.ops) for gpu in found.gpus for block in gpu.blocks), default=0)
+        plan = _build_plan(flow, target, variant, shape)
+        longest = max((len(block.ops) for gpu in plan.gpus for block in gpu.blocks), default=0)
         if longest <= MAX_OPERATIONS:
-            return found
+            return plan
         if groups >= most:
             text = f"a thread block needs {longest} operations; there is room for {MAX_OPERATIONS}"
             raise InputError(f"does not fit: {text}. More chunks, spread over channels, would fit")
@@ -290,31 +289,28 @@ def _within_limits(flow: Flow, target: Target, variant: PlanVariant) -> Plan:
 
 
 def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) -> Plan:
-    made = [Drafts(some, RESIDENT, _COPIES, joined=variant.forwards) for some in operations(flow, shape)]
+    drafts = [Drafts(some, RESIDENT, _COPIES, joined=variant.forwards) for some in operations(flow, shape)]
     packets = target.protocol == "LL"
-    for some in made if packets else ():  # what is added to packets is always kept
-        some.made.kind[some.made.kind == RRS] = RRCS
-    ranks = [some.objects() for some in made]
+    for some in drafts if packets else ():  # what is added to packets is always kept
+        some.ops.kind[some.ops.kind == RRS] = RRCS
+    ranks = [some.objects() for some in drafts]
     connections = _connections(ranks)
     links: list[list[Link]] = [[] for _ in ranks]
     for link in sorted(connections):
         links[link[0]].append(link)
         links[link[1]].append(link)
     makers = [
-        _GpuBuilder(rank, some, links[rank], made[rank].scratch(), packets=packets) for rank, some in enumerate(ranks)
+        _GpuBuilder(rank, some, links[rank], drafts[rank].scratch(), packets=packets) for rank, some in enumerate(ranks)
     ]
     pairs = [pair for some in connections.values() for pair in some]
     for _, received in pairs:
         makers[received.gpu].receive(received, direct=variant.direct)
-    sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
-    gpus: list[Gpu] = []
-    for rank, maker in enumerate(makers):
-        sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
-        gpus.append(maker.gpu((sizes[0], sizes[1]), sent, target.kinds(flow), variant))
-    kind = flow.kind.name if flow.kind is not None else "point_to_point"
+    places = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
+    least = [(max(before * shape.instances, 1), max(after * shape.instances, 1)) for before, after in flow.sizes]
+    gpus = [maker.gpu(sizes, places, target.kinds(flow), variant) for maker, sizes in zip(makers, least, strict=True)]
     return Plan(
         target.name,
-        DIALECTS["msccl-executor"].collectives[kind],
+        flow.name_in(DIALECTS["msccl-executor"].collectives, "MSCCL++"),
         target.protocol,
         target.inplace,
         tuple(gpus),
@@ -326,12 +322,12 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
 
 def _connections(ranks: list[list[DraftBlock]]) -> dict[Link, list[tuple[Operation, Operation]]]:
     """Return every send with its receive, by connection, on which both are in the same order."""
-    sent: dict[Link, list[Operation]] = defaultdict(list)
-    got: dict[Link, list[Operation]] = defaultdict(list)
+    sends: dict[Link, list[Operation]] = defaultdict(list)
+    receives: dict[Link, list[Operation]] = defaultdict(list)
     for rank, drafts in enumerate(ranks):
         for one in (one for draft in drafts for one in draft.steps):
-            if one.given is not None:
-                sent[rank, one.given[0], one.given[1]].append(one)
-            if one.taken is not None:
-                got[one.taken[0], rank, one.taken[1]].append(one)
-    return {link: list(zip(some, got[link], strict=True)) for link, some in sent.items()}
+            if one.out is not None:
+                sends[rank, one.out[0], one.out[1]].append(one)
+            if one.into is not None:
+                receives[one.into[0], rank, one.into[1]].append(one)
+    return {link: list(zip(some, receives[link], strict=True)) for link, some in sends.items()}

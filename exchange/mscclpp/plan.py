@@ -152,7 +152,7 @@ class Plan:
     @property
     def transfers(self) -> dict[tuple[int, int], Fraction]:
         """Chunks sent between every pair (source, target) of GPUs, without switches."""
-        found: dict[tuple[int, int], Fraction] = {}
+        total: dict[tuple[int, int], Fraction] = {}
         for gpu, block, _, op in self.operations():
             refs = block.remote.get(op.channel_type, ())
             for side, buffers in enumerate((op.src, op.dst)):
@@ -160,8 +160,8 @@ class Plan:
                     if 0 <= one.remote < len(refs) and 0 <= refs[one.remote] < len(gpu.remote) and op.parts > 0:
                         other = gpu.remote[refs[one.remote]].rank
                         pair = (gpu.id, other) if side else (other, gpu.id)
-                        found[pair] = found.get(pair, Fraction(0)) + Fraction(one.size, op.parts)
-        return found
+                        total[pair] = total.get(pair, Fraction(0)) + Fraction(one.size, op.parts)
+        return total
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def register_plans(rank: int, *folders: Path | str) -> Any:
     import mscclpp.ext
 
     builder, plans = mscclpp.ext.AlgorithmCollectionBuilder(), []
-    given = folders or (Path(__file__).parent / "algorithms",)
-    for path in (path for folder in given for path in Path(folder).glob("*.json")):
+    paths = folders or (Path(__file__).parent / "algorithms",)
+    for path in (path for folder in paths for path in Path(folder).glob("*.json")):
         plan = RegisteredPlan(path, rank)
         # Without a constraint no call matches by MSCCL++'s own rules, which ignore chunks and overlaps.
         # Pyright takes the package for the folder of this file.

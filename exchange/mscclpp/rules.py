@@ -67,8 +67,8 @@ def chunks(plan: Plan) -> Found:
                 yield f"{name} is {count}, which sizes are divided by", gpu.id
         if gpu.scratch < 0:
             yield f"scratch_chunks is {gpu.scratch}", gpu.id
-        said = (gpu.input, gpu.output)
-        if meaning.kind is not None and min(said) > 0 and said != meaning.sizes:
+        sizes = (gpu.input, gpu.output)
+        if meaning.kind is not None and min(sizes) > 0 and sizes != meaning.sizes:
             expected = " and ".join(map(str, meaning.sizes))
             yield f"{gpu.input} chunks of input and {gpu.output} of output; {plan.collective} has {expected}", gpu.id
 
@@ -168,15 +168,15 @@ def _missing(gpu: Gpu, block: Block, op: Op) -> Iterator[str]:
 def barriers(plan: Plan) -> Found:
     """Barriers are there, and as many thread blocks meet as come."""
     for gpu in plan.gpus:
-        said: dict[int, Counter[int]] = {}
+        meetings: dict[int, Counter[int]] = {}
         for block in gpu.blocks:
             for place, op in enumerate(block.ops):
                 for one in (op, *op.ops):
                     if one.name == "barrier":
                         if not 0 <= one.barrier < plans.MAX_BARRIERS:
                             yield f"barrier {one.barrier}; there are {plans.MAX_BARRIERS}", gpu.id, block.id, place
-                        said.setdefault(one.barrier, Counter())[one.blocks] += 1
-        for number, sizes in said.items():
+                        meetings.setdefault(one.barrier, Counter())[one.blocks] += 1
+        for number, sizes in meetings.items():
             if len(sizes) > 1 or not 1 <= next(iter(sizes)) <= len(gpu.blocks):
                 text = f"barrier {number} of {sorted(sizes)} thread blocks; the GPU has {len(gpu.blocks)}"
                 yield f"{text}, and all who meet must say the same", gpu.id
@@ -191,11 +191,11 @@ def kinds(plan: Plan) -> Found:
         else:
             over, remote = OTHERS.get(op.name, ()), bool(OTHERS.get(op.name))
         if remote and op.channel_type not in over:
-            told = " or ".join(over)
+            right = " or ".join(over)
             if op.name in ("pws", "pwsf") and op.channel_type == MEMORY:
-                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", *place
+                yield f"{op.name} over a memory channel puts and does not signal; expected {right}", *place
             else:
-                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", *place
+                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {right}", *place
         if op.name in SIGNALS | WAITS and not op.channels:
             yield f"{op.name} without channels does nothing", *place
         if op.name == "flush" and not op.dst:
@@ -354,15 +354,15 @@ def reuse(plan: Plan) -> Found:
 def channel_sharing(plan: Plan) -> Found:
     """Check that only one thread block waits at a channel: it has one counter."""
     for gpu in plan.gpus:
-        found: dict[tuple[str, int], set[int]] = {}
+        waiting: dict[tuple[str, int], set[int]] = {}
         for block in gpu.blocks:
             for op in (inner for one in block.ops for inner in (one, *one.ops)):
                 if op.name in WAITS:
                     ids = block.channels.get(op.channel_type, ())
                     for one in op.channels:
                         if 0 <= one < len(ids):
-                            found.setdefault((op.channel_type, ids[one]), set()).add(block.id)
-        for (kind, number), some in found.items():
+                            waiting.setdefault((op.channel_type, ids[one]), set()).add(block.id)
+        for (kind, number), some in waiting.items():
             if len(some) > 1:
                 text = f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}"
                 yield Note(f"{text}, which have one counter"), gpu.id
@@ -373,14 +373,15 @@ def channels_between_boxes(plan: Plan, boxes: Sequence[str] | None) -> list[Find
 
     ``boxes`` has the box of every GPU; None if they are unknown.
     """
-    box_of, found = dict(enumerate(boxes or ())), Findings()
+    box_of, findings = dict(enumerate(boxes or ())), Findings()
     for gpu in plan.gpus:
         others = {(MEMORY, peer) for peer in gpu.peers(MEMORY)}
         others |= {(SWITCH, peer) for _, group in gpu.groups if gpu.id in group for peer in group}
         for kind, peer in sorted(others):
             if gpu.id in box_of and peer in box_of and box_of[gpu.id] != box_of[peer]:
-                found.add("boxes", f"{kind} channel to gpu {peer} of another box; expected a port", place_text(gpu.id))
-    return found.kept
+                text = f"{kind} channel to gpu {peer} of another box; expected a port"
+                findings.add("boxes", text, place_text(gpu.id))
+    return findings.first
 
 
 RULES: dict[str, Callable[[Plan], Found]] = {

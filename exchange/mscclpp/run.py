@@ -80,8 +80,8 @@ class _Machine:
         self.queued: dict[Way, list[tuple[_Thread, int]]] = {way: [] for way in self.queues}
         self.order = Order(self.hosts + count + len(self.queues))
         self.races = Races(count, self.order, self.run.findings, self._access_text, self._call)
-        self.begun = [0] * count
-        self.done = [0] * count
+        self.current = [0] * count
+        self.ends = [0] * count
         self.signals: dict[Way, list[Source]] = defaultdict(list)
         self.waited: dict[Way, int] = defaultdict(int)
         self.value = [list(gpu.semaphores) for gpu in plan.gpus]
@@ -97,7 +97,7 @@ class _Machine:
     def go(self) -> None:
         while self.ready:
             thread = self.ready.popleft()
-            while thread.call < self.calls and thread.call < self.begun[thread.gpu]:
+            while thread.call < self.calls and thread.call < self.current[thread.gpu]:
                 if thread.at == len(thread.instructions):
                     self._end(thread)
                 elif self._advance(thread, thread.instructions[thread.at]):
@@ -107,14 +107,14 @@ class _Machine:
 
     def _begin(self, gpu: int) -> None:
         """Begin a call: the user has read the output and written the input."""
-        call, host = self.begun[gpu], self.hosts + gpu
-        self.begun[gpu] = call + 1
+        call, host = self.current[gpu], self.hosts + gpu
+        self.current[gpu] = call + 1
         own = self.threads[gpu]
         self.order.add(host, call, *(Source(one.actor, call * (len(one.instructions) + 1)) for one in own))
         memory, theirs = self.run.memory[gpu], Access(host, call, 0)
         for address in [one for one in {*memory, *self.races.read[gpu]} if one < SCRATCH]:
-            for access, written in self.races.forget(gpu, address):
-                self.races.check_order(access, call + 1, theirs, written=written)
+            for access, writes in self.races.forget(gpu, address):
+                self.races.check_order(access, call + 1, theirs, writes=writes)
             memory.pop(address, None)
         for one in own:
             self.order.add(one.actor, call * (len(one.instructions) + 1), Source(host, call + 1))
@@ -122,9 +122,9 @@ class _Machine:
 
     def _end(self, thread: _Thread) -> None:
         thread.call, thread.at = thread.call + 1, 0
-        self.done[thread.gpu] += 1
-        if self.done[thread.gpu] == len(self.threads[thread.gpu]):
-            self.done[thread.gpu] = 0
+        self.ends[thread.gpu] += 1
+        if self.ends[thread.gpu] == len(self.threads[thread.gpu]):
+            self.ends[thread.gpu] = 0
             if thread.call < self.calls:
                 self._begin(thread.gpu)
 
@@ -210,11 +210,11 @@ class _Machine:
         """Return the releases that are certain: those beyond the initial value and all other blocks' releases."""
         key = (thread.gpu, number)
         had = self.plan.gpus[thread.gpu].semaphores[number]
-        taken = self.acquired[thread.gpu, number, thread.actor]
+        acquires = self.acquired[thread.gpu, number, thread.actor]
         every = self.releases[key]
         most = sum(every.values()) * (thread.call + 1)
         for actor, count in every.items():
-            certain = taken - had - (most - count * (thread.call + 1))
+            certain = acquires - had - (most - count * (thread.call + 1))
             if 0 < certain <= len(self.released[key][actor]):
                 source = Source(actor, self.released[key][actor][certain - 1])
                 self.order.add(thread.actor, thread.event, source)
@@ -250,10 +250,10 @@ class _Machine:
                 thread.unit += 1
             if queued and one.name in ("pws", "pwsf"):
                 way = one.ways[thread.stage]
-                done = Source(self.queues[way], len(self.queued[way]))
-                self._tell(way, done)
+                end = Source(self.queues[way], len(self.queued[way]))
+                self._tell(way, end)
                 if one.name == "pwsf":
-                    self.order.add(thread.actor, thread.event, done)
+                    self.order.add(thread.actor, thread.event, end)
             thread.stage, thread.unit = thread.stage + 1, 0
         return True
 
@@ -303,10 +303,10 @@ class _Machine:
         if address < SCRATCH and gpu != thread.gpu:
             self._check_begun(gpu, access, start)
         self.races.note_read(gpu, address, access, start)
-        found = self.run.memory[gpu].get(address)
-        if found is not None:
-            return found
-        earlier = self.calls - self.begun[gpu]
+        value = self.run.memory[gpu].get(address)
+        if value is not None:
+            return value
+        earlier = self.calls - self.current[gpu]
         return self.run.first_read(gpu, address, gpu + self.run.ngpus * earlier, lambda: self._access_text(access))
 
     def _store(self, place: Place, address: int, value: int, access: Access, start: int, thread: _Thread) -> None:
@@ -322,7 +322,7 @@ class _Machine:
 
     def _check_begun(self, gpu: int, access: Access, start: int) -> None:
         """Check that another GPU has begun the call before its input or output is used."""
-        host = Access(self.hosts + gpu, self.begun[gpu] - 1, 0)
+        host = Access(self.hosts + gpu, self.current[gpu] - 1, 0)
         if self.order.ends_before(host, start, access, relaxed=True):
             return
         text = f"uses the input or output of gpu {gpu}, which may not have begun the call"
@@ -357,9 +357,9 @@ class _Machine:
         self.run.ended = all(thread.call == self.calls for thread in self.all)
         if not self.run.ended:
             return
-        for way, sent in self.signals.items():
-            if len(sent) > self.waited[way]:
-                text = f"signals gpu {way[2]} over {way[0]} channels {len(sent):,} times"
+        for way, signals in self.signals.items():
+            if len(signals) > self.waited[way]:
+                text = f"signals gpu {way[2]} over {way[0]} channels {len(signals):,} times"
                 findings.add("unmatched", f"{text}, which waits {self.waited[way]:,} times", f"gpu {way[1]}")
         for gpu, values in zip(self.plan.gpus, self.value, strict=True):
             for number, (value, had) in enumerate(zip(values, gpu.semaphores, strict=True)):

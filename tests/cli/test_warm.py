@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from cwb.cli.doctor import warm
+from cwb.core import kernel
+from cwb.core.errors import CwbError
 from cwb.core.kernel import CACHE_VARIABLE, cache_folder
+from cwb.exchange.msccl import interpreter
 from cwb.harness import warm as ahead
+from cwb.harness.clock import ALLOWANCE
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +35,20 @@ def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.M
     assert any((tmp_path / "kernels").iterdir()) == works
     assert str(tmp_path) in result.stdout
     assert ("no-such-method switch(4): " in result.stderr) != works
+
+
+@pytest.mark.slow  # solves, with compiled loops
+def test_one_of_its_runs_checks_an_msccl_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop that runs MSCCL files is called in its compiled form."""
+
+    def play(*arguments: object) -> None:
+        raise CwbError("is run")
+
+    monkeypatch.setattr(interpreter, "_play", play)
+    for where, name in ((kernel, "WORTH_CODE"), (kernel, "WORTH_COMPILER"), (ALLOWANCE, "left_s")):
+        monkeypatch.setattr(where, name, getattr(where, name))  # it changes them, in a process of its own
+    (run,) = (run for run in ahead.RUNS if run[0] == "multitree")
+    assert ahead._compile(*run) == (0.0, "is run")
 
 
 def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cwb.exchange.msccl.check import check_algorithm
+from cwb.exchange.msccl import interpreter
+from cwb.exchange.msccl.check import check_algorithm, obstacle
 from cwb.exchange.msccl.dialects import DIALECTS
 from cwb.exchange.msccl.interpreter import execute
 from cwb.exchange.msccl.outcome import check_outcome
@@ -44,7 +45,7 @@ def test_what_is_never_sent_hangs():
     program = with_steps(ring_all_gather(), 1, 0, lambda steps: ())
     run = execute(program, inplace=False)
     assert not run.ended
-    assert any("receives from gpu 1 what is never sent" in str(finding) for finding in run.findings.kept)
+    assert any("receives from gpu 1 what is never sent" in str(finding) for finding in run.findings.first)
 
 
 def test_what_is_never_received_is_left_over():
@@ -60,7 +61,7 @@ def test_a_wait_in_a_circle():
     second = block(1, -1, -1, step("cpy", dep=(0, 0), hasdep=1))
     program = algorithm("allreduce", 1, replace(gpu, blocks=(first, second)))
     run = execute(program, inplace=False)
-    assert any("each waits for the next one" in str(finding) for finding in run.findings.kept)
+    assert any("each waits for the next one" in str(finding) for finding in run.findings.first)
 
 
 def test_steps_of_different_sizes_do_not_match():
@@ -155,6 +156,30 @@ def test_every_kind_of_mutation_that_matters_is_caught(change):
             checked = check_algorithm(other, RUNTIME)
             if not checked.problems:
                 assert is_right(other), (change, seed)
+
+
+@pytest.mark.slow  # compiles
+def test_compiled_and_interpreted_runs_are_the_same(monkeypatch):
+    """The loop gives the same findings, values and events in both forms, also of what goes wrong."""
+    programs = [ring_all_gather(4), replace(ring_all_gather(3), max_bytes=2**30), exchange_all_reduce()]
+    programs += [mutant(one, change, seed) for one in programs for change in MUTATIONS for seed in range(2)]
+    findings = 0
+    for program in (one for one in programs if obstacle(one) is None):
+        forms = []
+        for is_compiled in (True, False):
+            monkeypatch.setattr(interpreter, "worth_compiling", lambda turns, form=is_compiled: form)
+            events = []
+            run = execute(program, inplace=bool(program.inplace), events=events)
+            forms.append((run.findings, run.memory, run.values.left, run.values.right, run.ended, events))
+        assert forms[0] == forms[1]
+        findings += len(run.findings.first)
+    assert findings > 20
+
+
+def test_a_program_without_thread_blocks():
+    """Nothing moves, and no output is written."""
+    gpus = (replace(gpu, blocks=()) for gpu in ring_all_gather(2).gpus)
+    assert broken_rules(algorithm("allgather", 2, *gpus)) == {"result"}
 
 
 @settings(max_examples=40)

@@ -176,8 +176,8 @@ def base(rule, dialect):
 def test_a_right_file_breaks_no_rule(dialect):
     """The files that the rules are tried on break none."""
     for rule in RULES:
-        assert lint(base(rule, dialect), DIALECTS[dialect]).kept == []
-    assert lint(exchange_all_reduce(), DIALECTS[dialect]).kept == []
+        assert lint(base(rule, dialect), DIALECTS[dialect]).first == []
+    assert lint(exchange_all_reduce(), DIALECTS[dialect]).first == []
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,28 @@ def test_every_rule_has_a_file():
 def test_what_is_worth_knowing_is_not_wrong():
     """Scratch memory, fused steps on RCCL, roots that a file does not name and late flags are notes."""
     large = replace(exchange_all_reduce(), max_bytes=2**40)
-    assert {finding.rule for finding in lint(large, DIALECTS["rccl"]).kept if not finding.wrong} == {"scratch"}
-    assert {finding.rule for finding in lint(ring_all_gather(), DIALECTS["rccl"]).kept} == {"step_types"}
+    assert {finding.rule for finding in lint(large, DIALECTS["rccl"]).first if not finding.wrong} == {"scratch"}
+    assert {finding.rule for finding in lint(ring_all_gather(), DIALECTS["rccl"]).first} == {"step_types"}
     rooted = replace(exchange_all_reduce(), coll="broadcast")
-    assert [finding.wrong for finding in lint(rooted, DIALECTS["rccl"]).kept] == [False]
+    assert [finding.wrong for finding in lint(rooted, DIALECTS["rccl"]).first] == [False]
     later = change_step(waits_for(1, 0, hasdep=0)(direct_all_gather()), 0, 1, 1, hasdep=1)
-    (finding,) = lint(later, DIALECTS["rccl"]).kept
+    (finding,) = lint(later, DIALECTS["rccl"]).first
     assert not finding.wrong
     assert "a later one lets it go on" in finding.text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (2**63 - 1, f"uses chunks {2**63 - 2} to {2**64 - 4} of buffer i"),
+        (1 - 2**63, f"srcoff {2**63 - 2} of buffer i with {1 - 2**63} chunks: rejected"),
+    ],
+)
+def test_the_largest_numbers_of_files_are_no_crash(dialect, size, text):
+    """Sizes, offsets and counts of 64 bits are rejected, and written out."""
+    program = change_step(exchange_all_reduce(), 0, 0, 0, srcoff=2**63 - 2, cnt=2**63 - 1)
+    program = with_gpu(program, 0, i_chunks=size, s_chunks=size)
+    findings = lint(replace(program, coll="gather", nchunksperloop=2**63 - 1), DIALECTS[dialect])
+    assert {"counts", "offsets", "loop"} <= findings.counts.keys()
+    assert any(text in finding.text for finding in findings.first)

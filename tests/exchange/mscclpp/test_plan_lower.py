@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from cwb.core.collective import collective_named
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.exchange.msccl.flow import flow_of
@@ -64,6 +66,14 @@ def test_packets_do_not_go_over_ports():
     """The executor puts packets over ports that are packets before; that is refused."""
     with pytest.raises(InputError, match="expected Simple where there are ports"):
         lower(flow_of(*FAMILIES["ring_all_gather"]()), Target(protocol="LL", box=2))
+
+
+@pytest.mark.parametrize("name", ["all_gather_v", "late_all_reduce"])
+def test_a_collective_that_plans_do_not_have(name):
+    """It is named in one line, with those that there are, as in MSCCL files."""
+    flow = replace(flow_of(*FAMILIES["ring_all_gather"]()), kind=collective_named(name))
+    with pytest.raises(InputError, match=f"^MSCCL\\+\\+ has no {name}; it has all_gather, all_reduce, "):
+        lower(flow, Target())
 
 
 def test_transfers_put_their_chunks_on_links():

@@ -148,13 +148,13 @@ BROKEN = [
 def test_a_plan_that_breaks_a_rule_is_found_by_it_alone(rule, broken, wrong):
     """The rule finds it, and no other one does."""
     found = lint(broken())
-    assert {(one.rule, one.wrong) for one in found.kept} == {(rule, wrong)}
+    assert {(one.rule, one.wrong) for one in found.first} == {(rule, wrong)}
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_right_plans_break_no_rule(name):
     """Plans of every kind of operation are in order."""
-    assert lint(PLANS[name]()).kept == []
+    assert lint(PLANS[name]()).first == []
 
 
 def test_every_rule_is_broken_by_a_plan():
