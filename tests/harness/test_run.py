@@ -257,13 +257,13 @@ def count_objects(runs):
     return len(gc.get_objects()), gc.get_freeze_count()
 
 count_objects(2)  # imports, and caches that are filled once
-print(*count_objects(1), *count_objects(12), *count_objects(12))
+print(*count_objects(1), *count_objects(4), *count_objects(4))
 """
 
 
-@pytest.mark.slow  # all that the methods use is imported, and a hundred runs are made
+@pytest.mark.slow  # all that the methods use is imported
 def test_many_runs_leave_no_objects() -> None:
-    """A hundred runs in one process leave as many objects as four, and none that is spared from garbage collection.
+    """Sixteen runs in one process leave no objects behind, and none that is spared from garbage collection.
 
     Something may be made once in one half, such as by a run that takes long enough to show its progress.
     """
