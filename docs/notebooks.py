@@ -12,10 +12,12 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
-from nbclient import NotebookClient
 from pages import same
+
+if TYPE_CHECKING:
+    import nbformat
 
 FOLDER = Path(__file__).parent / "tutorials"
 #: One cell takes at most this long.
@@ -26,6 +28,9 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 def execute_notebook(path: Path) -> nbformat.NotebookNode:
     """Run a notebook in a folder of its own; a cell that raises ends the program."""
+    import nbformat
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}})
@@ -72,6 +77,8 @@ def differences(stored: list[str], now: list[str]) -> list[str]:
 
 def main(names: list[str], *, check: bool) -> int:
     """Store or compare; the exit status is 1 where something differs."""
+    import nbformat
+
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ.update({"COLUMNS": "80"})
     status = 0
