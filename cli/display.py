@@ -1,7 +1,6 @@
 """Tables of a record for the terminal."""
 
 from collections.abc import Collection
-from fractions import Fraction
 from typing import Any, Literal
 
 from rich.table import Table
@@ -10,11 +9,8 @@ from ..core.errors import ExitStatus
 from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.record import ATTESTED, RunRecord
-from ..core.units import SIZES, TIMES, UnitKind, amount
+from ..core.units import TIMES, UnitKind, size_text
 from .streams import console
-
-#: Units of sizes, the largest first, of which people think.
-_SIZE_UNITS = ("TiB", "GiB", "MiB", "TB", "GB", "MB", "KiB", "kB", "B")
 
 _PERCENT = 1e-4  #: Gaps of at least this are written in percent.
 
@@ -44,13 +40,7 @@ def collective_text(instance: Instance | None, size: str | None = None) -> str:
         return ""
     demand = instance.collectives[0]
     chunks = f", {demand.chunks:,} chunks" if demand.chunks > 1 else ""
-    return f"{demand.collective.name} of {size or _size(demand.size_bytes)}{chunks}"
-
-
-def _size(size_bytes: Fraction) -> str:
-    scales = UnitKind.SIZE.units
-    whole = [each for each in _SIZE_UNITS if size_bytes >= scales[each] and not size_bytes % scales[each]]
-    return f"{size_bytes / scales[whole[0]]} {whole[0]}" if whole else amount(size_bytes, SIZES)
+    return f"{demand.collective.name} of {size or size_text(demand.size_bytes)}{chunks}"
 
 
 def new_table(title: str, *headings: str, right: Collection[str] = (), fold: bool = False) -> Table:

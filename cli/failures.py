@@ -56,6 +56,7 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **options:
     from ..api.schedules import repair as mend
     from ..studies.solve import shown_answer
     from .display import show_record
+    from .solve import print_end
 
     if ranks is not None:
         raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
@@ -68,9 +69,7 @@ def repair(plan: Path, as_json: bool, quiet: bool, ranks: str | None, **options:
         echo(json.dumps({**result.to_json(), "answer": shown_answer(result, result.finished_run)}, allow_nan=False))
     else:
         show_record(result.problem, result)
-    if result.exit_status != ExitStatus.OK:
-        reason = "; ".join(result.violations) or result.message or result.status
-        notice(f"{result.status}: {reason}")
+    print_end(result)
     return result.exit_status
 
 

@@ -178,7 +178,7 @@ def solve(
     return record.exit_status or (INTERRUPTED if studies.interrupted else studies.exit_status)
 
 
-def print_end(record: RunRecord, *, interrupted: bool) -> None:
+def print_end(record: RunRecord, *, interrupted: bool = False) -> None:
     """Print on stderr the results kept at an interrupt and the reason for a missing answer."""
     if interrupted:
         echo(f"cwb: interrupted: {kept_text(record)}", err=True)

@@ -57,16 +57,6 @@ class NoOptions(Strict):
     """Empty options of a formulation or method."""
 
 
-def instance_as_index(instance: Instance, options: Any) -> Instance:
-    """Return the instance as the index of a model that is built from it directly."""
-    return instance
-
-
-def keep_objective(index: Any, objective: float) -> float:
-    """Return a model's objective that already is the objective of the run."""
-    return objective
-
-
 class Formulation(InstanceSupport):
     """Declared model: index sets, parameters, algebra, and extraction of an answer from its solution.
 
@@ -74,7 +64,7 @@ class Formulation(InstanceSupport):
     ----------
     name : str
         Name ``family/model``, such as ``mtree/selection``.
-    index : callable or str
+    index : callable or str, optional
         ``index(instance, options)``, by default the instance itself: the sets and parameters of the model, typed,
         without a variable. Here and below a string is the place of a function, ``"package.module:function"``,
         imported when it is called.
@@ -86,9 +76,9 @@ class Formulation(InstanceSupport):
         Capabilities that a solver must have, of :data:`NEEDS`.
     supports, networks, pose, objective_unit, restricted_to
         Same meaning as in :class:`~cwb.core.method.Method`.
-    value : callable or str
+    value : callable or str, optional
         ``value(index, objective) -> float or None``: the bound that the model's objective gives in the unit of the
-        run, such as seconds from a rate; None if it bounds nothing.
+        run, such as seconds from a rate, by default the objective; None if it bounds nothing.
     agrees_with : str
         Method whose faster algorithm has the same optimum; empty if there is none.
     bounds : bool, callable or str
@@ -113,7 +103,7 @@ class Formulation(InstanceSupport):
         self,
         name: str,
         *,
-        index: Callable[[Instance, Any], Any] | str = instance_as_index,
+        index: Callable[[Instance, Any], Any] | str | None = None,
         build: Callable[[Any], Any] | str,
         extract: Callable[[Any, Any], Answer | None] | str | None = None,
         needs: Iterable[str] = ("linear",),
@@ -125,7 +115,7 @@ class Formulation(InstanceSupport):
         networks: NetworkView = NetworkView.LINKS,
         pose: Callable[[Instance, Any], Instance] = lambda instance, options: instance,
         objective_unit: Callable[[Instance], str] = lambda instance: "s",
-        value: Callable[[Any, float], float | None] | str = keep_objective,
+        value: Callable[[Any, float], float | None] | str | None = None,
         agrees_with: str = "",
         bounds: bool | Callable[[Any], bool] | str = True,
         dual: bool = False,
@@ -280,6 +270,8 @@ class Formulation(InstanceSupport):
 
     def index(self, instance: Instance, options: Any = None) -> Any:
         """Return the sets and parameters of the model of a posed instance, by default with default options."""
+        if self._index is None:
+            return instance
         return self._resolve_function(self._index)(instance, self.options() if options is None else options)
 
     def build(self, problem: Any, **options: Any) -> Any:
@@ -327,7 +319,7 @@ class Formulation(InstanceSupport):
 
     def value(self, index: Any, objective: float) -> float | None:
         """Return the bound that the model's objective gives, in the unit of the run."""
-        value = self._resolve_function(self._value)(index, objective)
+        value = objective if self._value is None else self._resolve_function(self._value)(index, objective)
         return None if value is None else float(value)
 
     def labels(self, index: Any) -> Mapping[str, Callable[[Any], str]]:
@@ -340,10 +332,7 @@ class Formulation(InstanceSupport):
         return self._bounds if isinstance(self._bounds, bool) else bool(self._resolve_function(self._bounds)(index))
 
     def _resolve_function(self, place: _Function | str) -> _Function:
-        if not isinstance(place, str):
-            return self._wrap_errors(place)
-        module, _, name = place.partition(":")
-        return self._wrap_errors(getattr(import_module(module), name))
+        return self._wrap_errors(resolve_function(place))
 
     def _wrap_errors(self, function: _Function) -> _Function:
         """Wrap a function from outside the package so that its errors become one line with its name."""
@@ -449,6 +438,15 @@ class Formulation(InstanceSupport):
             iterations=result.iterations or 0,
             metrics={} if result.objective is None else {"model_objective": result.objective},
         )
+
+
+def resolve_function(place: Callable[..., Any] | str) -> Callable[..., Any]:
+    """Return the function at a place, imported only now; or the function itself."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 def _replace_objective(model: Any, index: Any, objective: _Function, name: str) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel
@@ -12,7 +11,7 @@ from pydantic import BaseModel
 from .answers import BoundOnly
 from .budget import Budget
 from .errors import Refusal
-from .formulation import Formulation
+from .formulation import Formulation, resolve_function
 from .instance import Instance
 from .network_views import InstanceSupport, NetworkView, with_refusals
 from .outcome import Outcome
@@ -104,12 +103,3 @@ class Method(InstanceSupport):
             return None
         bound: Fraction | None = resolve_function(self.proved)(instance, options)
         return bound
-
-
-def resolve_function(place: Callable[..., Any] | str) -> Callable[..., Any]:
-    """Return the function at a place, imported only now; or the function itself."""
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function

@@ -186,3 +186,12 @@ def amount(value: float | Fraction, units: Sequence[str]) -> str:
         if float((text := show(value, unit)).split()[0]) >= 1:
             return text
     return show(value, units[-1]) if value else "0"
+
+
+def size_text(size: float | Fraction) -> str:
+    """Format bytes exactly in the largest unit that divides them, a binary one first; parts of a byte are rounded."""
+    scales = UnitKind.SIZE.units
+    for unit in ("TiB", "GiB", "MiB", "TB", "GB", "MB", "KiB", "kB", "B"):
+        if size >= scales[unit] and not size % scales[unit]:
+            return f"{Fraction(size) / scales[unit]} {unit}"
+    return amount(size, SIZES)

@@ -25,8 +25,9 @@ from ..core.errors import (
     locate_errors,
 )
 from ..core.fields import run_validation
+from ..core.formulation import resolve_function
 from ..core.instance import Instance
-from ..core.method import Method, resolve_function
+from ..core.method import Method
 from ..core.network_views import supported_view
 from ..core.outcome import Alternative, Outcome, Status, Verdict
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord

@@ -4,7 +4,6 @@ import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..core.collective import collective_names
 from ..core.errors import InputError, did_you_mean, locate_errors, one_of, show_value
 from ..core.fields import Duration, Strict, run_validation
 from ..core.files import read_whole
-from ..core.units import UnitKind, parse
+from ..core.units import UnitKind, exact, parse, size_text
 from ..instances.demand import is_messages
 from .request import DEFAULT_SOLVER
 
@@ -107,17 +106,9 @@ def _sizes(value: object) -> object:
         raise ValueError(f"{show_value(value)} is empty; expected a range that goes up")
     sizes = []
     while size <= last:
-        sizes.append(_size_text(size))
+        sizes.append(size_text(size) if size.denominator == 1 else exact(size, "B"))
         size *= value["factor"]
     return sizes
-
-
-def _size_text(size: Fraction) -> str:
-    """Format a size exactly, in the largest binary unit that divides it."""
-    for unit in ("GiB", "MiB", "KiB", "B"):
-        if (size / UnitKind.SIZE.units[unit]).denominator == 1:
-            return f"{size / UnitKind.SIZE.units[unit]} {unit}"
-    return f"{float(size)!r} B"
 
 
 _Values = Annotated[

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from ..core.record import RunRecord
 from ..core.text import escape_html
+from ..core.units import size_text
 from .bounds import Bounds
-from .numbers import MISSING, mark_of, size_text
+from .numbers import MISSING, mark_of
 from .plots.look import most_common, no_records_error, series_name, several_solvers
 from .runs import Facets, LedgerRun, runs_of
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from ..core.outcome import NO_ANSWER
 from ..core.record import RunRecord
-from ..core.units import UnitKind, show
 
 
 def number(value: Any) -> float | None:
@@ -51,15 +50,6 @@ class NumberFormat:
 def _plain_exponent(text: str) -> str:
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else mantissa
-
-
-def size_text(size: float) -> str:
-    """Write bytes in the largest unit that divides them, a binary one first."""
-    units = UnitKind.SIZE.units
-    for unit in ("GiB", "MiB", "KiB", "GB", "MB", "kB"):
-        if size % float(units[unit]) == 0:
-            return show(size, unit)
-    return show(size, "B" if size < 10_000 else "KiB")
 
 
 def natural(label: str | float | None) -> tuple[Any, ...]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
 from ..core.text import escape_html
-from ..core.units import TIMES, amount
+from ..core.units import TIMES, amount, size_text
 from .cards import cards
 from .gaps import Problem, problem_name, problem_of
-from .numbers import mark_of, natural, number, size_text
+from .numbers import mark_of, natural, number
 from .page import fragment, page, plain_table, section
 from .plots.html_page import script
 from .runs import NAMES, Facets, LedgerRun, facets_of, options_text, runs_of

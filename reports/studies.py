@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core.paper_results import Finding, PublishedFile, parse_printed
 from ..core.text import escape_html
-from .numbers import MISSING, NumberFormat, size_text
+from ..core.units import size_text
+from .numbers import MISSING, NumberFormat
 from .page import inline, page, plain_table, section
 from .table import ALONE, Column, Key, Row, Table, TableCell, TableSpec
 

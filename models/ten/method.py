@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...algorithms.schedules.problem import commodities_of
+from ...algorithms.schedules.problem import commodities_of, edges_of
 from ...algorithms.schedules.stages import supports_one_stage, supports_stages, to_copies
 from ...core.errors import Refusal
 from ...core.fields import Strict, select_options
@@ -12,7 +12,8 @@ from ...core.method import Kind, Method, Metric
 from ...core.schedule import Schedule
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
-from .problem import tick_of
+from ...core.units import common_unit
+from .problem import edge_times
 
 
 class TenOptions(Strict):
@@ -35,8 +36,8 @@ def pose(instance: Instance, options: TenOptions) -> Instance:
     """Return the instance with circuit timing and the tick of its edges (``Method.pose``)."""
     if instance.timing is not None or supports(instance) is not None or not isinstance(instance.network, Topology):
         return instance
-    tick = tick_of(instance.network, commodities_of(to_copies(instance))[0].bytes)
-    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, tick))
+    times = edge_times(edges_of(instance.network), commodities_of(to_copies(instance))[0].bytes)
+    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, common_unit(times)))
 
 
 def supports_model(instance: Instance) -> Refusal | None:

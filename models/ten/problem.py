@@ -19,8 +19,6 @@ from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.topology import Topology
-from ...core.units import common_unit
 
 MAX_TICKS = 2**44  #: Ticks of the longest schedule, so that times are exact as floats.
 FAR = 2**60  #: A distance that no horizon reaches.
@@ -86,11 +84,6 @@ class HorizonModel:
 def edge_times(edges: Sequence[RankEdge], size_bytes: Fraction) -> list[Fraction]:
     """Return the seconds that a chunk occupies each edge: latency and time on the wire."""
     return [edge.latency_s + size_bytes / edge.bandwidth_Bps for edge in edges]
-
-
-def tick_of(topology: Topology, size_bytes: Fraction) -> Fraction:
-    """Return the longest tick of which the times of all edges are multiples."""
-    return common_unit(edge_times(edges_of(topology), size_bytes))
 
 
 def tick_s(instance: Instance) -> Fraction:

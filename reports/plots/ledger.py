@@ -11,9 +11,10 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ...core.record import RunRecord
 from ...core.solver import relative_gap
+from ...core.units import size_text
 from ..bounds import Bounds
 from ..gaps import Problem, gap_matrix, problem_name, problem_of
-from ..numbers import mark_of, natural, number, size_text
+from ..numbers import mark_of, natural, number
 from ..objective_types import is_ranked
 from ..runs import LedgerRun, runs_of
 from ..statistics import fit_power, geometric_mean, mean

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.record import ATTESTED, NONE, RECOMPUTED, RunRecord
+from ...core.units import size_text
 from ..bounds import Bounds
-from ..numbers import NumberFormat, mark_of, number, size_text
+from ..numbers import NumberFormat, mark_of, number
 from ..objective_types import COMPLETION, explanation_lines, is_ranked, question_of
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
 from ..statistics import T_INTERVAL, count, t_half_width

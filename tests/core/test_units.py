@@ -7,7 +7,7 @@ from math import gcd
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.units import SIZES, TIMES, UnitKind, common_unit, exact, parse, show, unit_for
+from cwb.core.units import SIZES, TIMES, UnitKind, common_unit, exact, parse, show, size_text, unit_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -181,3 +181,22 @@ def test_the_unit_fits_the_quantity() -> None:
     assert unit_for(0.0, SIZES) == ("B", 1)
     assert unit_for(2e-3, TIMES) == ("ms", 1e-3)
     assert unit_for(Fraction(10**9, 8), ("Gb/s", "Mb/s")) == ("Gb/s", 1.25e8)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (1024, "1 KiB"),
+        (2**20, "1 MiB"),
+        (3 * 2**29, "1536 MiB"),
+        (1e9, "1 GB"),
+        (1e6, "1 MB"),
+        (1000, "1 kB"),
+        (999, "999 B"),
+        (10**12, "1 TB"),
+        (12_345_678, "12345678 B"),
+    ],
+)
+def test_size_text(size: float, text: str) -> None:
+    """Sizes are written in the largest unit that divides them, binary before decimal."""
+    assert size_text(size) == text

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.bounds import Bounds
-from cwb.reports.numbers import size_text
 from cwb.reports.objective_types import CLOCKS, RecordQuestion, explanation_lines, question_of, questions_of
 from cwb.reports.runs import own_seconds, runs_of
 
@@ -182,23 +181,6 @@ def test_what_is_maximized_has_its_bound_above(make_run: Make) -> None:
     runs = runs_of(records)
     bounds = Bounds(runs)
     assert [bounds.gap(run) for run in runs] == [pytest.approx(0.25), pytest.approx(1.0)]
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (1024, "1 KiB"),
-        (2**20, "1 MiB"),
-        (3 * 2**29, "1536 MiB"),
-        (1e9, "1 GB"),
-        (1e6, "1 MB"),
-        (1000, "1 kB"),
-        (999, "999 B"),
-    ],
-)
-def test_size_text(size: float, text: str) -> None:
-    """Sizes are written in the largest unit that divides them, binary before decimal."""
-    assert size_text(size) == text
 
 
 def test_the_gaps_of_equal_times_are_equal(make_run: Make) -> None:
