@@ -21,8 +21,6 @@ from pathlib import Path
 from time import perf_counter
 
 from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
-from cwb.instances.expression import parse_expression
-from cwb.instances.generators import generate
 from cwb.studies.topology_finder.candidates import imase_itoh
 from cwb.studies.topology_finder.circulants import search
 from cwb.studies.topology_finder.finder import Closure, Job, find
@@ -62,7 +60,7 @@ def finder(largest: int) -> Table:
             continue
         start = perf_counter()
         job = Job(nodes, degree, Fraction(1, 10**5), Fraction(2**20), Fraction(10**11, 8))
-        choices = find(job, lambda text: generate(parse_expression(text)))
+        choices = find(job)
         table.add_row(
             f"N = {nodes:,}, d = {degree}, with distances",
             f"{perf_counter() - start:.2f}",

@@ -24,7 +24,7 @@ from ..reports.plots import plot_format, write_plot
 from ..schedules.files import write_schedule
 from ..schedules.verify import Report, verify
 from .inputs import at_least_0, seconds_or_none
-from .topology_finder.assessment import all_to_all_rate, generate_network, network_of
+from .topology_finder.assessment import all_to_all_rate, network_of
 from .topology_finder.build import schedule as built_schedule
 from .topology_finder.finder import Choice, Job, average_s, fastest, find, lower_bound
 
@@ -119,7 +119,7 @@ def find_topology(
     clock = WallClock(seconds_or_none(time_limit_s, "time_limit_s"))
     limit_s = at_least_0(all_to_all_limit_s, "all_to_all_limit_s")
     with command_limits(clock, progress):
-        choices = find(job, generate_network)
+        choices = find(job)
     rates = []
     for choice in choices:
         left_s = clock.remaining_s()
@@ -175,7 +175,7 @@ def _write(
         write_whole(Path(output), json.dumps(instance_data(result.instance, result.data), indent=1).encode())
     if no_schedule:
         return
-    plan = built_schedule(best.candidate, generate_network, result.instance, back=best.back)
+    plan = built_schedule(best.candidate, result.instance, back=best.back)
     report = verify(result.instance, plan)
     result.schedule, result.report = plan, report
     result.data["schedule"] = {

@@ -19,7 +19,6 @@ from itertools import combinations, permutations
 from math import comb, factorial
 
 from cwb.algorithms.breadth_first.broadcast import Broadcast, graph_of
-from cwb.studies.topology_finder.assessment import generate_network
 from cwb.studies.topology_finder.finder import Job, find
 
 SIZES = ((2, range(3, 9)), (3, range(4, 8)), (4, range(5, 8)))
@@ -134,7 +133,7 @@ def text(costs: list[tuple[int, Fraction]]) -> str:
 def find_frontier(nodes: int, degree: int) -> list[tuple[int, Fraction]]:
     """Return steps and bandwidth costs of the networks that ``cwb find-topology`` lists, circulants by search too."""
     job = Job(nodes, degree, Fraction(1, 10**5), Fraction(2**20), Fraction(10**11, 8), searched=True)
-    return [(choice.steps, choice.bandwidth) for choice in find(job, generate_network)]
+    return [(choice.steps, choice.bandwidth) for choice in find(job)]
 
 
 def row_of(nodes: int, degree: int) -> list[str]:

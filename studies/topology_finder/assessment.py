@@ -15,8 +15,6 @@ from ...core.record import RunRecord
 from ...core.topology import Link, Node, Topology
 from ...core.units import UnitKind, parse
 from ...harness.environment import study_record, time_stamp
-from ...instances.expression import parse_expression
-from ...instances.generators import generate
 from ...models.mcf.solve import bound
 from .build import links_of
 from .candidates import Candidate, Construction, bases
@@ -29,14 +27,9 @@ MAX_FLOWS, MAX_CLASSES = 300_000, 40_000
 MOST_FLOWS, MOST_CLASSES = 5_000_000, 200_000
 
 
-def generate_network(expression: str) -> Topology:
-    """Make the network of a generator expression."""
-    return generate(parse_expression(expression))
-
-
 def network_of(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fraction) -> Topology:
     """Build a candidate's network with equal links."""
-    ends = links_of(candidate, generate_network).tolist()
+    ends = links_of(candidate).tolist()
     links = (Link(str(u), str(v), bandwidth_Bps, latency_s) for u, v in ends)
     return Topology(tuple(Node(str(node)) for node in range(candidate.nodes)), tuple(links))
 
@@ -95,7 +88,7 @@ def run_finder(network: PublishedNetwork, nodes: int) -> RunRecord:
     elif name == "all":
         metrics = _count_networks(nodes, network)
     else:
-        choice = fastest(find(job, generate_network)) if name == "best" else _named_choice(job, name)
+        choice = fastest(find(job)) if name == "best" else _named_choice(job, name)
         name, metrics = str(choice.candidate), _network_metrics(job, choice, rate=network.rate)
     return study_record(
         model="find-topology",
@@ -131,7 +124,7 @@ def _named_choice(job: Job, name: str) -> Choice:
     frontier = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
     for one in (*frontier, *bases(job.nodes, job.degree)):
         if str(one) == name:
-            return value_candidate(one, job, generate_network)[-1]
+            return value_candidate(one, job)[-1]
     raise InputError(f"the topology finder stores no {name!r} of {job.nodes} nodes and degree {job.degree}")
 
 

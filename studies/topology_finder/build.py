@@ -6,7 +6,6 @@ the one is the same link of the other, reversed.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -21,28 +20,25 @@ from ...core.collective import Collective
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints, StepSchedule
-from ...core.topology import Topology
+from ...instances.expression import parse_expression
+from ...instances.generators import generate
 from . import gather as gathers
 from .candidates import Candidate, Construction
 
-Generate = Callable[[str], Topology]  #: Makes a base network from its expression.
 
-
-def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> gathers.Gather:
+def all_gather(candidate: Candidate, *, transposed: bool = False) -> gathers.Gather:
     """Build the network of a candidate, and its all-gather."""
     if candidate.breadth_first:
-        return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, generate, transposed=transposed))
-    return _build_candidate(candidate, generate, transposed=transposed, bare=False)
+        return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, transposed=transposed))
+    return _build_candidate(candidate, transposed=transposed, bare=False)
 
 
-def links_of(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Ints:
+def links_of(candidate: Candidate, *, transposed: bool = False) -> Ints:
     """Return the sorted links of a candidate's network; if transposed, links are reversed but keep this order."""
-    return _build_candidate(candidate, generate, transposed=transposed, bare=True).links
+    return _build_candidate(candidate, transposed=transposed, bare=True).links
 
 
-def schedule(
-    candidate: Candidate, generate: Generate, instance: Instance, *, back: Candidate | None = None
-) -> StepSchedule:
+def schedule(candidate: Candidate, instance: Instance, *, back: Candidate | None = None) -> StepSchedule:
     """Build the schedule of an all_gather, reduce_scatter or all_reduce on a candidate's network.
 
     The links of the instance are those of :func:`links_of`, in their order. A reduction reverses an all-gather on the
@@ -53,26 +49,26 @@ def schedule(
         raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
     gathers.check_size(candidate.nodes * (candidate.nodes - 1) * kind.passes)
     if kind is Collective.ALL_GATHER:
-        return gathers.schedule_of(all_gather(candidate, generate), instance)
-    home = all_gather(back or candidate, generate, transposed=True)
+        return gathers.schedule_of(all_gather(candidate), instance)
+    home = all_gather(back or candidate, transposed=True)
     if kind is Collective.REDUCE_SCATTER:
         return reverse(gathers.schedule_of(home, instance))
-    onward = all_gather(candidate, generate)
+    onward = all_gather(candidate)
     pieces = lcm(onward.pieces, home.pieces)
     of_onward, of_home = ((g.owner, g.start * (pieces // g.pieces)) for g in (onward, home))
     onward, home = gathers.recut(onward, pieces, *of_home), gathers.recut(home, pieces, *of_onward)
     return concatenate(reverse(gathers.schedule_of(home, instance)), gathers.schedule_of(onward, instance))
 
 
-def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
+def _build_candidate(one: Candidate, *, transposed: bool, bare: bool) -> gathers.Gather:
     """Build the parts of a candidate, then apply its own expansion."""
 
     def part(way: bool = transposed) -> gathers.Gather:
-        return _build_candidate(one.of[0], generate, transposed=way, bare=bare)
+        return _build_candidate(one.of[0], transposed=way, bare=bare)
 
     match one.form:
         case Construction.BASE:
-            gather = _base(one, generate, transposed=transposed, bare=bare)
+            gather = _base(one, transposed=transposed, bare=bare)
         case Construction.LINE_GRAPH:
             gather = part()
             for _ in range(one.count):
@@ -83,7 +79,7 @@ def _build_candidate(one: Candidate, generate: Generate, *, transposed: bool, ba
         case Construction.POWER:
             gather = gathers.cartesian_power(part(), one.count)
         case Construction.PRODUCT:
-            gather = _product(one, generate, transposed=transposed, bare=bare)
+            gather = _product(one, transposed=transposed, bare=bare)
         case Construction.BOTH_DIRECTIONS:
             gather = gathers.both_directions(part(), part(not transposed))
         case Construction.PARALLEL:
@@ -98,9 +94,9 @@ def sort_links(gather: gathers.Gather, *, transposed: bool) -> gathers.Gather:
     return replace(gather, links=gather.links[order], link=np.argsort(order)[gather.link])
 
 
-def _base(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
+def _base(one: Candidate, *, transposed: bool, bare: bool) -> gathers.Gather:
     entry = _special().get(one.expression)
-    ends = entry["links"] if entry is not None else generate(one.expression).link_ends
+    ends = entry["links"] if entry is not None else generate(parse_expression(one.expression)).link_ends
     links = np.array(ends, dtype=np.int64)[:, :: -1 if transposed else 1]
     if bare:
         return gathers.without_sends(one.nodes, one.degree, links)
@@ -119,11 +115,11 @@ def breadth_first(nodes: int, degree: int, links: Ints) -> gathers.Gather:
     return gathers.from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
 
 
-def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> gathers.Gather:
+def _product(one: Candidate, *, transposed: bool, bare: bool) -> gathers.Gather:
     """Combine the links of all factors with the breadth-first all-gather on them, which is optimal (theorem 13)."""
     stride, parts = 1, []
     for factor in one.of:
-        links = _build_candidate(factor, generate, transposed=transposed, bare=True).links
+        links = _build_candidate(factor, transposed=transposed, bare=True).links
         low = np.arange(one.nodes).reshape(-1, factor.nodes, stride)[:, 0, :].ravel()
         parts.append((links[:, None, :] * stride + low[:, None]).reshape(-1, 2))
         stride *= factor.nodes

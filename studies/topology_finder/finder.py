@@ -12,7 +12,7 @@ from fractions import Fraction
 from ...algorithms.breadth_first.broadcast import Broadcast, IncomingLinks, graph_of
 from ...core.errors import InputError
 from . import candidates, circulants
-from .build import Generate, links_of
+from .build import links_of
 
 TIES = 3  #: Networks of equal values that are kept.
 Cell = tuple[int, int]  #: Where a candidate of a size and degree stands.
@@ -176,7 +176,7 @@ class Choice:
         return Fraction(self.candidate.nodes * self.candidate.degree, self.distance_sum)
 
 
-def find(job: Job, generate: Generate) -> list[Choice]:
+def find(job: Job) -> list[Choice]:
     """Return the Pareto frontier over T_L and T_B of the networks that the expansions make from the bases.
 
     It is sorted by ascending T_L, and includes searched circulants if the job requests them. Of networks with equal
@@ -189,7 +189,7 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     for degree in degrees:
         frontier = closure.frontier(job.nodes, degree, bidirectional=job.bidirectional)
         for one in (*frontier, *(search_circulants(job, degree, frontier) if job.searched else ())):
-            for choice in value_candidate(one, job, generate):
+            for choice in value_candidate(one, job):
                 points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
     best: list[Choice] = []
     for (_, bandwidth), tied in sorted(points.items()):
@@ -250,13 +250,13 @@ def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int
     return rings
 
 
-def value_candidate(one: candidates.Candidate, job: Job, generate: Generate) -> list[Choice]:
+def value_candidate(one: candidates.Candidate, job: Job) -> list[Choice]:
     """Return the choices that a network offers for a job.
 
     The first has the fewest steps; a second one the least bandwidth time, if that is another all-gather.
     """
     idle = Fraction(job.degree, one.degree)
-    links = links_of(one, generate)
+    links = links_of(one)
     graph = graph_of(range(one.nodes), links)
     home = (
         []

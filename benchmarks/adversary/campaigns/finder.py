@@ -66,7 +66,7 @@ def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
 
 
 def _wrong_assessments(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
-    from cwb.studies.topology_finder.assessment import generate_network, network_of
+    from cwb.studies.topology_finder.assessment import network_of
     from cwb.studies.topology_finder.finder import Job, find
 
     nodes, degree = found["nodes"], found["degree"]
@@ -74,7 +74,7 @@ def _wrong_assessments(found: dict[str, Any], words: tuple[str, ...]) -> list[Fa
         nodes, degree, Fraction(found["alpha_s"]), Fraction(found["size_bytes"]), Fraction(found["bandwidth_Bps"])
     )
     faults = []
-    for choice in find(job, generate_network):
+    for choice in find(job):
         row = next((row for row in found["frontier"] if row["topology"] == str(choice.candidate)), None)
         network = network_of(choice.candidate, RATE, LATENCY)
         value = steps_and_load_by_bfb(network)
@@ -89,10 +89,9 @@ def _wrong_assessments(found: dict[str, Any], words: tuple[str, ...]) -> list[Fa
 
 def steps_and_load_by_finder(candidate: Any, network: Topology) -> tuple[int, Fraction]:
     """Return T_L and T_B of the finder's all-gather: its steps, and the fullest links of all of them."""
-    from cwb.studies.topology_finder.assessment import generate_network
     from cwb.studies.topology_finder.build import schedule
 
-    made = schedule(candidate, generate_network, Instance("row", network, Demand(Collective.ALL_GATHER, Fraction(1))))
+    made = schedule(candidate, Instance("row", network, Demand(Collective.ALL_GATHER, Fraction(1))))
     load: dict[int, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for send in sends_in_steps(made):
         for link in send.links:

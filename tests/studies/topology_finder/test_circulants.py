@@ -90,18 +90,18 @@ def test_parallel_links_may_lose_bandwidth():
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(7, 3), (11, 2), (9, 5), (17, 6), (14, 5)])
-def test_found_networks_have_schedules(nodes, degree, make, verify_gather):
+def test_found_networks_have_schedules(nodes, degree, verify_gather):
     """Every searched network of a frontier gets a verified all-gather of the values that were told."""
     names = []
-    for choice in find(_job(nodes, degree), make):
-        assert verify_gather(all_gather(choice.candidate, make)) == (choice.steps, choice.bandwidth)
+    for choice in find(_job(nodes, degree)):
+        assert verify_gather(all_gather(choice.candidate)) == (choice.steps, choice.bandwidth)
         names += [str(choice.candidate), *map(str, choice.also)]
     assert any("circulant(" in name for name in names)
 
 
-def test_the_least_of_seven_nodes(make):
+def test_the_least_of_seven_nodes():
     """With 3 links each, 7 nodes need 2 steps and 6/7."""
-    (choice,) = find(_job(7, 3), make)
+    (choice,) = find(_job(7, 3))
     assert (str(choice.candidate), choice.steps, choice.bandwidth) == (
         "directed_circulant(7, [1, 2, 3])",
         2,
@@ -109,10 +109,10 @@ def test_the_least_of_seven_nodes(make):
     )
 
 
-def test_links_back(make):
+def test_links_back():
     """If every link needs a reverse link, only two-way circulants are searched, of odd degree for even sizes alone."""
     for nodes, degree in ((13, 6), (14, 5)):
-        assert all(choice.candidate.bidirectional for choice in find(_job(nodes, degree, bidirectional=True), make))
+        assert all(choice.candidate.bidirectional for choice in find(_job(nodes, degree, bidirectional=True)))
     assert search(14, 5, two_way=True)[0].offsets[-1] == 7
     assert search(13, 5, two_way=True) == []
 

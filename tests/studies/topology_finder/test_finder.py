@@ -40,12 +40,6 @@ def _job(nodes, degree, **more):
     return Job(nodes, degree, 10 * MICROSECOND, Fraction(2**20), Fraction(10**11, 8), **more)
 
 
-@pytest.fixture(scope="module")
-def base_network(gather, make):
-    """Make a base network from its expression."""
-    return make
-
-
 @pytest.mark.parametrize("nodes", [32, 64, 128, 256, 512, 1024])
 def test_published_frontiers(nodes):
     """Without circulants of theorem 22, T_L and T_B of the frontier are those of tables 4 and 7, as fractions and as
@@ -58,7 +52,7 @@ def test_published_frontiers(nodes):
 
 
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row['nodes']}-{row['topology']}")
-def test_published_rows(row, base_network):
+def test_published_rows(row):
     """Every row's own network is found at its values, with the table's diameter; with circulants all but two rows
     stay."""
     values = int(row["T_L"]), Fraction(row["T_B"])
@@ -74,15 +68,15 @@ def test_published_rows(row, base_network):
         found = Closure([nodes], [4], circulants=False).frontier(nodes, 4)
     mine = next(one for one in found if str(one) == row["expression"])
     assert (mine.steps, mine.bandwidth) == values
-    graph = nx.DiGraph(links_of(mine, base_network).tolist())
+    graph = nx.DiGraph(links_of(mine).tolist())
     assert nx.eccentricity(graph, 0) <= int(row["diameter"])
     if nodes <= 256:
         assert nx.diameter(graph) == int(row["diameter"])
 
 
-def test_published_times(base_network):
+def test_published_times():
     """All-reduce times of table 4 to the printed digits, the bound and the best one included."""
-    choices = find(_job(1024, 4), base_network)
+    choices = find(_job(1024, 4))
     times = {(choice.steps, choice.bandwidth): f"{float(choice.all_reduce_s) * 1e6:.1f}" for choice in choices}
     rows = [row for row in PUBLISHED if row["table"] == "4"]
     assert times == {(int(row["T_L"]), Fraction(row["T_B"])): row["all_reduce_us"] for row in rows}
@@ -94,17 +88,17 @@ def test_published_times(base_network):
 
 @pytest.mark.parametrize("nodes", [8, 12, 16, 18, 24, 27, 30, 32])
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
-def test_every_candidate_can_be_built(nodes, degree, base_network, verify_gather):
+def test_every_candidate_can_be_built(nodes, degree, verify_gather):
     """Every candidate in the closure can be built, also transposed, and has the predicted degrees, links and times."""
     for one in Closure([nodes], [degree]).cells.get((nodes, degree), ()):
-        made = all_gather(one, base_network)
+        made = all_gather(one)
         assert verify_gather(made) == (one.steps, one.bandwidth)
-        graph = nx.MultiDiGraph(links_of(one, base_network).tolist())
+        graph = nx.MultiDiGraph(links_of(one).tolist())
         if Traits.REGULAR in one.traits:
             assert {d for _, d in [*graph.in_degree, *graph.out_degree]} == {degree}
         if one.bidirectional:
             assert {(v, u) for u, v in graph.edges()} == set(graph.edges())
-        back = all_gather(one, base_network, transposed=True)
+        back = all_gather(one, transposed=True)
         assert (back.links[:, ::-1] == made.links).all()
         other = transpose_candidate(one)
         assert verify_gather(back) == (other.steps, other.bandwidth)
@@ -112,11 +106,11 @@ def test_every_candidate_can_be_built(nodes, degree, base_network, verify_gather
 
 @pytest.mark.parametrize("kind", [Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER])
 @pytest.mark.parametrize(("nodes", "degree"), [(10, 4), (10, 6), (12, 2), (18, 2), (32, 4), (45, 4), (64, 4)])
-def test_schedules_of_choices(nodes, degree, kind, base_network, instance):
+def test_schedules_of_choices(nodes, degree, kind, instance):
     """Every network of a frontier gets a verified schedule of each collective, of as many steps as are told."""
-    for choice in find(_job(nodes, degree), base_network):
-        problem = instance(links_of(choice.candidate, base_network), nodes, kind)
-        made = schedule(choice.candidate, base_network, problem, back=choice.back)
+    for choice in find(_job(nodes, degree)):
+        problem = instance(links_of(choice.candidate), nodes, kind)
+        made = schedule(choice.candidate, problem, back=choice.back)
         assert not verify(problem, made).violations
         parts = {Collective.ALL_GATHER: choice.steps, Collective.REDUCE_SCATTER: choice.reduce_steps}
         assert made.steps == parts.get(kind, sum(parts.values()))
@@ -142,19 +136,19 @@ def _breadth_first(links, nodes, degree):
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
-def test_no_choice_is_beaten_by_its_own_network(degree, base_network, verify_gather):
+def test_no_choice_is_beaten_by_its_own_network(degree, verify_gather):
     """Every row up to 20 nodes is what its all-gather takes, and the network's best breadth-first all-gather does not
     beat it."""
     improved = 0
     for nodes in range(degree + 1, 21):
-        for choice in find(_job(nodes, degree), base_network):
+        for choice in find(_job(nodes, degree)):
             one = choice.candidate
-            own = _breadth_first(links_of(one, base_network).tolist(), nodes, degree)
+            own = _breadth_first(links_of(one).tolist(), nodes, degree)
             values = one.steps, one.bandwidth
             assert values == own or not (own[0] <= values[0] and own[1] <= values[1])
             assert one.breadth_first <= (values == own)
-            assert verify_gather(all_gather(one, base_network)) == values
-            assert verify_gather(all_gather(choice.back, base_network, transposed=True)) == (
+            assert verify_gather(all_gather(one)) == values
+            assert verify_gather(all_gather(choice.back, transposed=True)) == (
                 choice.reduce_steps,
                 choice.reduce_bandwidth,
             )
@@ -169,26 +163,26 @@ def test_no_choice_is_beaten_by_its_own_network(degree, base_network, verify_gat
         (10, 6, "directed_circulant(5, [1, 2, 3]) * 2", 2, Fraction(9, 10)),
     ],
 )
-def test_networks_that_do_better_than_their_formulas(nodes, degree, name, steps, bandwidth, base_network):
+def test_networks_that_do_better_than_their_formulas(nodes, degree, name, steps, bandwidth):
     """A line graph that spreads anew what a returning shard leaves free, and copies that reach one another on shorter
     ways."""
-    choice = next(one for one in find(_job(nodes, degree), base_network) if str(one.candidate) == name)
+    choice = next(one for one in find(_job(nodes, degree)) if str(one.candidate) == name)
     assert (choice.steps, choice.bandwidth) == (steps, bandwidth)
 
 
-def test_other_collectives_are_not_scheduled(base_network, instance):
+def test_other_collectives_are_not_scheduled(instance):
     """The finder makes all-gathers and what follows from them."""
     one = Closure([8], [2]).frontier(8, 2)[0]
     with pytest.raises(Unsupported, match="schedules all_gather, reduce_scatter and all_reduce"):
-        schedule(one, base_network, instance(links_of(one, base_network), 8, Collective.ALL_TO_ALL))
+        schedule(one, instance(links_of(one), 8, Collective.ALL_TO_ALL))
 
 
 @pytest.mark.parametrize("degree", range(1, 6))
 @pytest.mark.parametrize("nodes", range(2, 41))
-def test_bases_take_what_is_said(nodes, degree, base_network, gather, verify_gather):
+def test_bases_take_what_is_said(nodes, degree, gather, verify_gather):
     """T_L and T_B of every base network up to 40 nodes and degree 5 are those of its all-gather; so are its traits."""
     for one in bases(nodes, degree):
-        made = all_gather(one, base_network)
+        made = all_gather(one)
         assert (made.steps, made.bandwidth) == (one.steps, one.bandwidth), one
         graph = nx.MultiDiGraph(made.links.tolist())
         assert len(graph) == one.nodes
@@ -215,14 +209,14 @@ def test_distance_regular_graphs_are_optimal(n, gather):
 
 
 @pytest.mark.parametrize("of", SPECIAL, ids=lambda of: of[0])
-def test_special_all_gathers(of, base_network, verify_gather):
+def test_special_all_gathers(of, make, verify_gather):
     """The diamond and the modified de Bruijn graphs have all-gathers that are optimal in bandwidth, forwards and
     backwards."""
     expression, nodes, degree, steps, _ = of
     one = next(base for base in bases(nodes, degree) if base.expression == expression)
-    made, back = all_gather(one, base_network), all_gather(one, base_network, transposed=True)
+    made, back = all_gather(one), all_gather(one, transposed=True)
     assert verify_gather(made) == verify_gather(back) == (steps, Fraction(nodes - 1, nodes))
-    ends = sorted(base_network(expression).link_ends)
+    ends = sorted(make(expression).link_ends)
     assert ends == sorted(map(tuple, made.links.tolist())) == sorted(map(tuple, back.links[:, ::-1].tolist()))
 
 
@@ -286,21 +280,21 @@ def test_frontiers_are_frontiers():
             assert points[-1][1] == bandwidth
 
 
-def test_bidirectional_networks(base_network):
+def test_bidirectional_networks():
     """With links back everywhere, unidirectional networks appear as the union with their transpose."""
-    choices = find(_job(256, 4, bidirectional=True), base_network)
+    choices = find(_job(256, 4, bidirectional=True))
     assert all(choice.candidate.bidirectional for choice in choices)
     made = [choice.candidate.form for choice in choices]
     assert Construction.BOTH_DIRECTIONS in made
-    fewer = find(_job(256, 4), base_network)
+    fewer = find(_job(256, 4))
     assert choices[0].steps >= fewer[0].steps
 
 
-def test_spare_ports(base_network):
+def test_spare_ports():
     """A ring is the best that 7 nodes with 3 ports can be wired to in both ways; a third of the bandwidth is idle."""
     with pytest.raises(InputError, match="an odd number of nodes of odd degree cannot be paired"):
-        find(_job(7, 3, bidirectional=True), base_network)
-    (choice,) = find(_job(7, 3, bidirectional=True, spare_ports=True), base_network)
+        find(_job(7, 3, bidirectional=True))
+    (choice,) = find(_job(7, 3, bidirectional=True, spare_ports=True))
     assert (str(choice.candidate), choice.steps, choice.bandwidth) == ("ring(7)", 3, Fraction(9, 7))
 
 
@@ -320,13 +314,13 @@ def test_impossible_jobs(nodes, degree, message):
     assert str(caught.value) == message
 
 
-def test_nothing_is_known(base_network):
+def test_nothing_is_known():
     """Four nodes with one link back and forth each cannot be connected; a prime number of odd degree cannot be
     paired."""
     with pytest.raises(InputError, match="no bidirectional network of 4 nodes and degree 1 is known: no expansion"):
-        find(_job(4, 1, bidirectional=True), base_network)
+        find(_job(4, 1, bidirectional=True))
     with pytest.raises(InputError, match="no bidirectional network of 2003 nodes and degree 3 is known: an odd number"):
-        find(_job(2003, 3, bidirectional=True), base_network)
+        find(_job(2003, 3, bidirectional=True))
 
 
 def test_names():
