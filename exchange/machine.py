@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import InputError, show_value
+from ..core.topology import Topology
 from ..core.units import UnitKind, exact, parse
 from ..instances.loader import from_data
 from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merge_cables
@@ -98,9 +99,9 @@ def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[
         for one, other, rate, two_ways in _pairs(box.cables):
             roles = {box.parts.get(end) for end in (one, other)}
             steps = 0 if Role.NIC in roles else 2 if roles == {None} else 1
-            links.append(_link(p + one, p + other, rate, inside * steps, two_ways))
+            links.append(_link(p + one, p + other, rate, inside * steps, two_ways=two_ways))
         for i, (nic, rate) in enumerate(ports.items()):
-            links.append(_link(p + nic, rails[i % len(rails)], rate, outside, True))
+            links.append(_link(p + nic, rails[i % len(rails)], rate, outside, two_ways=True))
     return {"nodes": nodes, "links": links}
 
 
@@ -117,9 +118,24 @@ def _pairs(cables: Iterable[Cable]) -> Iterator[tuple[str, str, Fraction, bool]]
         yield source, target, rate, alike
 
 
-def _link(source: str, target: str, rate: Fraction, latency: Fraction, two_ways: bool) -> dict[str, Any]:
+def _link(source: str, target: str, rate: Fraction, latency: Fraction, *, two_ways: bool) -> dict[str, Any]:
     times = {"bandwidth": exact(rate / GB, "GB/s"), "latency": exact(latency * 10**6, "us")}
     return {"source": source, "target": target, **times, **({"bidirectional": True} if two_ways else {})}
+
+
+def topology_data(topology: Topology) -> dict[str, Any]:
+    """Return nodes and links of a network in the form of an instance file, with exact numbers."""
+    nodes = [
+        {
+            "name": node.name,
+            "kind": node.kind.value,
+            **{flag: True for flag in ("multicast", "reduces") if getattr(node, flag)},
+            **({} if node.buffer_bytes is None else {"buffer": exact(node.buffer_bytes, "B")}),
+        }
+        for node in topology.nodes
+    ]
+    links = [_link(e.source, e.target, e.bandwidth_Bps, e.latency_s, two_ways=False) for e in topology.links]
+    return {"nodes": nodes, "links": links}
 
 
 def relay(name: str) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _bytes(size: str | None, current: Demand | None) -> Fraction:
     return parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
 
 
-_MAX_BYTES = 64 * 2**20  #: Bytes of a file of sizes that is read.
+_MAX_BYTES = 64 * 2**20  #: Bytes of a file of sizes or loads that is read.
 Sizes = Sequence[Fraction | list[Fraction]]  #: A size per rank, or a row per rank with a size for each.
 
 
@@ -99,13 +99,18 @@ def sized_messages(kind: Collective, sizes: Sizes, chunks: int, ranks: Sequence[
 
 
 def _read(path: str, *, is_matrix: bool) -> Sizes:
-    try:
-        with locate_errors(path):
-            rows = [row for row in csv.reader(read_text(Path(path), _MAX_BYTES).splitlines()) if row]
-    except csv.Error as error:
-        raise InputError(f"not a CSV file: {error}", place=path) from None
+    with locate_errors(path):
+        rows = read_rows(Path(path))
     sizes = [[_size(cell, f"{path}[{s}][{t}]") for t, cell in enumerate(row)] for s, row in enumerate(rows)]
     return sizes if is_matrix else [size for row in sizes for size in row]
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """Read the rows of a CSV file that are not empty; the caller names it in errors."""
+    try:
+        return [row for row in csv.reader(read_text(path, _MAX_BYTES).splitlines()) if row]
+    except csv.Error as error:
+        raise InputError(f"not a CSV file: {error}") from None
 
 
 def _size(cell: str, place: str) -> Fraction:

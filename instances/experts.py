@@ -1,6 +1,5 @@
 """Experts to be placed: ``experts(gpus=8, slots=2, loads=loads.csv)``, with loads that are given, read or generated."""
 
-import csv
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,8 +8,8 @@ from typing import Any
 
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fields import run_validation
-from ..core.files import read_whole
 from ..core.instance import Instance
+from .demand import read_rows
 from .expression import Expression
 from .schema import InstanceFile
 
@@ -18,7 +17,6 @@ _PARAMETERS = ("gpus", "slots", "loads", "groups", "nodes", "experts", "layers",
 
 LOAD = 2**20  #: Loads of a layer that is generated, together.
 _MOST = 100_000  #: Experts and layers that are generated at most.
-_MAX_BYTES = 64 * 2**20  #: Bytes of a file of loads that is read.
 
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
@@ -87,12 +85,8 @@ def _integer(arguments: dict[str, Any], name: str, least: int, default: int | No
 def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
     """Read a CSV file: a row for every layer, with the load of each expert."""
     with locate_errors(source=str(path)):
-        raw = read_whole(path, _MAX_BYTES, "a CSV file")
-        try:
-            rows = [row for row in csv.reader(raw.decode("utf-8-sig").splitlines()) if row]
-        except (ValueError, csv.Error) as error:
-            raise InputError(f"not a CSV file: {error}") from None
-        return tuple(tuple(_number(cell, f"[{r}][{c}]") for c, cell in enumerate(row)) for r, row in enumerate(rows))
+        rows = enumerate(read_rows(path))
+        return tuple(tuple(_number(cell, f"[{r}][{c}]") for c, cell in enumerate(row)) for r, row in rows)
 
 
 def _number(cell: str, place: str) -> Fraction:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import exp, expm1, fsum, log, log1p, sqrt
+from statistics import fmean, linear_regression, stdev, variance
 
 SHIFT_S = 1.0  #: Shift of geometric means of times: Mittelmann's 10 s drowns what takes milliseconds.
 
@@ -14,7 +15,7 @@ BOOTSTRAP = f"the interval is the 95 % percentile bootstrap over the problems ({
 
 def mean(values: Sequence[float]) -> float | None:
     """Return the arithmetic mean; None without values."""
-    return fsum(values) / len(values) if values else None
+    return fmean(values) if values else None
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -39,11 +40,7 @@ def t_half_width(values: Sequence[float]) -> float | None:
     from scipy.special import stdtrit
 
     n = len(values)
-    if n < 2:
-        return None
-    middle = fsum(values) / n
-    deviation = sqrt(fsum((value - middle) ** 2 for value in values) / (n - 1))
-    return float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation / sqrt(n)
+    return None if n < 2 else float(stdtrit(n - 1, (1 + LEVEL) / 2)) * stdev(values) / sqrt(n)
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> float | None:
@@ -88,13 +85,10 @@ def fit_power(points: Sequence[tuple[float, float]]) -> tuple[float, float, floa
     n = len(logs)
     if n < 2:
         return None
-    x0, y0 = fsum(x for x, _ in logs) / n, fsum(y for _, y in logs) / n
-    spread = fsum((x - x0) ** 2 for x, _ in logs)
-    if spread <= 1e-12:
+    x, y = zip(*logs, strict=True)
+    if (spread := (n - 1) * variance(x)) <= 1e-12:
         return None
-    exponent = fsum((x - x0) * (y - y0) for x, y in logs) / spread
-    if n == 2:
-        return exp(y0 - exponent * x0), exponent, None
-    rest = fsum((y - y0 - exponent * (x - x0)) ** 2 for x, y in logs)
-    half = float(stdtrit(n - 2, (1 + LEVEL) / 2)) * sqrt(rest / (n - 2) / spread)
-    return exp(y0 - exponent * x0), exponent, half
+    exponent, constant = linear_regression(x, y)
+    rest = fsum((b - constant - exponent * a) ** 2 for a, b in logs)
+    half = float(stdtrit(n - 2, (1 + LEVEL) / 2)) * sqrt(rest / (n - 2) / spread) if n > 2 else None
+    return exp(constant), exponent, half

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..core.instance import Instance
 from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
 from ..core.schedule import Bools, Floats
 from ..core.topology import Topology
-from ..core.units import exact
+from ..exchange.machine import checked_instance, topology_data
 from ..exchange.nccl import PROGRAMS, Measurements, Sample, read_measured
 from ..harness.request import Request
 from ..harness.run import run
@@ -121,14 +121,10 @@ def fit(samples: Sequence[Sample]) -> Fit:
 
 def _least_squares(sizes: Floats, times: Floats) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return alpha and beta of least squared relative error, and their standard errors."""
-    rows = np.column_stack([1 / times, sizes / times])
-    scale = np.linalg.norm(rows, axis=0)
-    solution, *_ = np.linalg.lstsq(rows / scale, np.ones(len(times)), rcond=None)
-    rest = 1 - rows / scale @ solution
-    variance = float(rest @ rest) / max(len(times) - 2, 1)
-    spread = np.sqrt(np.diag(np.linalg.inv((rows / scale).T @ (rows / scale))) * variance) / scale
-    alpha, beta = (solution / scale).tolist()
-    return (alpha, beta), (float(spread[0]), float(spread[1]))
+    (beta, alpha), covariance = np.polyfit(sizes, times, 1, w=1 / times, cov="unscaled")
+    rest = 1 - (alpha + beta * sizes) / times
+    beta_spread, alpha_spread = np.sqrt(np.diag(covariance) * (rest @ rest) / max(len(times) - 2, 1)).tolist()
+    return (float(alpha), float(beta)), (alpha_spread, beta_spread)
 
 
 def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
@@ -351,32 +347,13 @@ def _seconds(machine: Instance, kind: Collective, size: int, options: dict[str, 
 def _scale_links(machine: Instance, network: Topology, rate: float, latency: float, text: str) -> dict[str, Any]:
     """Return the data of an instance file with scaled links, whose ratios of rates stay exact."""
     faster, later = (Fraction(f"{factor:.{_DIGITS}g}") for factor in (rate, latency))
-    nodes = [
-        {
-            "name": node.name,
-            "kind": node.kind.value,
-            **({"multicast": True} if node.multicast else {}),
-            **({"reduces": True} if node.reduces else {}),
-            **({} if node.buffer_bytes is None else {"buffer": exact(node.buffer_bytes, "B")}),
-        }
-        for node in network.nodes
-    ]
-    links = [
-        {
-            "source": link.source,
-            "target": link.target,
-            "bandwidth": exact(link.bandwidth_Bps / 10**9 * faster, "GB/s"),
-            "latency": exact(link.latency_s * 10**6 * later, "us"),
-        }
+    links = (
+        replace(link, bandwidth_Bps=link.bandwidth_Bps * faster, latency_s=link.latency_s * later)
         for link in network.links
-    ]
-    return {
-        "schema": "cwb-instance/1",
-        "name": f"{machine.name}, calibrated",
-        "description": f"{machine.name} with the rates and latencies that were measured.",
-        "source": text,
-        "network": {"nodes": nodes, "links": links},
-    }
+    )
+    about = f"{machine.name} with the rates and latencies that were measured."
+    data = topology_data(replace(network, links=tuple(links)))
+    return checked_instance(data, name=f"{machine.name}, calibrated", description=about, source=text)
 
 
 @verb

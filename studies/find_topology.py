@@ -18,6 +18,7 @@ from ..core.option_names import FINDER_COLLECTIVES, check_name, verb
 from ..core.schedule import StepSchedule
 from ..core.topology import Topology
 from ..core.units import UnitKind, exact, exact_number, parse
+from ..exchange.machine import checked_instance, topology_data
 from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
 from ..reports.plots import plot_format, write_plot
@@ -243,22 +244,14 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
 
 def instance_data(instance: Instance, data: dict[str, Any]) -> dict[str, Any]:
-    """Return an instance file of the best network, whose links are equal."""
+    """Return an instance file of the best network."""
     network, demand = instance.network, instance.demand
     if not isinstance(network, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
-    link = network.links[0]
-    rate, latency = exact(link.bandwidth_Bps, "B/s"), exact(link.latency_s * 10**6, "us")
-    return {
-        "schema": "cwb-instance/1",
-        "name": instance.name,
-        "description": f"{data['nodes']} nodes of degree {data['degree']}: {instance.name}.",
-        "source": "cwb find-topology",
-        "network": {
-            "nodes": [{"name": node.name} for node in network.nodes],
-            "links": [
-                {"source": e.source, "target": e.target, "bandwidth": rate, "latency": latency} for e in network.links
-            ],
-        },
-        "collective": {"kind": demand.collective.name, "size": exact(demand.size_bytes, "B")},
-    }
+    return checked_instance(
+        topology_data(network),
+        name=instance.name,
+        description=f"{data['nodes']} nodes of degree {data['degree']}: {instance.name}.",
+        source="cwb find-topology",
+        collective={"kind": demand.collective.name, "size": exact(demand.size_bytes, "B")},
+    )

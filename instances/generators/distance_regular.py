@@ -24,15 +24,15 @@ def hamming(length: int, letters: int, *, bandwidth: Rate = BANDWIDTH, latency: 
     ``length``, ``letters``: letters of a word, which is the diameter, and number of different letters.
     """
     check_ranges(length=(length, 1, _MAX_DIGITS), letters=(letters, 2))
-    nodes = letters**length
-    pairs = (
-        (rank, rank + more * stride)
-        for stride in (letters**place for place in range(length))
-        for rank in range(nodes)
-        for more in range(1, letters - rank // stride % letters)
-    )
-    links = nodes * length * (letters - 1)
-    return make_graph(nodes, links, both_ways(pairs), bandwidth, latency)
+    links = letters**length * length * (letters - 1)
+    return make_graph(letters**length, links, both_ways(_hamming(length, letters)), bandwidth, latency)
+
+
+def _hamming(length: int, letters: int) -> _Edges:
+    for stride in (letters**place for place in range(length)):
+        for rank in range(letters**length):
+            for more in range(1, letters - rank // stride % letters):
+                yield rank, rank + more * stride
 
 
 def distance_regular(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -88,15 +88,6 @@ def _plane(q: int) -> list[tuple[int, int]]:
     """Return incident points and lines of PG(2, q); a line is a vector orthogonal to its points."""
     vectors = list(enumerate(_projective(q, 3)))
     return [(p, i) for p, v in vectors for i, w in vectors if sum(a * b for a, b in zip(v, w, strict=True)) % q == 0]
-
-
-def _hamming(length: int, letters: int) -> _Edges:
-    words = list(product(range(letters), repeat=length))
-    return (
-        (i, j)
-        for (i, v), (j, w) in combinations(enumerate(words), 2)
-        if sum(a != b for a, b in zip(v, w, strict=True)) == 1
-    )
 
 
 def _disjoint(size: int, of: int) -> list[tuple[int, int]]:
@@ -166,11 +157,11 @@ def _normal(vector: _Vector, q: int) -> _Vector:
 #: The edges of every graph of table 8, by its number of nodes.
 _TABLE_8: dict[int, Callable[[], _Edges]] = {
     6: lambda: ((i, j) for i, j in combinations(range(6), 2) if i + j != 5),
-    9: lambda: _hamming(2, 3),
+    9: lambda: iter(sorted(_hamming(2, 3))),
     10: lambda: ((i, 5 + j) for i in range(5) for j in range(5) if i != j),
     14: lambda: _bipartite([pair for pair in product(range(7), range(7)) if pair not in _plane(2)]),
     15: lambda: _line_graph(_disjoint(2, 5)),
-    16: lambda: _hamming(4, 2),
+    16: lambda: iter(sorted(_hamming(4, 2))),
     21: lambda: _line_graph(list(_bipartite(_plane(2)))),
     26: lambda: _bipartite(_plane(3)),
     32: _affine_minus_class,
