@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,9 +241,7 @@ def run(
     mpi = is_started_by_mpi() if processes is None else check_name(processes, PROCESSES, "--processes") == "mpi"
     if is_started_by_mpi() and not mpi:
         raise InputError("mpirun has started several, each of which would start its own", source="--processes local")
-    size_bytes: Fraction | None = None
-    if size is not None:
-        size_bytes = parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
+    size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False, source="--size")
     if emulate and processes is not None:
         raise InputError("an emulated network has processes of its own", source="--processes")
     if scale is not None and not emulate:

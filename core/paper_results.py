@@ -124,6 +124,8 @@ class PublishedRun(Strict):
 
 
 COUNTS = ("ranks", "nodes", "links")  #: What is counted of a network.
+_SOURCES = ("run", "network", "number")  #: Fields of quantities that combine no others, and of those that do.
+COMBINED = ("ratio", "difference", "mean", "geomean", "least", "largest", "total")
 
 
 class Quantity(Strict):
@@ -152,11 +154,8 @@ class Quantity(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Quantity:
-        sources: list[object] = [self.run, self.network, self.number, self.ratio, self.difference]
-        sources += [self.mean, self.geomean, self.least, self.largest, self.total]
-        if sum(part is not None for part in sources) != 1:
-            names = "run, network, number, ratio, difference, mean, geomean, least, largest, total"
-            raise ValueError(f"expected exactly one of {names}")
+        if sum(getattr(self, name) is not None for name in (*_SOURCES, *COMBINED)) != 1:
+            raise ValueError(f"expected exactly one of {', '.join((*_SOURCES, *COMBINED))}")
         if self.network is not None and self.value not in COUNTS:
             raise ValueError(f"value is {self.value!r}; expected one of {', '.join(COUNTS)} of a network")
         for name, text in (("times", self.times), ("number", self.number)):
@@ -167,8 +166,7 @@ class Quantity(Strict):
     @property
     def parts(self) -> tuple[Quantity, ...]:
         """Quantities that it combines; none for a value of a run."""
-        several = self.mean or self.geomean or self.least or self.largest or self.total
-        return tuple(self.ratio or self.difference or several or ())
+        return next((tuple(parts) for name in COMBINED if (parts := getattr(self, name)) is not None), ())
 
     def runs(self) -> tuple[str, ...]:
         """Return the names of all runs that it needs."""
@@ -322,13 +320,5 @@ def _agree(paper: PrintedValue, value: Fraction, ours: Fraction, within: str | N
     if paper.sign == "~":
         room = max(room, ABOUT * abs(value))
     low, high = value - room, most + room
-    match paper.sign:
-        case "<":
-            return ours < high
-        case "<=":
-            return ours <= high
-        case ">":
-            return ours > low
-        case ">=":
-            return ours >= low
-    return low <= ours <= high
+    claims = {"<": ours < high, "<=": ours <= high, ">": ours > low, ">=": ours >= low}
+    return claims.get(paper.sign, low <= ours <= high)

@@ -1,7 +1,7 @@
 """Schedules in steps of a few ranks' data, which translations of the network move to all other data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from .display import AnswerMixin
 from .errors import InputError
 from .schedule import Chunks, Ints, Sends, StepSchedule, offsets
 from .topology import Topology
-from .trees import Translation, check_translations, orbit_of, translation_images
+from .trees import OrbitMixin, Translation, orbit_of, translation_images
 
 MOST_WRITTEN = 2**26  #: Schedules of more links on the paths of all sends are not written out.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StepOrbits(AnswerMixin, name="step-orbits"):
+class StepOrbits(OrbitMixin, AnswerMixin, name="step-orbits"):
     """Schedule in steps of some chunks, whose images under all motions are the sends of all chunks.
 
     Motions are products of translations (:class:`~.trees.TreeOrbits`). A motion moves a chunk to one that the images
@@ -27,18 +27,10 @@ class StepOrbits(AnswerMixin, name="step-orbits"):
     base: StepSchedule  #: All sends of the chunks of one rank in every orbit, or of one chunk in every orbit of sums.
     translations: tuple[Translation, ...]
 
-    def __post_init__(self) -> None:
-        check_translations(self.translations)
-
     @property
     def instance_sha256(self) -> str:
         """Digest of the instance that the schedule is for."""
         return self.base.instance_sha256
-
-    @property
-    def motions(self) -> int:
-        """Number of motions, the identity included."""
-        return prod(translation.order for translation in self.translations)
 
     @property
     def sends(self) -> int:
@@ -49,7 +41,7 @@ class StepOrbits(AnswerMixin, name="step-orbits"):
         return {
             "sends": self.sends,
             "given": len(self.base.sends),
-            "orders": [translation.order for translation in self.translations],
+            "orders": list(self.orders),
             "chunks": self.motions * len(self.base.chunks),
             "steps": self.base.steps,
         }
@@ -61,7 +53,7 @@ def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
     if (size := motions * len(sends.path_links)) > MOST_WRITTEN:
         text = f"{answer.sends:,} sends over {size:,} links are not written out; expected at most {MOST_WRITTEN:,}"
         raise InputError(text, place="answer")
-    orders = [translation.order for translation in answer.translations]
+    orders = answer.orders
     images = translation_images(answer.translations, topology)
     nodes, links = [node for node, _ in images], [link for _, link in images]
     source, target = (orbit_of(column, orders, nodes).ravel() for column in (sends.source, sends.target))
@@ -73,7 +65,7 @@ def expand_steps(answer: StepOrbits, topology: Topology) -> StepSchedule:
     return StepSchedule(base.instance_sha256, chunks, orbit.take(order), np.repeat(base.step, motions))
 
 
-def _move_chunks(chunks: Chunks, topology: Topology, orders: list[int], nodes: list[Ints]) -> Chunks:
+def _move_chunks(chunks: Chunks, topology: Topology, orders: Sequence[int], nodes: list[Ints]) -> Chunks:
     """Return the images of chunks, motion by motion."""
     rank_node = np.array(topology.rank_nodes, dtype=np.int64)
     rank_of = np.zeros(len(topology.nodes), dtype=np.int64)

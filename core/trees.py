@@ -139,17 +139,31 @@ class Translation:
     order: int  #: Number of applications that move every node back; at least 2.
 
 
-def check_translations(translations: Sequence[Translation]) -> None:
-    """Reject orders below 2, and images of different lengths."""
-    for index, translation in enumerate(translations):
-        if translation.order < 2:
-            raise InputError("expected an order of at least 2", place=f"translations[{index}].order")
-        if len(translation.image) != len(translations[0].image):
-            raise InputError("differs in length", place=f"translations[{index}].image")
+class OrbitMixin:
+    """Answer of which a part is given, and translations that move it to the rest."""
+
+    translations: tuple[Translation, ...]
+
+    def __post_init__(self) -> None:
+        for index, translation in enumerate(self.translations):
+            if translation.order < 2:
+                raise InputError("expected an order of at least 2", place=f"translations[{index}].order")
+            if len(translation.image) != len(self.translations[0].image):
+                raise InputError("differs in length", place=f"translations[{index}].image")
+
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """Orders of the translations."""
+        return tuple(translation.order for translation in self.translations)
+
+    @property
+    def motions(self) -> int:
+        """Number of motions, the identity included."""
+        return prod(self.orders)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeOrbits(AnswerMixin, name="tree-orbits"):
+class TreeOrbits(OrbitMixin, AnswerMixin, name="tree-orbits"):
     """Trees of one root in every orbit, which also determine those of all other roots.
 
     Translations ``g_1, g_2, ...`` of orders ``a_1, a_2, ...`` that commute make a group of ``a_1 a_2 ...`` motions:
@@ -162,9 +176,6 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
     trees: TreePacking  #: Trees of one rank of every orbit. Of equal parallel links, the first is moved to the first.
     translations: tuple[Translation, ...]
 
-    def __post_init__(self) -> None:
-        check_translations(self.translations)
-
     @property
     def instance_sha256(self) -> str:
         """Digest of the instance that the trees are for."""
@@ -175,21 +186,15 @@ class TreeOrbits(AnswerMixin, name="tree-orbits"):
         """Direction of the data along the trees."""
         return self.trees.kind
 
-    @property
-    def motions(self) -> int:
-        """Number of motions, the identity included."""
-        return prod(translation.order for translation in self.translations)
-
     def __len__(self) -> int:
         return len(self.trees) * self.motions
 
     def _size(self) -> dict[str, Any]:
-        orders = [translation.order for translation in self.translations]
-        return {"trees": len(self), "given": len(self.trees), "orders": orders, "edges": len(self.trees.parent)}
+        counts = {"trees": len(self), "given": len(self.trees)}
+        return {**counts, "orders": list(self.orders), "edges": len(self.trees.parent)}
 
     def _facts(self) -> Mapping[str, object]:
-        parts = {"given": len(self.trees), "orders": tuple(each.order for each in self.translations)}
-        return {"kind": self.kind.value, "trees": len(self), **parts}
+        return {"kind": self.kind.value, "trees": len(self), "given": len(self.trees), "orders": self.orders}
 
 
 #: All trees, or those of one root in every orbit: both have ``trees``, ``motions``, ``kind`` and ``len``.

@@ -12,7 +12,7 @@ from ..core.errors import InputError, did_you_mean, locate_os_errors, one_of
 from ..core.record import RunRecord, read_records
 from ..core.text import escape_unprintable
 from .numbers import MISSING, natural
-from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell
+from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell, keep_columns
 
 #: Types of the fields that a report relies on, and what to call them, by their annotation in :class:`RunRecord`.
 _TYPES: Mapping[Any, tuple[Any, str]] = {
@@ -177,12 +177,8 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
         table,
         spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
         visible=labels,
-        rows=tuple(
-            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
-        ),
-        footers=tuple(
-            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.footers
-        ),
+        rows=keep_columns(table.rows, columns),
+        footers=keep_columns(table.footers, columns),
     )
 
 
@@ -231,10 +227,9 @@ def _pivot_row(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Se
 
 
 def _key(keys: Sequence[Key], name: str) -> int:
-    for index, key in enumerate(keys):
-        if _is_named(key, name):
-            return index
-    raise _unknown(name, keys)
+    if (place := next((i for i, key in enumerate(keys) if _is_named(key, name)), None)) is None:
+        raise _unknown(name, keys)
+    return place
 
 
 def _is_named(item: Key | Column, name: str) -> bool:

@@ -11,7 +11,7 @@ from ..core.text import escape_html
 from ..core.units import size_text
 from .numbers import MISSING, NumberFormat
 from .page import inline, page, plain_table, section
-from .table import ALONE, Column, Key, Row, Table, TableCell, TableSpec
+from .table import Column, Key, Row, Table, TableCell, TableSpec
 
 ADVICE_HEADINGS = (
     "size",
@@ -225,7 +225,6 @@ def reproduction_table(paper: PublishedFile, findings: Sequence[Finding]) -> Tab
         expects="published numbers",
         entries=lambda records: [],
         keys=keys,
-        groups=ALONE,
         columns=(
             Column("paper", "Paper", lambda record: None, _OURS),
             Column("ours", "Ours", lambda record: None, _OURS),

@@ -3,9 +3,9 @@
 Records of one cell, such as seeds, are combined; the best numbers are marked, and marks explain missing ones.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
@@ -89,9 +89,6 @@ class Footer:
     value: Callable[[Sequence[float]], float | None]
 
 
-ALONE = (ColumnGroup("", ""),)  #: The only group of tables whose rows compete.
-
-
 @dataclass(frozen=True)
 class TableSpec:
     """A table as data; :func:`cwb.reports.table.build` makes it from records."""
@@ -101,8 +98,8 @@ class TableSpec:
     expects: str  #: kind of records it is made from, for the error without any
     entries: Callable[[Sequence[RunRecord]], list[RecordPlace]]  #: places the records that fit; leaves out the others
     keys: tuple[Key, ...]
-    groups: tuple[ColumnGroup, ...]
     columns: tuple[Column, ...]
+    groups: tuple[ColumnGroup, ...] = (ColumnGroup("", ""),)  #: by default one without a heading, whose rows compete
     footers: tuple[Footer, ...] = ()
     notes: tuple[str, ...] = ()  #: notes for readers, below the table
     #: Keys whose equality makes rows compete for the best number; without any, the groups of a row compete
@@ -182,6 +179,14 @@ class Table:
         return tuple(escape_unprintable(self.spec.keys[i].text(row.labels[i])) for i in self.visible)
 
 
+_AnyRow = TypeVar("_AnyRow", Row, FooterRow)
+
+
+def keep_columns(rows: Iterable[_AnyRow], columns: Sequence[int]) -> tuple[_AnyRow, ...]:
+    """Return rows with the cells of some columns of each group."""
+    return tuple(replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in rows)
+
+
 def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     """Make a table of records in any order, of any methods; the latest of every cell counts."""
     entries = spec.entries(records)
@@ -193,7 +198,7 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     nonempty = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
     columns = [c for c, column in enumerate(spec.columns) if not column.optional or c in nonempty]
     spec = replace(spec, columns=tuple(spec.columns[c] for c in columns))
-    rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in rows)
+    rows = keep_columns(rows, columns)
     keys = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
     footers = tuple(_footer(spec, footer, rows) for footer in spec.footers)
     return Table(spec, keys, rows, footers, _notes(rows, by_cell, spec))

@@ -17,7 +17,7 @@ from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
 from ..core.instance import Instance
 from ..core.outcome import Verdict
-from .files import begins_with, to_lists, write_data
+from .files import to_lists, write_data
 from .metrics import contradictions, question_of
 from .strict import Fields, fraction, integers, is_list, read_json, reject_if
 
@@ -291,11 +291,6 @@ def write_placement(
         "extra": dict(extra or {}),
     }
     return write_data(path, data)
-
-
-def is_placement(path: Path) -> bool:
-    """Return whether a file is a placement, by its first characters."""
-    return begins_with(path, SCHEMA)
 
 
 def read_placement(path: Path) -> PlacementFile:

@@ -22,9 +22,9 @@ from ..harness.clock import WallClock
 from ..harness.interrupt import command_limits
 from ..schedules.collective import Proof, proof_of
 from ..schedules.completion import Completion, completion_if_any
-from ..schedules.files import ScheduleFile, read_schedule
+from ..schedules.files import ScheduleFile, begins_with, read_schedule
 from ..schedules.metrics import question_of
-from ..schedules.placement import SCHEMA, PlacementFile, assess_placement, is_placement, read_placement
+from ..schedules.placement import SCHEMA, PlacementFile, assess_placement, read_placement
 from ..schedules.verify import Report, verify
 from .exports import messages_and_bytes
 from .inputs import Spec, load, network_of, seconds_or_none
@@ -146,7 +146,7 @@ def _check(file: Path, instance: Spec, topology: Spec, dialect: str | None, prog
         return check_chakra(file, network) if traces else check_msccl(file, dialect, network)
     if plan:
         return check_mscclpp(file, network)
-    if is_placement(file):
+    if begins_with(file, SCHEMA):
         return check_placement(file, instance)
     return _check_schedule(file, instance, progress)
 

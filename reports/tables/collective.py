@@ -14,7 +14,7 @@ from ..numbers import NumberFormat, mark_of, number
 from ..objective_types import COMPLETION, explanation_lines, is_ranked, question_of
 from ..runs import OWN_SECONDS, LedgerRun, runs_of
 from ..statistics import T_INTERVAL, count, t_half_width
-from ..table import ALONE, Column, ColumnGroup, Key, Label, RecordPlace, TableSpec
+from ..table import Column, ColumnGroup, Key, Label, RecordPlace, TableSpec
 
 #: How a label is taken out of a run.
 _LABELS: dict[str, Callable[[LedgerRun], Label]] = {
@@ -177,7 +177,6 @@ def collective_table(
         expects=f"records of the model {which} on a collective" if models else "records of a collective",
         entries=entries_of(models),
         keys=KEYS,
-        groups=ALONE,
         columns=tuple(columns),
         notes=tuple(notes),
         block=BLOCK,
@@ -318,7 +317,6 @@ SIZES = TableSpec(
     expects="records of a collective",
     entries=entries_of((), _SIZES_KEYS),
     keys=_SIZES_KEYS,
-    groups=ALONE,
     columns=(TIME, interval(TIME), TIME_GAP, ALGBW, BUSBW, OBJECTIVE, GAP),
     notes=(
         "algbw is the full buffer over the time, busbw that times the factor of nccl-tests; "
@@ -370,7 +368,6 @@ EXACT_HEURISTIC = TableSpec(
     expects="records of a heuristic and of an exact method or a relaxation on the same problem",
     entries=_exact_entries,
     keys=_EXACT_KEYS,
-    groups=ALONE,
     columns=(TIME, TIME_GAP, _LEAST, _BEST_BOUND, _PLAIN_GAP, OWN, interval(OWN), _RATIO, RUNS),
     notes=(
         "Gap is to the best proved bound of all records of the problem that holds for its question. Time ratio is "
@@ -396,7 +393,6 @@ SUMMARY = TableSpec(
     expects="any record",
     entries=_summary_entries,
     keys=_SUMMARY_KEYS,
-    groups=ALONE,
     columns=(
         replace(TIME, optional=True),
         replace(TIME_GAP, optional=True),

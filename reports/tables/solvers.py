@@ -20,7 +20,7 @@ from ..runs import (
     runs_of,
 )
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_end, shifted_geometric_mean, total
-from ..table import ALONE, Column, Key, RecordPlace, TableSpec
+from ..table import Column, Key, RecordPlace, TableSpec
 from .collective import SOLVER, fact
 
 TIE = 0.05  #: Times that differ by less are a tie.
@@ -132,7 +132,6 @@ SOLVERS = TableSpec(
     expects="records of one model, instance and options with at least two solvers",
     entries=_solver_entries,
     keys=(Key("model", "Model"), Key("solver", "Solver")),
-    groups=ALONE,
     columns=(
         Column("tasks", "Tasks", fact("tasks"), COUNT, over=total, every=True),
         Column("solved", "Solved", fact("solved"), COUNT, best="largest", over=total, every=True),
@@ -247,7 +246,6 @@ SEEDS = TableSpec(
     expects="records of a model with at least two seeds on the same problem",
     entries=_seed_entries,
     keys=(Key("model", "Model"), Key("options", "Options", optional=True), SOLVER),
-    groups=ALONE,
     columns=(
         Column("tasks", "Tasks", fact("tasks"), COUNT, over=total, every=True),
         Column("seeds", "Seeds", fact("seed"), COUNT, over=lambda seeds: float(len(set(seeds))), every=True),

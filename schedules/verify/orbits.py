@@ -183,7 +183,7 @@ def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings:
             return None
         images.append(number[image[network.tree_node]])
         links.append(link)
-    orders = tuple(translation.order for translation in answer.translations)
+    orders = answer.orders
     if not images or not _commute_with_orders(images, links, orders):
         text = "translations do not commute, or are not back after their order"
         findings.add(Violation("symmetry", text if images else "there is no translation"))
