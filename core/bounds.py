@@ -123,10 +123,12 @@ class TreePrices(_Certificate, name="tree-prices"):
 
     The bound holds for schedules of trees, each with a rate r_T, that reduce to a root and broadcast from it: at
     most ``trees`` of them, each with a rate of at least ``min_rate_Bps`` and with paths between root and leaf, in
-    both directions, no longer than the height. It does not bound other schedules.
+    both directions, no longer than the height. If their number or rate is limited, none uses a link twice. It does not
+    bound other schedules.
 
     With prices w(T) of both directions of a tree T and its least bandwidth c_T, rates sum to R with ``R m <= B + N p``
-    if none of N trees has ``w(T) + p / c_T < m``. For given N, R is lowered further where trees share no link.
+    if none of N trees has ``w(T) + p / c_T < m``. For given N, R is lowered further: to a sum that an optimal basis
+    of the rates can have, and where trees share no link.
     """
 
     prices: tuple[int, ...]  #: w_e, one for every link of the topology, at least 0.

@@ -47,22 +47,34 @@ def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fr
     """Lower a bound to the rate of trees with or without a common link, see :class:`TreePrices`."""
     rates = [link.bandwidth_Bps for link in topology.links]
     unit = common_unit(rates)
+    most_Bps = vertex_rate(rates, certificate.min_rate_Bps, trees, most_Bps)
     widths, below, above = sorted(set(rates)), 0, len(set(rates))
     while above - below > 1:  # fewer links hold fewer trees
         middle = (below + above) // 2
         links = [index for index, other in enumerate(rates) if other >= widths[middle]]
         below, above = (middle, above) if _cheapest_tree(topology, certificate, links) is not None else (below, middle)
     allowed = [rate for rate in widths[: below + 1] if rate >= certificate.min_rate_Bps]
-    pair, alone = min(widths[-1], 2 * widths[below]), min(widths[-1] / 2, widths[below])
-    if not certificate.link_sets:  # then k trees may have k times the rate of the widest
-        shared = max(alone + (trees - 1) * widths[below], pair + (trees - 2) * widths[below] if trees > 1 else alone)
-        return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, trees * widths[below])))
-    disjoint = _disjoint(topology, certificate, allowed, trees)
-    before, carried, shared = Fraction(0), Fraction(0), Fraction(0)  # by two trees less, by one less, by so many
-    for count, apart in enumerate(disjoint, 1):
-        shared = max(alone + carried, pair + before if count > 1 else alone)
-        before, carried = carried, max(apart, shared) if count > 1 else apart
-    return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, disjoint[-1])))
+    pair = min(widths[-1], 2 * widths[below])
+    apart, shared = trees * widths[below], pair + (trees - 2) * widths[below] if trees > 1 else Fraction(0)
+    if certificate.link_sets:  # else k trees may have k times the rate of the widest
+        carried = [Fraction(0)]  # by so many trees
+        for apart in _disjoint(topology, certificate, allowed, trees):
+            shared = pair + carried[-2] if len(carried) > 1 else Fraction(0)
+            carried.append(max(apart, shared))
+    return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, apart)))
+
+
+def vertex_rate(rates: Sequence[Fraction], least: Fraction, trees: int, most: Fraction) -> Fraction:
+    """Lower a bound to a sum of rates that an optimal basis of their linear program can have (:class:`TreePrices`)."""
+    if trees > 8:
+        return most
+    reached = (1, 1, 2, 3, 5, 9, 18, 40)[trees - 1]  # all determinants of 0/1 matrices of this order, and larger ones
+    determinants = [*range(reached + 1), *{7: (20, 24, 32), 8: (42, 44, 45, 48, 56)}.get(trees, ())]
+    if least or len(set(rates)) > 1:
+        unit = common_unit([*rates, least])
+        return unit * max(Fraction(floor(most * d / unit), d) for d in determinants[1:])
+    totals = (rates[0] * (1 + Fraction(n, d)) for d in determinants[1:] for n in determinants)
+    return min(most, max((total for total in totals if total <= most), default=rates[0]))
 
 
 def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fraction], trees: int) -> list[Fraction]:
@@ -111,6 +123,10 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
     topology, _ = _problem(instance)
     if certificate.trees is not None and len(packing) > certificate.trees:
         return f"speaks of at most {certificate.trees} trees, the answer has {len(packing)}"
+    loads = [part.path_tree * len(topology.links) + part.path_links for part in packing.passes]
+    limited = certificate.trees is not None or certificate.min_rate_Bps
+    if limited and len(np.unique(np.concatenate(loads))) < sum(map(len, loads)):
+        return "speaks of trees that use no link twice, the answer has one that does"
     if certificate.height is not None:
         highest = max(_highest(part, _lengths(topology, certificate)) for part in packing.passes)
         if highest > certificate.height:

@@ -18,34 +18,53 @@ import numpy as np
 
 from ...core.bounds import CutCertificate, PartitionCertificate
 from ...core.topology import Topology
+from ...core.units import common_unit
 from ..graphs.maxflow import max_flow
 from ..graphs.network import Network, exact_array
 from .network import Wan
 
+#: Absolute determinants of 0/1 matrices of order 1 to 8 (Zivkovic, 2006; docs/schedules/bounds.md).
+DETERMINANTS: tuple[Sequence[int], ...] = (
+    *map(range, (2, 2, 3, 4, 6, 10)),
+    (*range(19), 20, 24, 32),
+    (*range(41), 42, 44, 45, 48, 56),
+)
 
-def common_link(wan: Wan, widest: Fraction | int) -> tuple[Fraction, Fraction]:
-    """Bound the rate of two trees that share a link, and of one that uses a link in both directions."""
-    largest = Fraction(int(wan.room.max()))
-    return min(largest, 2 * Fraction(widest)), min(largest / 2, Fraction(widest))
+
+def common_link(wan: Wan, widest: int) -> int:
+    """Bound the rate of two trees that share a link."""
+    return min(int(wan.room.max()), 2 * widest)
 
 
-def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Sequence[int] | None = None) -> Fraction:
-    """Tighten a bound on K trees by cases with and without a common link (docs/schedules/bounds.md).
+def vertex_rate(wan: Wan, trees: int, least: Fraction, bound: Fraction) -> Fraction:
+    """Round a bound on K trees of at least a rate down to the total of a possible optimal vertex."""
+    if trees > len(DETERMINANTS):
+        return bound
+    values, rooms = DETERMINANTS[trees - 1], wan.room.tolist()
+    unit = common_unit([Fraction(gcd(*rooms)), least])
+    if least or min(rooms) < max(rooms):
+        return max(floor(bound / unit * q) * unit / q for q in values[1:])
+    more = max(Fraction(0), bound / unit - 1)  # a difference of the same form
+    return min(bound, unit + max(Fraction(max(p for p in values if p <= more * q), q) for q in values[1:]) * unit)
 
-    ``widest`` is the largest rate of one tree; ``disjoint`` are those of k trees or fewer without a common link, k from
-    1 to K, by default k times ``widest``.
+
+def whole_rate(
+    wan: Wan, trees: int, widest: int, least: Fraction, bound: Fraction, disjoint: Sequence[int] | None = None
+) -> Fraction:
+    """Tighten a bound on K trees by their vertices, and by cases with and without a common link.
+
+    ``widest`` is the largest rate of one tree, ``least`` the smallest; ``disjoint`` are those of k trees or fewer
+    without a common link, k from 1 to K, by default k times ``widest`` (docs/schedules/bounds.md).
     """
-    pair, alone = common_link(wan, widest)
-    two_fewer, one_fewer = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
+    pair, most = common_link(wan, widest), trees * widest if disjoint is None else disjoint[-1]
+    two_fewer, one_fewer = (trees - 2) * widest, 0
     if disjoint is not None:
-        two_fewer, one_fewer = Fraction(0), Fraction(0)
-        for count, apart in enumerate(disjoint[:-1], 1):
-            shared = max(alone + one_fewer, pair + two_fewer) if count > 1 else Fraction(0)
-            two_fewer, one_fewer = one_fewer, max(shared, Fraction(apart))
-    shared = max(alone + one_fewer, pair + two_fewer) if trees > 1 else alone
-    unit = gcd(*wan.room.tolist())
-    most = trees * widest if disjoint is None else disjoint[-1]
-    return min(bound, max(shared, min(Fraction(floor(bound / unit) * unit), Fraction(most))))
+        two_fewer = -pair
+        for apart in disjoint[:-1]:
+            two_fewer, one_fewer = one_fewer, max(pair + two_fewer, apart)
+    bound, unit = vertex_rate(wan, trees, least, bound), gcd(*wan.room.tolist())
+    shared = pair + two_fewer if trees > 1 else 0
+    return min(bound, Fraction(max(shared, min(floor(bound / unit) * unit, most))))
 
 
 @dataclass(frozen=True)

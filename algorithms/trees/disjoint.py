@@ -129,12 +129,11 @@ class DisjointRates:
     def proof(self, rate: Fraction) -> tuple[Ints, ...]:
         """Select few of the sets that prove as much of a bound on K trees as all of them."""
         trees = self.choices.shape[1]
-        pair, alone = common_link(self.wan, self.most[0])
-        limit = [rate] * (trees + 1)
-        for k in range(trees - 1, -1, -1):  # what k trees may carry at most, so that with a common link K carry no more
-            limit[k] = min(limit[k + 1] - alone, limit[k + 2] - pair if k + 2 <= trees else limit[k + 1])
+        pair = common_link(self.wan, self.most[0])
+        # What k trees may carry at most, so that with common links K carry no more.
+        limit = [rate - (trees - k) // 2 * pair for k in range(trees + 1)]
         if self.most[-1] > rate:  # which prices prove
-            limit[-1] = Fraction(trees * self.most[0])
+            limit[-2:] = [Fraction(trees * self.most[0])] * 2
         # Totals are whole.
         rest = np.flatnonzero(self.total > np.array([floor(most) for most in limit])[self.count])
         rows = [self.excluded_choices(index)[rest] for index in range(len(self.sets))]

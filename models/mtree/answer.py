@@ -225,9 +225,10 @@ def _bound_by_prices(problem: TreeProblem, result: SearchResult, prices: Prices)
     widest = widest_tree(wan, problem.limit)
     link_sets: tuple[tuple[int, ...], ...] = ()
     if result.trees is not None and widest is not None:
-        proved, rate = rate, whole_rate(wan, result.trees, widest[0], rate)  # sharper, since capacities are integers
+        limits = result.trees, widest[0], problem.floor, rate
+        rate = whole_rate(wan, *limits)  # sharper, since capacities are integers
         if result.disjoint is not None:
-            disjoint_rate = whole_rate(wan, result.trees, widest[0], proved, result.disjoint.most)
+            disjoint_rate = whole_rate(wan, *limits, result.disjoint.most)
             if disjoint_rate < rate:
                 rate = disjoint_rate
                 link_sets = tuple(
@@ -247,7 +248,8 @@ def _bound_by_prices(problem: TreeProblem, result: SearchResult, prices: Prices)
         problem.floor * wan.unit_Bps,
         link_sets,
     )
-    return rate, certificate, _describe_scope(problem, result)
+    once = ", none over a link twice" if result.trees is not None or problem.floor else ""
+    return rate, certificate, _describe_scope(problem, result) + once
 
 
 def _describe_scope(problem: TreeProblem, result: SearchResult) -> str:

@@ -109,8 +109,13 @@ class _TreeSearch(Search):
         super().__init__(problem, solver, budget)
         self.options = options
         self.best: RatedTrees | None = None
-        # Without prices of links, K trees carry at most K times what the widest does.
-        self.prices = [Prices(problem.wan, np.zeros(len(problem.wan.room), dtype=np.int64), 1)]
+        # Without prices of links, K trees carry at most K times what the widest does; those of a partition prove the
+        # strength, which K trees may have to be less than.
+        wan, part, crossing = self.wan, np.empty(self.wan.nodes, np.int64), np.zeros((2, len(self.wan.room)), np.int64)
+        for index, sites in enumerate(problem.strength.parts):
+            part[list(sites)] = index
+        crossing[1, wan.first] = crossing[1, wan.second] = part[wan.tail] != part[wan.head]
+        self.prices = [Prices(wan, price, tree) for price, tree in zip(crossing, (1, 0), strict=True)]
         self.rounds = 0
         self.pool_size = 0
         self.complete = False
@@ -166,10 +171,10 @@ class _TreeSearch(Search):
             self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.problem, rated)))
 
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
-        """Keep a better bound; with K trees it is rounded to whole rates where these are required."""
+        """Keep a better bound; with K trees it is rounded down to rates that they can have."""
         if self.most is not None and self.widest is not None:
             disjoint = None if self.disjoint is None else self.disjoint.most
-            bound = whole_rate(self.wan, self.most, self.widest, bound, disjoint)
+            bound = whole_rate(self.wan, self.most, self.widest, self.floor, bound, disjoint)
         super().tighten(bound, prover)
 
     def one_tree(self) -> Ints:

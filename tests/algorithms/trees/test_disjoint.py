@@ -75,7 +75,7 @@ def test_rates_are_those_of_the_best_trees(seed):
             if len({e for tree in chosen for e in tree}) == count * (nodes - 1):
                 best = max(best, sum(min(capacity[e] for e in tree) for tree in chosen))
         assert rates.most[count - 1] == max(best, *rates.most[: count - 1], 0)
-    bound = whole_rate(wan, 3, rates.most[0], Fraction(3 * rates.most[0]), rates.most)
+    bound = whole_rate(wan, 3, rates.most[0], Fraction(0), Fraction(3 * rates.most[0]), rates.most)
     assert float(bound * wan.unit_Bps) * 8e-6 >= best_of_rates(edges, every, 3, 0) - 1e-6
     kept = rates.proof(bound)
     again = DisjointRates.of(wan, 3, 1, rates.most[0])
@@ -84,7 +84,7 @@ def test_rates_are_those_of_the_best_trees(seed):
         need = np.array([0, *(again.fewest_links(inside, rate) for rate in again.rates[1:].tolist())])
         again.open &= need[again.choices].sum(axis=1) <= len(links)
     most = [int(again.total[again.open & (again.count <= count)].max()) for count in (1, 2, 3)]
-    assert whole_rate(wan, 3, rates.most[0], Fraction(3 * rates.most[0]), most) == bound
+    assert whole_rate(wan, 3, rates.most[0], Fraction(0), Fraction(3 * rates.most[0]), most) == bound
 
 
 @pytest.mark.parametrize("unit", ["hops", "ms"])
