@@ -95,14 +95,16 @@ def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fract
 
 def _needed_links(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
     """Return, per rate, the fewest links of a set that both directions of a tree need."""
-    group = list(range(len(topology.nodes)))
-    parts, needs = len(group), []
+    from networkx.utils import UnionFind
+
+    parts, needs = len(topology.nodes), []
+    group = UnionFind(range(parts))
     others = sorted((link.bandwidth_Bps, index) for index, link in enumerate(topology.links) if index not in links)
     for rate in reversed(rates):
         while others and others[-1][0] >= rate:
-            a, b = (_root(group, node) for node in topology.link_ends[others.pop()[1]])
-            parts -= a != b
-            group[a] = b
+            a, b = topology.link_ends[others.pop()[1]]
+            parts -= group[a] != group[b]
+            group.union(a, b)
         needs.append(2 * (parts - 1))
     return needs[::-1]
 
@@ -222,23 +224,14 @@ def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[
 
 
 def _spanning(topology: Topology, prices: Sequence[int], links: Sequence[int]) -> int | None:
-    """Return the cost of the cheapest undirected spanning tree (Kruskal); None without one."""
-    group = list(range(len(topology.nodes)))
-    total, parts = 0, len(group)
-    for link in sorted(links, key=lambda link: prices[link]):
-        a, b = (_root(group, node) for node in topology.link_ends[link])
-        if a != b:
-            group[a] = b
-            total += prices[link]
-            parts -= 1
-    return total if parts == 1 else None
+    """Return the cost of the cheapest undirected spanning tree; None without one."""
+    import networkx as nx
 
-
-def _root(group: list[int], node: int) -> int:
-    while group[node] != node:
-        group[node] = group[group[node]]
-        node = group[node]
-    return node
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(range(len(topology.nodes)))
+    graph.add_weighted_edges_from((*topology.link_ends[link], prices[link]) for link in links)
+    tree = nx.minimum_spanning_tree(graph)
+    return sum(price for *_, price in tree.edges(data="weight")) if nx.is_connected(tree) else None
 
 
 @kernel
