@@ -216,11 +216,8 @@ def _link_failures(
     network: Topology, root: str | None, slow: Fraction, budget: Budget
 ) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
     """Yield every class of linked pairs under symmetries that fix the root: their names, an edit of the first."""
-    nodes: list[Any] = [
-        (node.kind, node.multicast, node.reduces, node.buffer_bytes, node.name == root) for node in network.nodes
-    ]
-    rates = [(link.bandwidth_Bps, link.latency_s) for link in network.links]
-    for pairs in link_orbits(nodes, network.link_ends, rates, lambda: budget.is_exhausted):
+    nodes = [(kind, node.name == root) for kind, node in zip(network.node_kinds, network.nodes, strict=True)]
+    for pairs in link_orbits(nodes, network.link_ends, network.link_kinds, lambda: budget.is_exhausted):
         names = [(network.nodes[a].name, network.nodes[b].name) for a, b in pairs]
         first = ":".join(names[0])
         edit = Edit("--link", f"{first}={100 * slow}%") if slow else Edit("--without-link", first)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from math import cos, hypot, radians, sqrt
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Patch, Polygon, Wedge
@@ -173,19 +174,11 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 
     The verifier's flow time follows from these rates.
     """
-    load = [0] * len(topology.links)
+    load = np.zeros(len(topology.links), dtype=object)
     for part in packing.passes:
-        for edge_tree, first, last in _paths(part):
-            for link in part.path_links[first:last].tolist():
-                load[link] += int(part.units[edge_tree])
-    busiest = max(units / link.bandwidth_Bps for units, link in zip(load, topology.links, strict=True))
+        np.add.at(load, part.path_links, part.units[part.path_tree])
+    busiest = max(units / link.bandwidth_Bps for units, link in zip(load.tolist(), topology.links, strict=True))
     return [units / busiest for units in packing.units.tolist()]
-
-
-def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
-    """Return, for every edge, its tree and the first and past-the-last position of its links."""
-    ends = part.path_offset.tolist()
-    return list(zip(part.edge_tree.tolist(), ends[:-1], ends[1:], strict=True))
 
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:
@@ -207,10 +200,9 @@ def lanes(
     part = packing.passes[-1]
     place = {tree: index for index, tree in enumerate(trees)}
     by_pair: dict[Pair, dict[int, Fraction]] = {}
-    for tree, first, last in _paths(part):
+    for tree, link in zip(part.path_tree.tolist(), part.path_links.tolist(), strict=True):
         if tree in place:
-            for link in part.path_links[first:last].tolist():
-                a, b = topology.link_ends[link]
-                on = by_pair.setdefault((min(a, b), max(a, b)), {})
-                on[place[tree]] = on.get(place[tree], Fraction(0)) + rate[tree]
+            a, b = topology.link_ends[link]
+            on = by_pair.setdefault((min(a, b), max(a, b)), {})
+            on[place[tree]] = on.get(place[tree], Fraction(0)) + rate[tree]
     return {pair: sorted(on.items()) for pair, on in by_pair.items()}
