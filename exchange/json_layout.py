@@ -1,11 +1,10 @@
 """JSON for readers: indented, short values on one line, as in the instances of cwb."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 WIDTH = 120
-_INDENT = 2
 
 
 def readable_json(data: Any) -> str:
@@ -18,16 +17,13 @@ def _lay_out(value: Any, *, indent: int, offset: int) -> str:
     line = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if offset + len(line) <= WIDTH or not value or isinstance(value, str | int | float):
         return line
-    inner = indent + _INDENT
+    heads, entries, brackets = [""] * len(value), value, "[]"
     if isinstance(value, Mapping):
         heads = [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
-        return _enclose("{}", heads, list(value.values()), inner)
-    return _enclose("[]", [""] * len(value), value, inner)
-
-
-def _enclose(brackets: str, heads: Sequence[str], values: Sequence[Any], indent: int) -> str:
+        entries, brackets = value.values(), "{}"
+    inner = indent + 2
     rows = ",\n".join(
-        " " * indent + head + _lay_out(value, indent=indent, offset=indent + len(head) + 1)
-        for head, value in zip(heads, values, strict=True)
+        " " * inner + head + _lay_out(entry, indent=inner, offset=inner + len(head) + 1)
+        for head, entry in zip(heads, entries, strict=True)
     )
-    return f"{brackets[0]}\n{rows}\n{' ' * (indent - _INDENT)}{brackets[1]}"
+    return f"{brackets[0]}\n{rows}\n{' ' * indent}{brackets[1]}"

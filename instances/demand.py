@@ -1,13 +1,14 @@
 """Collectives requested by the user, which replace those of an instance."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from ..core.collective import Collective, Demand, collective_named, collectives
-from ..core.errors import InputError, locate_errors
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.files import read_text
 from ..core.instance import Instance
 from ..core.units import UnitKind, parse
@@ -123,15 +124,21 @@ def _generate_sizes(expression: Expression, npus: int, size_bytes: int, *, is_ma
     """Return bytes that fall by a power of the place in a random order, or such a row per sender."""
     if unknown := set(expression.keywords) - {"skew", "seed"}:
         raise InputError(f"unknown {sorted(unknown)[0]!r}; expected skew or seed")
-    skew, seed = expression.keywords.get("skew", 1), expression.keywords.get("seed", 0)
-    if not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
-        raise InputError(f"skew={skew}; expected a number from 0 to 10")
-    if not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed={seed}; expected an integer of at least 0")
     import numpy as np
 
-    random = np.random.default_rng(seed)
-    weight = np.arange(1, npus + 1, dtype=np.float64) ** -float(skew)
+    random, weight = falling_weights({"skew": 1, **expression.keywords}, npus)
     parts = [int(part) for part in np.floor(size_bytes * weight / weight.sum())]
     rows = [[Fraction(parts[place]) for place in random.permutation(npus)] for _ in range(npus if is_matrix else 1)]
     return rows if is_matrix else rows[0]
+
+
+def falling_weights(arguments: Mapping[str, Any], count: int) -> tuple[Any, Any]:
+    """Return a generator of random numbers, by ``seed``, and weights that fall by the power ``skew`` of the place."""
+    import numpy as np
+
+    skew, seed = arguments["skew"], arguments.get("seed", 0)
+    if isinstance(skew, bool) or not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
+        raise InputError(f"skew={show_value(skew)}; expected a number from 0 to 10")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={show_value(seed)}; expected an integer of at least 0")
+    return np.random.default_rng(seed), np.arange(1, count + 1, dtype=np.float64) ** -float(skew)

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import InputError, locate_errors, show_value
 from ..core.fields import run_validation
 from ..core.instance import Instance
-from .demand import read_rows
+from .demand import falling_weights, read_rows
 from .expression import Expression
 from .schema import InstanceFile
 
@@ -62,15 +62,11 @@ def _generate_loads(arguments: dict[str, Any]) -> list[list[int]]:
     if "experts" not in arguments:
         raise InputError("experts needs loads=..., or experts=... to generate loads")
     count, layers = _integer(arguments, "experts", 1), _integer(arguments, "layers", 1, 1)
-    skew, seed = arguments.get("skew", Fraction(1, 2)), _integer(arguments, "seed", 0, 0)
-    if isinstance(skew, bool) or not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
-        raise InputError(f"skew={show_value(skew)}; expected a number from 0 to 10")
     if count * layers > _MOST:
         raise InputError(f"{count * layers:,} loads; expected at most {_MOST:,}")
     import numpy as np
 
-    random = np.random.default_rng(seed)
-    weight = np.arange(1, count + 1, dtype=np.float64) ** -float(skew)
+    random, weight = falling_weights({"skew": Fraction(1, 2), **arguments}, count)
     loads = np.rint(LOAD * weight / weight.sum()).astype(int)
     return [random.permutation(loads).tolist() for _ in range(layers)]
 

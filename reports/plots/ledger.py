@@ -52,9 +52,7 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
     for panel, (title, values) in zip(axes, panels.items(), strict=True):
         _draw(panel, title, {name: ratios(values, name) for name in names}, len(values), styles)
     axes[-1].set_xlabel("within this factor of the best")
-    look.write_omissions(figure, look.more_series(len(set(everything)) - len(names)))
-    look.legend(figure, names, styles, marker="")
-    return figure
+    return look.finish_figure(figure, names, styles, look.more_series(len(set(everything)) - len(names)), marker="")
 
 
 def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
@@ -116,9 +114,7 @@ def draw_gap_profile(records: Sequence[RunRecord]) -> Figure:
     figure, (axes,) = look.panels(1, look.legend_lines(matrix.columns), 2.2)
     _draw(axes, f"bounds: {matrix.proofs}", factors, len(matrix.rows), styles)
     axes.set_xlabel("answer within this factor of the best bound")
-    look.write_omissions(figure, matrix.left_out)
-    look.legend(figure, matrix.columns, styles, marker="")
-    return figure
+    return look.finish_figure(figure, matrix.columns, styles, matrix.left_out, marker="")
 
 
 _SIZES = 3  #: Sizes from which a power is fitted.
@@ -174,9 +170,7 @@ def _draw_times(
     look.enough_ticks(axes.yaxis)
     axes.set(xlabel=label, ylabel="own time (s)")
     axes.grid()
-    look.write_omissions(figure, look.more_series(len(points) - len(names)))
-    look.legend(figure, names, styles)
-    return figure
+    return look.finish_figure(figure, names, styles, look.more_series(len(points) - len(names)))
 
 
 _PANELS = 4  #: Panels at most: those with the most runs.
@@ -213,9 +207,7 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     axes[-1].set_xlabel("size")
     more = len(panels) - len(top)
     pairs = f"{more} more pairs of instance and collective are not shown" if more else ""
-    look.write_omissions(figure, pairs, look.more_series(len(set(everything)) - len(names)))
-    look.legend(figure, names, styles)
-    return figure
+    return look.finish_figure(figure, names, styles, pairs, look.more_series(len(set(everything)) - len(names)))
 
 
 def _busbw(run: LedgerRun) -> float | None:
@@ -262,19 +254,22 @@ def draw_anytime(records: Sequence[RunRecord]) -> Figure:
         for name, line in lines_of[problem]:
             if name in styles:
                 axis.step(*zip(*line, strict=True), where="post", **styles[name])
-        axis.set_xscale("log")
-        look.enough_ticks(axis.xaxis)
-        axis.set_yscale("symlog", linthresh=0.01)
-        axis.set_ylim(-0.002, max(0.02, 1.7 * max(gap for _, line in lines_of[problem] for _, gap in line)))
-        axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        _scale_gaps(axis, max(gap for _, line in lines_of[problem] for _, gap in line))
         axis.set_title(look.short(problem_name(problem), 62), loc="left")
         axis.set_ylabel("gap")
         axis.grid()
     axes[-1].set_xlabel("seconds")
     more = f"{len(lines_of) - len(top)} more problems are not shown" if len(lines_of) > len(top) else ""
-    look.write_omissions(figure, more, look.more_series(len(set(everything)) - len(names)))
-    look.legend(figure, names, styles)
-    return figure
+    return look.finish_figure(figure, names, styles, more, look.more_series(len(set(everything)) - len(names)))
+
+
+def _scale_gaps(axes: Axes, largest: float) -> None:
+    """Scale axes of times and gaps: both by powers, gaps around 0 evenly."""
+    axes.set_xscale("log")
+    look.enough_ticks(axes.xaxis)
+    axes.set_yscale("symlog", linthresh=0.01)
+    axes.set_ylim(-0.002, max(0.02, 1.7 * largest))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def gaps_over_time(run: LedgerRun, bounds: Bounds) -> list[tuple[float, float]]:
@@ -343,11 +338,7 @@ def draw_time(records: Sequence[RunRecord]) -> Figure:
         x, y, count = places[name]
         label = f"{look.short(name, look.LETTERS)}  ({y:.1%}, {x:.3g} s, {look.count_text(count, 'run')})"
         axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5, "label": label})
-    axes.set_xscale("log")
-    look.enough_ticks(axes.xaxis)
-    axes.set_yscale("symlog", linthresh=0.01)
-    axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    _scale_gaps(axes, max(y for _, y, _ in places.values()))
     axes.set(xlabel="own time (s), geometric mean", ylabel="mean gap to the best bound")
     axes.grid()
     means = "means are over the problems that a method answered; a front for each clock"

@@ -181,11 +181,15 @@ def legend_columns(names: Sequence[str]) -> int:
     return max(1, min(4, 64 // (longest + 8)))
 
 
-def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], **changes: Any) -> None:
-    """Add the legend below the panels."""
+def finish_figure(
+    figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], *omissions: str, **changes: Any
+) -> Figure:
+    """Add the legend below the panels, and above them what is left out."""
+    write_omissions(figure, *omissions)
     handles = [Line2D([], [], **{**styles[name], **changes}) for name in names]
     columns = legend_columns([styles[name]["label"] for name in names])
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.4)
+    return figure
 
 
 def plain_ticks(axis: Axis) -> None:

@@ -11,7 +11,18 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from ...core.errors import InputError
 from ...core.units import SIZES, amount, unit_for
-from .look import COLOURS, COLUMN_IN, HATCHES, LETTERS, enough_ticks, legend, legend_lines, new_figure, short, strokes
+from .look import (
+    COLOURS,
+    COLUMN_IN,
+    HATCHES,
+    LETTERS,
+    enough_ticks,
+    finish_figure,
+    legend_lines,
+    new_figure,
+    short,
+    strokes,
+)
 
 #: Curves by the column of a row that has their seconds.
 CURVES = {
@@ -39,8 +50,7 @@ def draw_advice(advice: Mapping[str, Any], columns: int = 2) -> Figure:
         axes.plot(sizes, [rate * advice["busbw_factor"] / 1e9 for rate in rates], **styles[name])
     axes.set_ylim(bottom=0)
     _label_sizes(axes, advice, "bus bandwidth (GB/s)")
-    legend(figure, names, styles)
-    return figure
+    return finish_figure(figure, names, styles)
 
 
 #: Colour of schedules that are chosen nowhere.
@@ -65,8 +75,9 @@ def draw_selection(selection: Mapping[str, Any]) -> Figure:
     axes.set_yscale("log")
     _label_sizes(axes, selection, "completion time (us)")
     enough_ticks(axes.yaxis)
-    legend(figure, [short(name, LETTERS) for name in names], {short(n, LETTERS): styles[n] for n in names}, marker="")
-    return figure
+    return finish_figure(
+        figure, [short(name, LETTERS) for name in names], {short(n, LETTERS): styles[n] for n in names}, marker=""
+    )
 
 
 def _label_sizes(axes: Any, data: Mapping[str, Any], ylabel: str) -> None:
