@@ -52,7 +52,7 @@ def draw_profile(records: Sequence[RunRecord]) -> Figure:
     for panel, (title, values) in zip(axes, panels.items(), strict=True):
         _draw(panel, title, {name: ratios(values, name) for name in names}, len(values), styles)
     axes[-1].set_xlabel("within this factor of the best")
-    return look.finish_figure(figure, names, styles, look.more_series(len(set(everything)) - len(names)), marker="")
+    return look.finish(figure, names, styles, look.more_series(len(set(everything)) - len(names)), marker="")
 
 
 def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
@@ -114,7 +114,7 @@ def draw_gap_profile(records: Sequence[RunRecord]) -> Figure:
     figure, (axes,) = look.panels(1, look.legend_lines(matrix.columns), 2.2)
     _draw(axes, f"bounds: {matrix.proofs}", factors, len(matrix.rows), styles)
     axes.set_xlabel("answer within this factor of the best bound")
-    return look.finish_figure(figure, matrix.columns, styles, matrix.left_out, marker="")
+    return look.finish(figure, matrix.columns, styles, matrix.left_out, marker="")
 
 
 _SIZES = 3  #: Sizes from which a power is fitted.
@@ -170,7 +170,7 @@ def _draw_times(
     look.enough_ticks(axes.yaxis)
     axes.set(xlabel=label, ylabel="own time (s)")
     axes.grid()
-    return look.finish_figure(figure, names, styles, look.more_series(len(points) - len(names)))
+    return look.finish(figure, names, styles, look.more_series(len(points) - len(names)))
 
 
 _PANELS = 4  #: Panels at most: those with the most runs.
@@ -207,7 +207,7 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     axes[-1].set_xlabel("size")
     more = len(panels) - len(top)
     pairs = f"{more} more pairs of instance and collective are not shown" if more else ""
-    return look.finish_figure(figure, names, styles, pairs, look.more_series(len(set(everything)) - len(names)))
+    return look.finish(figure, names, styles, pairs, look.more_series(len(set(everything)) - len(names)))
 
 
 def _busbw(run: LedgerRun) -> float | None:
@@ -260,7 +260,7 @@ def draw_anytime(records: Sequence[RunRecord]) -> Figure:
         axis.grid()
     axes[-1].set_xlabel("seconds")
     more = f"{len(lines_of) - len(top)} more problems are not shown" if len(lines_of) > len(top) else ""
-    return look.finish_figure(figure, names, styles, more, look.more_series(len(set(everything)) - len(names)))
+    return look.finish(figure, names, styles, more, look.more_series(len(set(everything)) - len(names)))
 
 
 def _scale_gaps(axes: Axes, largest: float) -> None:

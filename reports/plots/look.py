@@ -181,7 +181,7 @@ def legend_columns(names: Sequence[str]) -> int:
     return max(1, min(4, 64 // (longest + 8)))
 
 
-def finish_figure(
+def finish(
     figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], *omissions: str, **changes: Any
 ) -> Figure:
     """Add the legend below the panels, and above them what is left out."""

@@ -11,18 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from ...core.errors import InputError
 from ...core.units import SIZES, amount, unit_for
-from .look import (
-    COLOURS,
-    COLUMN_IN,
-    HATCHES,
-    LETTERS,
-    enough_ticks,
-    finish_figure,
-    legend_lines,
-    new_figure,
-    short,
-    strokes,
-)
+from .look import COLOURS, COLUMN_IN, HATCHES, LETTERS, enough_ticks, finish, legend_lines, new_figure, short, strokes
 
 #: Curves by the column of a row that has their seconds.
 CURVES = {
@@ -50,7 +39,7 @@ def draw_advice(advice: Mapping[str, Any], columns: int = 2) -> Figure:
         axes.plot(sizes, [rate * advice["busbw_factor"] / 1e9 for rate in rates], **styles[name])
     axes.set_ylim(bottom=0)
     _label_sizes(axes, advice, "bus bandwidth (GB/s)")
-    return finish_figure(figure, names, styles)
+    return finish(figure, names, styles)
 
 
 #: Colour of schedules that are chosen nowhere.
@@ -75,9 +64,8 @@ def draw_selection(selection: Mapping[str, Any]) -> Figure:
     axes.set_yscale("log")
     _label_sizes(axes, selection, "completion time (us)")
     enough_ticks(axes.yaxis)
-    return finish_figure(
-        figure, [short(name, LETTERS) for name in names], {short(n, LETTERS): styles[n] for n in names}, marker=""
-    )
+    labels = {short(name, LETTERS): styles[name] for name in names}
+    return finish(figure, list(labels), labels, marker="")
 
 
 def _label_sizes(axes: Any, data: Mapping[str, Any], ylabel: str) -> None:
