@@ -9,7 +9,7 @@ from ..core.errors import ExitStatus
 from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.record import ATTESTED, RunRecord
-from ..core.units import TIMES, UnitKind, size_text
+from ..core.units import TIMES, size_text, unit_for
 from .streams import console
 
 _PERCENT = 1e-4  #: Gaps of at least this are written in percent.
@@ -167,7 +167,7 @@ def _with_unit(value: Any, unit: str, form: str) -> str:
     if value is None:
         return "n/a"
     if unit == "s" and value > 0:
-        unit = next((each for each in TIMES if value >= UnitKind.TIME.units[each]), TIMES[-1])
-        value, unit = value / float(UnitKind.TIME.units[unit]), unit.replace("us", "µs")
+        unit, scale = unit_for(value, TIMES)
+        value, unit = value / scale, unit.replace("us", "µs")
     values = value if isinstance(value, list) else [value]  # of several collectives, of each
     return f"{', '.join(map(form.format, values))} {unit}".rstrip()

@@ -59,16 +59,15 @@ def versions() -> dict[str, str]:
 
 
 def _show(reports: Sequence[SolverReport], default: str) -> None:
-    from rich.table import Table
+    from .display import new_table
 
-    programs = Table("program", "version", title="versions", title_justify="left")
+    programs = new_table("versions", "program", "version")
     for program, version in versions().items():
         programs.add_row(program, version)
-    table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
+    table = new_table("solvers", "solver", "version", "licence", "test model")
     for one in reports:
-        table.add_row(
-            one.name + (" (default)" if one.name == default else ""), one.version, one.licence, one.test_model
-        )
+        name = one.name + (" (default)" if one.name == default else "")
+        table.add_row(name, one.version, one.licence, one.test_model)
     terminal = console()
     terminal.print(programs)
     terminal.print(table)

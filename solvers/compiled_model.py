@@ -222,17 +222,13 @@ class CompiledLinearModel:
     def native_column(self, lower: float, upper: float, *, is_integer: bool) -> None:
         """Add a column in no row, which the arrays will include."""
 
-    def native_costs(self, c: NDArray[np.float64]) -> None:
+    def native_costs(self, c: FloatArray) -> None:
         """Replace the costs, which the arrays already have."""
 
-    def native_column_bounds(
-        self, columns: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> None:
+    def native_column_bounds(self, columns: NDArray[np.int32], lower: FloatArray, upper: FloatArray) -> None:
         """Replace bounds of columns, which the arrays will have."""
 
-    def native_row_bounds(
-        self, rows: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> None:
+    def native_row_bounds(self, rows: NDArray[np.int32], lower: FloatArray, upper: FloatArray) -> None:
         """Replace the sides of rows, which the arrays will have."""
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import lsmr
 
 from ..core.budget import Budget
@@ -20,7 +19,7 @@ from ..core.solver import SolverOptions, Termination, relative_gap
 from .base import Adapter
 from .dual_bounds import correct_multipliers, implied_bounds, lower_bound, with_objective_limit
 from .highs_common import TERMINATIONS, new_highs, pass_model, refuse_lost_coefficients, set_option, set_own_option
-from .matrix import FloatArray, MatrixModel
+from .matrix import BoolArray, FloatArray, MatrixModel
 from .options import rejected_value_error
 from .session import Session, SessionResult, Track
 
@@ -216,7 +215,7 @@ def repair_point(matrix: MatrixModel, x: FloatArray, tolerance: float) -> tuple[
 
 
 def _project_point(
-    matrix: MatrixModel, x: FloatArray, is_free: NDArray[np.bool_], tolerance: float
+    matrix: MatrixModel, x: FloatArray, is_free: BoolArray, tolerance: float
 ) -> tuple[FloatArray, float]:
     """Project the free values of a point a few times onto violated or tight rows."""
     best, least = matrix.polish_point(x), inf

@@ -32,7 +32,7 @@ from .compiled_model import CompiledLinearModel
 from .guard import Worker
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
-from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, run_session
+from .session import WITHOUT_SOLUTION, NativeConflict, Session, SessionResult, Track, resolve_unclear, run_session
 
 #: Bit of the presolve rule that enumerates small rows: 1.16 calls feasible programs infeasible with it.
 _ENUMERATION = 1 << 16
@@ -267,31 +267,28 @@ class HighsSession(Session):
 
     def _settle_unclear(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
         """Distinguish infeasible from unbounded by solving without costs, if HiGHS cannot or may be wrong."""
-        if not self._is_unclear(outcome.termination):
-            return outcome
-        self.set_costs(np.zeros_like(self.matrix.c))
-        without_costs = self._run_once(limit_s)
-        self.set_costs(self.matrix.c)
-        if without_costs.termination is not Termination.OPTIMAL:
-            return SessionResult(without_costs.termination, message=without_costs.message)
+
+        def without_costs() -> SessionResult:
+            self.set_costs(np.zeros_like(self.matrix.c))
+            again = self._run_once(limit_s)
+            self.set_costs(self.matrix.c)
+            return again
+
         if outcome.termination is not Termination.INFEASIBLE:
-            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+            return resolve_unclear(outcome, self.matrix, without_costs)
+        c, lower, upper = self.matrix.c, self.matrix.lower, self.matrix.upper
+        if not (((c > 0) & (lower == -inf)) | ((c < 0) & (upper == inf))).any():
+            return outcome  # HiGHS's presolve calls some unbounded programs infeasible, but not this one
+        free = without_costs()
+        if free.termination is not Termination.OPTIMAL:
+            return SessionResult(free.termination, message=free.message)
         presolve = self.highs.getOptionValue("presolve")[1]
         highs_common.set_option(self.highs, "presolve", "off")
         again = self._run_once(limit_s)
         highs_common.set_option(self.highs, "presolve", presolve)
         if again.termination is Termination.INFEASIBLE:
-            return SessionResult(Termination.NUMERICAL, without_costs.values, message="infeasible with costs only")
+            return SessionResult(Termination.NUMERICAL, free.values, message="infeasible with costs only")
         return again
-
-    def _is_unclear(self, termination: Termination) -> bool:
-        if termination is Termination.INFEASIBLE:
-            # HiGHS's presolve calls some unbounded programs infeasible.
-            c, lower, upper = self.matrix.c, self.matrix.lower, self.matrix.upper
-            return bool(((c > 0) & (lower == -inf)).any() or ((c < 0) & (upper == inf)).any())
-        return termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
-            termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
-        )
 
     def set_costs(self, c: FloatArray) -> None:
         """Replace the costs, given unscaled."""
@@ -354,20 +351,16 @@ class HighsCompiled(CompiledLinearModel):
         if is_integer:
             self._require(highs.changeColIntegrality(len(self._matrix.columns), highspy.HighsVarType.kInteger))
 
-    def native_costs(self, c: NDArray[np.float64]) -> None:
+    def native_costs(self, c: FloatArray) -> None:
         """Replace the costs."""
         self._session.scale = self._matrix.cost_scale
         self._session.set_costs(c)
 
-    def native_column_bounds(
-        self, columns: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> None:
+    def native_column_bounds(self, columns: NDArray[np.int32], lower: FloatArray, upper: FloatArray) -> None:
         """Replace bounds of columns."""
         self._require(self._session.highs.changeColsBounds(columns.size, columns, lower, upper))
 
-    def native_row_bounds(
-        self, rows: NDArray[np.int32], lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> None:
+    def native_row_bounds(self, rows: NDArray[np.int32], lower: FloatArray, upper: FloatArray) -> None:
         """Replace the sides of rows."""
         self._require(self._session.highs.changeRowsBounds(rows.size, rows, lower, upper))
 

@@ -106,7 +106,7 @@ class MatrixModel:
     @property
     def is_settled(self) -> bool:
         """True if there is nothing to solve: a contradiction, or no columns."""
-        return self.contradiction is not None or not self.columns
+        return self.trivial_termination() is not None
 
     def trivial_termination(self) -> Termination | None:
         """Return the termination of a model with nothing to solve, else None."""
@@ -211,18 +211,14 @@ def compile_matrix(model: Any) -> MatrixModel:
 
 
 def _assemble(parts: LinearParts) -> MatrixModel:
-    columns = parts.columns
-    lower, upper, integer = _column_bounds(columns)
-    contradiction = parts.contradiction or _settle_bounds(lower, upper, columns, "variable")
-    contradiction = contradiction or _settle_bounds(parts.row_lower, parts.row_upper, parts.rows, "constraint")
-    contradiction = contradiction or _unused_contradiction(parts.unused)
-    _require_finite(parts)
+    lower, upper, integer = _column_bounds(parts.columns)
     extra = {
         "quadratic_rows": tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic_rows),
-        "contradiction": contradiction,
         "is_false_for_good": parts.contradiction is not None,
     }
-    return MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | extra)
+    matrix = MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | extra).with_settled_bounds()
+    _require_finite(parts)
+    return replace(matrix, contradiction=matrix.contradiction or _unused_contradiction(parts.unused))
 
 
 def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:

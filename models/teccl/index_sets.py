@@ -232,17 +232,14 @@ def index_sets(
 
 def _require_ways(sets: IndexSets) -> None:
     """Reject a network with more consecutive switches than an arc may have."""
+    import networkx as nx
+
     names = [node.name for node in sets.problem.topology.nodes]
     for source, targets, summed in {(c.source, c.targets, c.summed) for c in sets.problem.commodities}:
-        arcs = [sets.arcs[a] for a in sets.usable[summed]]
-        reached, todo = {source}, [source]
-        while todo:
-            node = todo.pop()
-            further = {arc.target for arc in arcs if arc.source == node} - reached
-            reached |= further
-            todo += further
-        if not reached.issuperset(targets):
-            ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
+        arcs = (sets.arcs[a] for a in sets.usable[summed])
+        graph = nx.DiGraph([(source, source), *((arc.source, arc.target) for arc in arcs)])
+        if missing := set(targets) - {source} - nx.descendants(graph, source):
+            ends = f"{names[source]!r} to {names[min(missing)]!r}"
             raise Unsupported(f"no path of at most {MAX_HOPS} links through switches leads from {ends}")
 
 

@@ -102,21 +102,16 @@ def tree_layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
     Return the place of each rank from the left, and its level from 0 at the root. An edge (parent, child, links) comes
     after the one that reaches its parent.
     """
-    children: dict[int, list[int]] = {}
-    level = {root: 0}
-    for parent, child, _ in edges:
-        children.setdefault(parent, []).append(child)
-        level[child] = level.get(parent, 0) + 1
-    order, stack = [], [root]
-    while stack:
-        order.append(node := stack.pop())
-        stack.extend(reversed(children.get(node, ())))
-    place: dict[int, float] = {}
-    for index, leaf in enumerate(node for node in order if node not in children):
-        place[leaf] = float(index)
+    import networkx as nx
+
+    tree = nx.DiGraph([(root, root), *((parent, child) for parent, child, _ in edges)])
+    tree.remove_edge(root, root)
+    level = nx.single_source_shortest_path_length(tree, root)
+    order = list(nx.dfs_preorder_nodes(tree, root))
+    place = {leaf: float(index) for index, leaf in enumerate(node for node in order if not tree[node])}
     for node in reversed(order):
-        if node in children:
-            place[node] = (place[children[node][0]] + place[children[node][-1]]) / 2
+        if children := list(tree[node]):
+            place[node] = (place[children[0]] + place[children[-1]]) / 2
     return {node: (place[node], level[node]) for node in order}
 
 
