@@ -29,15 +29,7 @@ from ..exchange.machine import checked_instance, topology_data
 from ..exchange.nccl import PROGRAMS, Measurements, Sample, read_measured
 from ..harness.request import Request
 from ..harness.run import run
-from ..heuristics.nccl.method import (
-    OVERHEADS,
-    Filling,
-    Overheads,
-    Prediction,
-    expected_seconds,
-    prediction,
-    study_options,
-)
+from ..heuristics.nccl import method
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from .inputs import Spec, load
@@ -200,7 +192,7 @@ class FittedOverheads:
         return overheads, f"interval=[{self.low:.4g},{self.high:.4g}]"
 
 
-def fit_overheads(forecast: Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
+def fit_overheads(forecast: method.Prediction, samples: Sequence[Sample]) -> FittedOverheads | None:
     """Fit the launch, and the time that channels lose before they are full; None if NCCL predicts no times.
 
     They are those of the least squared relative error that are not negative.
@@ -214,10 +206,10 @@ def fit_overheads(forecast: Prediction, samples: Sequence[Sample]) -> FittedOver
     if len(kinds) < 4:
         return None
     times = np.array([sample.seconds for _, sample in picks])
-    none = Overheads(0.0, Filling(0.0, 1.0), Filling(0.0, 1.0), OVERHEADS.net_us)
+    none = method.Overheads(0.0, method.Filling(0.0, 1.0), method.Filling(0.0, 1.0), method.OVERHEADS.net_us)
     published, least = (
-        np.array([expected_seconds(forecast, pick, sample.size, over) for pick, sample in picks])
-        for over in (OVERHEADS, none)
+        np.array([method.expected_seconds(forecast, pick, sample.size, over) for pick, sample in picks])
+        for over in (method.OVERHEADS, none)
     )
 
     def solve(some: Bools) -> tuple[float, float, float, float]:
@@ -314,7 +306,7 @@ def calibrate_machine(
     )
     below = below_bound(machine, measured, kind)
     problem = machine.with_changes(demand=Demand(kind, Fraction(max(sizes))), also=())
-    predicted = prediction(problem, study_options(nccl))
+    predicted = method.prediction(problem, method.study_options(nccl))
     suspects = predicted.suspects if below or rate > 1 else ()
     overheads = fit_overheads(predicted, measured.samples)
     data = _scale_links(machine, network, rate, latency, text)

@@ -10,24 +10,13 @@ from operator import add
 
 import numpy as np
 
+from ...core import trees
 from ...core.bounds import LengthCertificate
 from ...core.collective import Collective, Conditions, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, StepSchedule
 from ...core.step_orbits import StepOrbits, expand_steps
-from ...core.trees import (
-    TreeKind,
-    TreeOrbits,
-    TreePacking,
-    expand_orbits,
-    least_images,
-    link_image,
-    move_trees,
-    orbit_of,
-    orbits_under,
-    power_of,
-)
 from .answers import Findings, LinkUnits, Violation, check_answer, link_units, write_out
 from .equal_steps import demand_of_all
 from .network import Network, network_of
@@ -54,12 +43,12 @@ class Motions:
         node, link = np.arange(len(self.nodes[0])), np.arange(len(self.links[0]))
         for order, images in zip(self.orders, zip(self.nodes, self.links, strict=True), strict=True):
             number, times = divmod(number, order)
-            node, link = power_of(images[0], times)[node], power_of(images[1], times)[link]
+            node, link = trees.power_of(images[0], times)[node], trees.power_of(images[1], times)[link]
         return node, link
 
 
 @check_answer.register
-def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, findings: Findings) -> None:
+def verify_orbits(answer: trees.TreeOrbits, instance: Instance, network: Network, findings: Findings) -> None:
     """Check the translations, the given trees, and those of one more root of every orbit."""
     if (demand := demand_of_all(instance, answer.kind)) is None:
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
@@ -71,13 +60,13 @@ def verify_orbits(answer: TreeOrbits, instance: Instance, network: Network, find
         return
     span = tuple(range(instance.npus))
     demand_of: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
-    if answer.kind is TreeKind.BOTH:
+    if answer.kind is trees.TreeKind.BOTH:
         demand_of = {None: (span, demand.size_bytes / motions.count)}
     check_trees(network, answer.trees, demand_of, findings)
     if findings.violations:
         return
     motion = motions.motion(int(instance.sha256, 16) % motions.count)
-    other = move_trees(answer.trees, *motion)
+    other = trees.move_trees(answer.trees, *motion)
     elsewhere = {None if root is None else int(motion[0][root]): data for root, data in demand_of.items()}
     check_trees(network, other, elsewhere, findings)
 
@@ -131,7 +120,7 @@ def _base_conditions(
 
 
 def count_alike_ranks(
-    answer: StepOrbits | TreeOrbits, instance: Instance, certificate: LengthCertificate | None = None
+    answer: StepOrbits | trees.TreeOrbits, instance: Instance, certificate: LengthCertificate | None = None
 ) -> dict[int, int] | None:
     """Count the ranks of every orbit, by its least one; None if the demand or lengths tell ranks apart.
 
@@ -150,7 +139,7 @@ def count_alike_ranks(
             return None
         if any(not np.array_equal(lengths[link], lengths) for link in motions.links):
             return None
-    least = least_images(motions.orders, motions.nodes, network.nodes)[: instance.npus]
+    least = trees.least_images(motions.orders, motions.nodes, network.nodes)[: instance.npus]
     return dict(zip(*(column.tolist() for column in np.unique(least, return_counts=True)), strict=True))
 
 
@@ -159,7 +148,7 @@ def _(answer: StepOrbits, instance: Instance) -> StepSchedule:
     return expand_steps(answer, instance.topology)
 
 
-def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings: Findings) -> Motions | None:
+def checked_motions(network: Network, answer: trees.TreeOrbits | StepOrbits, findings: Findings) -> Motions | None:
     """Return the motions if translations are commuting symmetries with their orders, else None."""
     topology = network.topology
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
@@ -177,7 +166,7 @@ def checked_motions(network: Network, answer: TreeOrbits | StepOrbits, findings:
             names = f"{network.name(int(wrong[0]))} to {network.name(int(image[wrong[0]]))}"
             findings.add(Violation("symmetry", f"translation {index} moves {names}, which is of another kind"))
             return None
-        link = link_image((network.link_source, network.link_target), kinds, image)
+        link = trees.link_image((network.link_source, network.link_target), kinds, image)
         if link is None or not _keeps_links(network, kinds, image, link):
             findings.add(Violation("symmetry", f"translation {index} moves a link to where there is no equal one"))
             return None
@@ -202,7 +191,7 @@ def _keeps_links(network: Network, kinds: Ints, image: Ints, link: Ints) -> bool
 
 def _commute_with_orders(nodes: list[Ints], links: list[Ints], orders: tuple[int, ...]) -> bool:
     return all(
-        np.array_equal(power_of(image, order), np.arange(len(image)))
+        np.array_equal(trees.power_of(image, order), np.arange(len(image)))
         and all(np.array_equal(image[other], other[image]) for other in images)
         for images in (nodes, links)
         for image, order in zip(images, orders, strict=True)
@@ -215,7 +204,7 @@ def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings
         text = f"{motions.count:,} motions move {len(roots):,} roots to other than {ranks:,} ranks"
         findings.add(Violation("symmetry", text))
         return False
-    reached = orbit_of(roots, motions.orders, motions.nodes)
+    reached = trees.orbit_of(roots, motions.orders, motions.nodes)
     if not np.array_equal(np.sort(reached, axis=None), np.arange(ranks)):
         findings.add(Violation("symmetry", "two motions move a root to the same rank, or two roots have one orbit"))
         return False
@@ -223,12 +212,12 @@ def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings
 
 
 @link_units.register
-def _(answer: TreeOrbits, network: Network) -> LinkUnits:
+def _(answer: trees.TreeOrbits, network: Network) -> LinkUnits:
     findings = Findings()
     motions = checked_motions(network, answer, findings)
     if motions is None:
         raise InputError(str(findings.violations[0]), place="translations")
-    orbit = orbits_under(motions.orders, motions.links, network.links)
+    orbit = trees.orbits_under(motions.orders, motions.links, network.links)
     size = np.bincount(orbit)
     total = [0] * len(size)
     for part in answer.trees.passes:
@@ -237,5 +226,5 @@ def _(answer: TreeOrbits, network: Network) -> LinkUnits:
 
 
 @write_out.register
-def _(answer: TreeOrbits, instance: Instance) -> TreePacking:
-    return expand_orbits(answer, instance.topology)
+def _(answer: trees.TreeOrbits, instance: Instance) -> trees.TreePacking:
+    return trees.expand_orbits(answer, instance.topology)
