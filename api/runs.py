@@ -17,6 +17,7 @@ from ..core.errors import InputError
 from ..core.explanation import Explanation
 from ..core.fields import run_validation
 from ..core.formulation import Formulation
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.method import Method
 from ..core.option_names import BOUND_LEVELS, RETRIES, check_name, verb
@@ -149,9 +150,7 @@ def _frames(parts: Sequence[Any], values: dict[str, Any]) -> dict[str, DataFrame
 
     from ..solvers.conflict import index_names
 
-    places: dict[Any, list[int]] = {}
-    for place, part in enumerate(parts):
-        places.setdefault(part.parent_component().name, []).append(place)
+    places = group_by_key((part.parent_component().name, place) for place, part in enumerate(parts))
     frames = {}
     for name, here in places.items():
         index = None

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import InputError, show_value
+from ..core.grouping import group_by_key
 from ..core.topology import Topology
 from ..core.units import UnitKind, exact, parse
 from ..instances.loader import from_data
@@ -187,10 +188,7 @@ def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[st
     """Return the best NICs of the GPUs, or those that the file has chosen, and the links to them."""
     if box.assigns_nics:
         return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
-    ahead: dict[str, list[Cable]] = {}
-    for c in box.cables:
-        if c.pcie:
-            ahead.setdefault(c.source, []).append(c)
+    ahead = group_by_key((c.source, c) for c in box.cables if c.pcie)
     ways: set[tuple[str, str]] = set()
     best: dict[str, None] = {}
     ends = {*box.gpus, *(name for name, role in box.parts.items() if role is Role.NIC)}

@@ -2,12 +2,12 @@
 
 import json
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..core.answers import Answer
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.schedule import Ints, Sends
 from ..core.trace import Trace
@@ -55,9 +55,8 @@ def _metadata_event(what: str, name: str, **numbers: int) -> str:
 
 def _forwarding_pairs(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
     """Yield pairs of hops: consecutive ones of a send, and its chunk's last arrival before its first hop."""
-    arrivals: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for send in np.argsort(trace.end_s, kind="stable").tolist():
-        arrivals[int(sends.chunk[send]), int(sends.target[send])].append(send)
+    order = np.argsort(trace.end_s, kind="stable").tolist()
+    arrivals = group_by_key(((int(sends.chunk[send]), int(sends.target[send])), send) for send in order)
     end_s, rounding_s = trace.end_s.tolist(), 1e-12 * trace.completion_s
     for send, begin_s in enumerate(trace.start_s.tolist()):
         first, behind = int(sends.path_offset[send]), int(sends.path_offset[send + 1])

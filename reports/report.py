@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from ..core.errors import InputError
+from ..core.grouping import group_by_key
 from ..core.record import ATTESTED, RunRecord
 from ..core.text import escape_html
 from ..core.units import TIMES, amount, size_text
 from .cards import cards
-from .gaps import Problem, problem_name, problem_of
+from .gaps import problem_name, problem_of
 from .numbers import mark_of, natural, number
 from .page import fragment, page, plain_table, section
 from .plots.html_page import script
@@ -54,10 +55,7 @@ def report(records: Sequence[RunRecord], title: str = "cwb report", play: Play =
 
 def _schedules(runs: Sequence[LedgerRun], play: Play) -> str:
     """Frame the player of the fastest answer of every problem whose schedule was kept."""
-    by_problem: dict[Problem, list[LedgerRun]] = {}
-    for run in runs:
-        if run.completion_s is not None:
-            by_problem.setdefault(problem_of(run), []).append(run)
+    by_problem = group_by_key((problem_of(run), run) for run in runs if run.completion_s is not None)
     players: list[str] = []
     for problem in sorted(by_problem, key=lambda problem: natural(problem_name(problem))):
         for run in sorted(by_problem[problem], key=lambda run: run.completion_s or 0.0):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from ..core.errors import InputError
+from ..core.grouping import group_by_key
 from ..core.record import RunRecord
 from ..core.text import escape_unprintable
 from .numbers import MISSING, NumberFormat, mark_of, natural, number
@@ -209,11 +210,9 @@ _Cells = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
 
 
 def _runs_by_cell(entries: Sequence[RecordPlace]) -> _Cells:
-    by_cell: dict[tuple[tuple[Label, ...], str], list[RecordPlace]] = {}
     recent = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
-    for entry in sorted(recent.values(), key=lambda e: (e.record.seed, identity(e.record))):
-        by_cell.setdefault((entry.labels, entry.group), []).append(entry)
-    return by_cell
+    in_order = sorted(recent.values(), key=lambda e: (e.record.seed, identity(e.record)))
+    return group_by_key(((entry.labels, entry.group), entry) for entry in in_order)
 
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], by_cell: _Cells) -> Row:

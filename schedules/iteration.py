@@ -17,6 +17,7 @@ from math import prod
 
 from ..core.collective import Collective
 from ..core.errors import InputError
+from ..core.grouping import group_by_key
 from ..core.workload import Communication, Layer, Phase, Workload
 
 COMPUTE = "compute"  #: The stream of computations of every stage.
@@ -160,10 +161,7 @@ def lower_bound(tasks: Sequence[Task]) -> tuple[Fraction, Fraction]:
         for before in tasks[index].after:
             tail[before] = max(tail[before], tasks[index].seconds + tail[index])
     path = max((head[i] + task.seconds + tail[i] for i, task in enumerate(tasks)), default=Fraction(0))
-    on: dict[Stream, list[int]] = defaultdict(list)
-    for index, task in enumerate(tasks):
-        if task.line is not None:
-            on[task.line].append(index)
+    on = group_by_key((task.line, index) for index, task in enumerate(tasks) if task.line is not None)
     busiest = max(
         (min(head[i] for i in at) + sum(tasks[i].seconds for i in at) + min(tail[i] for i in at) for at in on.values()),
         default=Fraction(0),

@@ -1,7 +1,6 @@
 """Exact verification of bounds from cuts, distances, partitions, lengths and whole chunks."""
 
 import heapq
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import lcm
@@ -13,6 +12,7 @@ from ..core.answers import Answer
 from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate, WholeChunks
 from ..core.collective import Collective, Demand, conditions
 from ..core.errors import InputError
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.topology import NodeKind
@@ -179,10 +179,7 @@ Neighbours = dict[int, list[tuple[int, int]]]  #: Targets of the links out of ev
 
 def links_out_of(ends: Iterable[tuple[int, int]], lengths: Iterable[int]) -> Neighbours:
     """Return the links by the nodes that they leave."""
-    out: Neighbours = defaultdict(list)
-    for (a, b), length in zip(ends, lengths, strict=True):
-        out[a].append((b, length))
-    return out
+    return group_by_key((a, (b, length)) for (a, b), length in zip(ends, lengths, strict=True))
 
 
 def shortest_distances(out: Neighbours, sources: Iterable[int]) -> dict[int, int]:

@@ -21,6 +21,7 @@ import numpy as np
 from ..core.collective import Collective, Demand, collective_named
 from ..core.errors import InputError, locate_errors
 from ..core.files import write_whole
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.option_names import NCCL_COLLECTIVES, check_name, verb
 from ..core.schedule import Bools, Floats
@@ -140,9 +141,7 @@ def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
 
 def _all_guesses(samples: Sequence[Sample]) -> list[list[float]]:
     """Return, for every sample, logarithms of the times that the other samples predict."""
-    by_size: dict[int, list[float]] = {}
-    for sample in samples:
-        by_size.setdefault(sample.size, []).append(log(sample.seconds))
+    by_size = group_by_key((sample.size, log(sample.seconds)) for sample in samples)
     sizes = sorted(by_size)
     place = {size: index for index, size in enumerate(sizes)}
     middle = [median(by_size[size]) for size in sizes]

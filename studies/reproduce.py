@@ -26,6 +26,7 @@ from ..core.budget import Progress, ignore
 from ..core.errors import CwbError, InputError, OutOfTime, locate_errors, one_of
 from ..core.fields import run_validation
 from ..core.files import write_whole
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.option_names import check_name, verb
 from ..core.paper_results import (
@@ -104,11 +105,7 @@ def select_rows(paper: PublishedFile, table: str | None) -> list[PublishedRow]:
 
 def unchecked_rows(rows: Iterable[PublishedRow]) -> dict[str, list[PublishedRow]]:
     """Return the rows that are not computed, by the requirement of their computation."""
-    by_need: dict[str, list[PublishedRow]] = {}
-    for row in rows:
-        if row.ours is None:
-            by_need.setdefault(row.needs, []).append(row)
-    return by_need
+    return group_by_key((row.needs, row) for row in rows if row.ours is None)
 
 
 def findings_of(

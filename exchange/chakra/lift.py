@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule
 from ...core.topology import Topology
@@ -313,10 +314,7 @@ class _TraceReader:
 
 def _stated_ways(reading: _TraceReader) -> list[list[int]]:
     """Group transfers by the chunks that the trace names."""
-    groups: dict[int, list[int]] = defaultdict(list)
-    for number, way in enumerate(reading.ways):
-        groups[way.data].append(number)
-    return list(groups.values())
+    return list(group_by_key((way.data, number) for number, way in enumerate(reading.ways)).values())
 
 
 def _alike(reading: _TraceReader, types: tuple[int, ...]) -> list[list[int]]:

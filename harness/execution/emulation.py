@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import InputError, OutOfTime, Unsupported
+from ...core.grouping import group_by_key
 from ...core.topology import Topology
 from ...core.units import RATES, amount, show
 from .children import NAMESPACES, Assignment
@@ -71,19 +72,16 @@ def execute_emulated(programs: list[Program], job: Job, itemsize: int, topology:
 
 def wires_of(programs: list[Program], topology: Topology) -> list[Wire]:
     """Return the links that programs use."""
-    links: dict[tuple[str, str], list[int]] = {}
-    for index, link in enumerate(topology.links):
-        links.setdefault((link.source, link.target), []).append(index)
+    links = group_by_key(((link.source, link.target), link) for link in topology.links)
     wires = []
     for source, program in enumerate(programs):
         for target in sorted(program.sends):
             ends = program.name, programs[target].name
-            if len(parallel := links.get(ends, [])) != 1:
+            if len(parallel := links[ends]) != 1:
                 if parallel:
                     raise Unsupported(f"parallel links from {ends[0]} to {ends[1]} are not emulated")
                 raise InputError(f"there is no link from {ends[0]} to {ends[1]}", place="sends")
-            link = topology.links[parallel[0]]
-            wires.append(Wire(source, target, link.bandwidth_Bps, link.latency_s))
+            wires.append(Wire(source, target, parallel[0].bandwidth_Bps, parallel[0].latency_s))
     if 2 * len(wires) > SUBNET.num_addresses:
         raise Unsupported(f"{len(wires):,} links; at most {SUBNET.num_addresses // 2:,} are emulated")
     for rate in (wire.rate_Bps for wire in wires):

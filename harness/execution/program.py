@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core.collective import Condition, conditions
 from ...core.errors import InputError, OutOfTime, Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints, offsets, ranges
 from ...core.topology import NodeKind, Topology
@@ -129,9 +130,7 @@ class _Lowering:
         self.process = np.full(len(compute), -1, dtype=np.int64)
         self.process[self.nodes] = np.arange(len(self.nodes))
         self.kinds = _kinds(instance, itemsize)
-        self.chunk_kind: dict[Condition, list[int]] = {}
-        for chunk, condition in enumerate(schedule.conditions):
-            self.chunk_kind.setdefault(condition, []).append(chunk)
+        self.chunk_kind = group_by_key((condition, chunk) for chunk, condition in enumerate(schedule.conditions))
         self._require_all()
         self._place_chunks()
         self._find_hops(self.process >= 0 if hop_by_hop else compute)

@@ -12,6 +12,7 @@ from ...algorithms.breadth_first.broadcast import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
 from ...core.budget import require_buildable
 from ...core.errors import Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.topology import Topology
 
@@ -48,10 +49,7 @@ class Choices:
             for (e, t), shards in self.carries.items()
             if (self.target(e), t) in receiving and (e, t) not in without
         }
-        over: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for (e, _), shards in carries.items():
-            for v in shards:
-                over[v, self.target(e)].append(e)
+        over = group_by_key(((v, self.target(e)), e) for (e, _), shards in carries.items() for v in shards)
         return replace(self, over=dict(over), carries=carries)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from ...core.bounds import CutCertificate
 from ...core.collective import Collective, conditions
 from ...core.errors import Refusal
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.refusals import refuse_unfit
 from ...core.topology import Topology
@@ -142,11 +143,8 @@ class Exchange:
     @cached_property
     def passing(self) -> dict[tuple[str, int], list[tuple[int, int, int]]]:
         """Messages and rails on each rank's ``rail_out``, ``rail_in``, ``server_out`` and ``server_in`` links."""
-        messages: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
-        for (s, t), g in product(self.between, self.rails):
-            for end in self.hops(s, t, g):
-                messages[end].append((s, t, g))
-        return messages
+        messages = product(self.between, self.rails)
+        return group_by_key((end, (s, t, g)) for (s, t), g in messages for end in self.hops(s, t, g))
 
     @cached_property
     def staying(self) -> dict[tuple[str, int], Fraction]:
@@ -239,9 +237,7 @@ def own_rails(exchange: Exchange, *, of_target: bool) -> Pieces:
 def balance_rails(exchange: Exchange) -> Pieces:
     """Put equally many bytes of every two servers on every rail, those of its own ranks first."""
     place = exchange.servers.place
-    pairs: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for s, t in exchange.between:
-        pairs[place[s][0], place[t][0]].append((s, t))
+    pairs = group_by_key(((place[s][0], place[t][0]), (s, t)) for s, t in exchange.between)
     pieces: Pieces = {}
     for messages in pairs.values():
         rest = {pair: exchange.sizes[pair] for pair in messages}

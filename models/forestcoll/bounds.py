@@ -20,6 +20,7 @@ from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, partition
 from ...algorithms.graphs.maxflow import RootedFlow, max_flow, smallest_step, worst_cut
 from ...algorithms.graphs.network import Exact, Network, components
 from ...core.bounds import CutCertificate, PartitionCertificate
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
@@ -159,10 +160,8 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
 
 def linked_nodes(nodes: int, ends: Ints, *, strong: bool = False) -> list[list[int]]:
     """List the weakly, or strongly, connected components of links, given by their ends, by their first nodes."""
-    parts: dict[int, list[int]] = {}
-    for node, part in enumerate(components(nodes, *ends.T, strong=strong).tolist()):
-        parts.setdefault(part, []).append(node)
-    return list(parts.values())
+    parts = enumerate(components(nodes, *ends.T, strong=strong).tolist())
+    return list(group_by_key((part, node) for node, part in parts).values())
 
 
 def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:

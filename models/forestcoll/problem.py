@@ -17,6 +17,7 @@ from ...algorithms.graphs.translations import ColouredNetwork, Symmetry, find_sy
 from ...algorithms.schedules.compose import transpose
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
@@ -229,20 +230,15 @@ class PairNetwork:
     @cached_property
     def direct(self) -> dict[Pair, list[int]]:
         """Links between two nodes of trees."""
-        links = defaultdict[Pair, list[int]](list)
-        for e, (a, b) in enumerate(self.network.topology.link_ends):
-            if self.is_end[a] and self.is_end[b]:
-                links[a, b].append(e)
-        return dict(links)
+        links = enumerate(self.network.topology.link_ends)
+        return group_by_key(((a, b), e) for e, (a, b) in links if self.is_end[a] and self.is_end[b])
 
     @cached_property
     def relays(self) -> dict[int, tuple[int, ...]]:
         """Links usable by way of switches, for every tree node with a link to a switch."""
         net = self.network
-        out = defaultdict[int, list[int]](list)
-        for e, (a, b) in enumerate(net.topology.link_ends):
-            if not (self.is_end[a] and self.is_end[b]):
-                out[a].append(e)
+        links_in_order = enumerate(net.topology.link_ends)
+        out = group_by_key((a, e) for e, (a, b) in links_in_order if not (self.is_end[a] and self.is_end[b]))
         relays: dict[int, tuple[int, ...]] = {}
         for rank in self.ends:
             links, nodes, waiting = [], {rank}, [rank]

@@ -1,6 +1,5 @@
 """Sets and Pyomo model of the k-synchronous schedules of SCCL, and the schedule of a solved model."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isinf
@@ -23,6 +22,7 @@ from ...algorithms.schedules.problem import (
 from ...algorithms.schedules.stages import CopyStage, stages_of
 from ...core.budget import require_buildable
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import StepSchedule
 from ...core.topology import NodeKind
@@ -54,10 +54,7 @@ class SynchronousSteps:
     @property
     def users(self) -> dict[int, list[int]]:
         """Edges over each link, several where paths through switches share it."""
-        users = defaultdict[int, list[int]](list)
-        for e, edge in enumerate(self.edges):
-            for link in edge.links:
-                users[link].append(e)
+        users = group_by_key((link, e) for e, edge in enumerate(self.edges) for link in edge.links)
         return dict(sorted(users.items()))
 
     @property

@@ -1,7 +1,7 @@
 """Method ``taccl``: routing, ordering and joining of sends (docs/methods/taccl.md)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
@@ -11,6 +11,7 @@ from ...algorithms.schedules.problem import Commodity, RankEdge, commodities_of,
 from ...algorithms.schedules.stages import CopyStage, solve_stages, stages_of
 from ...core.budget import Budget, require_buildable
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import StepSchedule
@@ -168,10 +169,7 @@ def order_sends(routing: RoutingProblem, routes: Sequence[Send]) -> OrderingPlan
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
     takes = [routing.passing(c, e) for c, e in sends]
     links = [{routing.edges[e].links[0], routing.edges[e].links[-1]} for _, e in sends]
-    children = defaultdict[int, list[int]](list)
-    for child, before in enumerate(after):
-        if before is not None:
-            children[before].append(child)
+    children = group_by_key((before, child) for child, before in enumerate(after) if before is not None)
     rest = list(takes)
     children_first = TopologicalSorter({k: children.get(k, ()) for k in range(len(sends))})
     for k in children_first.static_order():
@@ -211,7 +209,7 @@ def order_sends(routing: RoutingProblem, routes: Sequence[Send]) -> OrderingPlan
 def _on_trees(routing: RoutingProblem, routes: Sequence[Send]) -> list[Send]:
     """Remove sends of a chunk to a node that has it already, or that serve no target."""
     sends: list[Send] = []
-    of_chunk = edges_by_chunk(routes)
+    of_chunk = group_by_key(routes)
     for c, chunk in enumerate(routing.chunks):
         reached, last = {chunk.source}, dict[int, int]()
         while fresh := [
@@ -226,14 +224,6 @@ def _on_trees(routing: RoutingProblem, routes: Sequence[Send]) -> list[Send]:
     return sends
 
 
-def edges_by_chunk(sends: Iterable[Send]) -> dict[int, list[int]]:
-    """Group the edges of sends by their chunks; other chunks have none."""
-    of_chunk = defaultdict[int, list[int]](list)
-    for c, e in sends:
-        of_chunk[c].append(e)
-    return of_chunk
-
-
 def symmetric(
     topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], shift: tuple[int, int]
 ) -> list[Pair]:
@@ -244,16 +234,12 @@ def symmetric(
     nodes, (by, size) = topology.rank_nodes, shift
     image_of = {node: nodes[(rank % size + by) % size + rank // size * size] for rank, node in enumerate(nodes)}
     part = {node: rank // size for rank, node in enumerate(nodes)}
-    places: dict[tuple[int, int], list[int]] = {}
-    for e, edge in enumerate(edges):
-        places.setdefault((edge.source, edge.target), []).append(e)
+    places = group_by_key(((edge.source, edge.target), e) for e, edge in enumerate(edges))
     between = [(i, j) for i, j in places if part[i] != part[j]]
     if any(len(places.get((image_of[i], image_of[j]), ())) != len(places[i, j]) for i, j in between):
         for ends in between:
             del places[ends]
-    kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for c, chunk in enumerate(chunks):
-        kinds.setdefault((chunk.source, tuple(sorted(chunk.targets))), []).append(c)
+    kinds = group_by_key(((chunk.source, tuple(sorted(chunk.targets))), c) for c, chunk in enumerate(chunks))
     to_edge, to_chunk = dict[int, int](), dict[int, int]()
     for (i, j), own in places.items():
         image = places.get((image_of[i], image_of[j]), [])
@@ -310,7 +296,7 @@ def first_routes(problem: RoutingProblem) -> frozenset[Send] | None:
         routed |= routes
         with_routes |= {c for c, _ in routes}
         _add_loads(problem, load, routes)
-    for c, own in edges_by_chunk(routed).items():
+    for c, own in group_by_key(routed).items():
         at = arrival_times(problem, c, own)
         if len(own) != len(at) - 1 or not at.keys() >= {*problem.chunks[c].targets}:
             return None  # a node is reached twice, or a target is not
@@ -326,9 +312,7 @@ def _add_loads(problem: RoutingProblem, load: list[float], sends: Set[Send]) -> 
 def _tree(problem: RoutingProblem, chunk: int, load: list[float], images: Mapping[Send, set[Send]]) -> list[int] | None:
     """Grow a tree from a chunk's source by the earliest reachable node, given link loads, to which its images add."""
     source, missing = problem.chunks[chunk].source, set(problem.chunks[chunk].targets)
-    leaving = defaultdict[int, list[int]](list)
-    for e in problem.usable[chunk]:
-        leaving[problem.edges[e].source].append(e)
+    leaving = group_by_key((problem.edges[e].source, e) for e in problem.usable[chunk])
 
     def busy_until(edge: int) -> float:
         return max(load[link] + problem.load(chunk, link) for link in problem.edges[edge].links)
@@ -378,5 +362,5 @@ def routing_time(problem: RoutingProblem, routes: frozenset[Send]) -> float:
     """Return T of routes: the longest route or the busiest link."""
     load = [0.0] * len(problem.topology.links)
     _add_loads(problem, load, routes)
-    arrivals = [time for c, own in edges_by_chunk(routes).items() for time in arrival_times(problem, c, own).values()]
+    arrivals = [time for c, own in group_by_key(routes).items() for time in arrival_times(problem, c, own).values()]
     return max((*arrivals, *load), default=0.0)

@@ -237,7 +237,7 @@ def _require_ways(sets: IndexSets) -> None:
     names = [node.name for node in sets.problem.topology.nodes]
     for source, targets, summed in {(c.source, c.targets, c.summed) for c in sets.problem.commodities}:
         arcs = (sets.arcs[a] for a in sets.usable[summed])
-        graph = nx.DiGraph([(source, source), *((arc.source, arc.target) for arc in arcs)])
+        graph = nx.from_edgelist([(source, source), *((arc.source, arc.target) for arc in arcs)], nx.DiGraph)
         if missing := set(targets) - {source} - nx.descendants(graph, source):
             ends = f"{names[source]!r} to {names[min(missing)]!r}"
             raise Unsupported(f"no path of at most {MAX_HOPS} links through switches leads from {ends}")

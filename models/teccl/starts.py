@@ -13,6 +13,7 @@ from ...algorithms.epochs.search import EpochSearch
 from ...algorithms.epochs.symmetries import SymmetricSearch
 from ...core.answers import Answer
 from ...core.budget import Budget
+from ...core.grouping import group_by_key
 from ...core.schedule import Chunks, Schedule, StepSchedule
 from .extract import EpochSend, finish, give_start, needed_sends, sends_of
 from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
@@ -51,9 +52,7 @@ class GreedyRound:
         self.nearest = [0] * len(self.lacking)
         for q in range(len(self.lacking)):
             self._measure(q)
-        self.starts: dict[int, list[int]] = defaultdict(list)
-        for link, k, _ in sets.state.started:
-            self.starts[link].append(k)
+        self.starts = group_by_key((link, k) for link, k, _ in sets.state.started)
 
     def follow(self, hops: Iterable[tuple[int, int, int]]) -> bool:
         """Add feasible sends of a plan in the order of their starts; return True if all were feasible."""
@@ -283,9 +282,7 @@ def sends_of_schedule(sets: IndexSets, answer: Schedule | StepSchedule) -> list[
 
 def _commodities(problem: EpochProblem, chunks: Chunks) -> list[int] | None:
     """Return the commodity of each chunk, by source and receivers; None if they differ."""
-    numbers: dict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
-    for q, each in enumerate(problem.commodities):
-        numbers[each.source, each.targets].append(q)
+    numbers = group_by_key(((each.source, each.targets), q) for q, each in enumerate(problem.commodities))
     ranks, commodities = problem.topology.rank_nodes, []
     for holders, receivers, reduced in zip(chunks.held_by, chunks.needed_by, chunks.reduced, strict=True):
         sources = chunks.groups[holders]

@@ -1,7 +1,6 @@
 """Method ``ten-ilp``: a first schedule, then models of fewer and fewer ticks."""
 
 import heapq
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +15,7 @@ from ...core.bounds import SolverBound
 from ...core.budget import Budget, Incumbent, require_buildable, why_unbuildable
 from ...core.collective import Collective
 from ...core.errors import Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.schedule import Schedule, sends_from_lists
@@ -156,9 +156,7 @@ def first_schedule(problem: TimeExpandedNetwork) -> list[Start]:
         (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
         key=lambda c: -max(far[problem.chunks[c].source][n] for n in problem.chunks[c].targets),
     )
-    leaving = defaultdict[int, list[int]](list)
-    for e, edge in enumerate(problem.edges):
-        leaving[edge.source].append(e)
+    leaving = group_by_key((edge.source, e) for e, edge in enumerate(problem.edges))
     busy = BusyIntervals()
     starts: list[Start] = []
     for c in order:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ...core.grouping import group_by_key
 from ...core.record import RunRecord
 from ...core.solver import relative_gap
 from ...core.units import size_text
@@ -186,10 +187,8 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     """
     runs = [run for run in runs_of(records) if _busbw(run) is not None and run.size_bytes is not None]
     solvers = look.several_solvers(runs)
-    panels: dict[_Panel, list[LedgerRun]] = {}
-    for run in runs:
-        panels.setdefault((run.problem_name, run.record.collective or ""), []).append(run)
-    panels = {panel: some for panel, some in panels.items() if len({run.size_bytes for run in some}) > 1}
+    groups = group_by_key(((run.problem_name, run.record.collective or ""), run) for run in runs)
+    panels = {panel: some for panel, some in groups.items() if len({run.size_bytes for run in some}) > 1}
     if not panels:
         raise look.no_records_error("bandwidth", records, "answered collectives of at least two sizes on one instance")
     top = sorted(panels, key=lambda panel: (-len(panels[panel]), natural(panel[0]), panel[1]))[:_PANELS]
@@ -216,9 +215,7 @@ def _busbw(run: LedgerRun) -> float | None:
 
 
 def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
-    by_size: dict[float, list[float]] = {}
-    for run in runs:
-        by_size.setdefault(run.size_bytes or 0.0, []).append(_busbw(run) or 0.0)
+    by_size = group_by_key((run.size_bytes or 0.0, _busbw(run) or 0.0) for run in runs)
     return [(size, sum(values) / len(values)) for size, values in sorted(by_size.items())]
 
 

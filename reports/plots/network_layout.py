@@ -6,6 +6,7 @@ from math import ceil, pi, sqrt
 
 import numpy as np
 
+from ...core.grouping import group_by_key
 from ...core.network_views import fabric_of
 from ...core.schedule import Floats
 from ...core.topology import Topology
@@ -185,10 +186,7 @@ def _neighbours(topology: Topology) -> list[set[int]]:
 
 
 def _group_boxes(box: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
-    boxes: dict[str, list[int]] = {}
-    for node in sorted(box):
-        boxes.setdefault(box[node], []).append(node)
-    return {name: tuple(nodes) for name, nodes in boxes.items()}
+    return {name: tuple(nodes) for name, nodes in group_by_key((box[node], node) for node in sorted(box)).items()}
 
 
 def _by_names(topology: Topology) -> dict[int, str]:

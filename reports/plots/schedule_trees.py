@@ -104,7 +104,7 @@ def tree_layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
     """
     import networkx as nx
 
-    tree = nx.DiGraph([(root, root), *((parent, child) for parent, child, _ in edges)])
+    tree = nx.from_edgelist([(root, root), *((parent, child) for parent, child, _ in edges)], nx.DiGraph)
     tree.remove_edge(root, root)
     level = nx.single_source_shortest_path_length(tree, root)
     order = list(nx.dfs_preorder_nodes(tree, root))

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.units import SIZES, amount, unit_for
 from .look import COLOURS, COLUMN_IN, HATCHES, LETTERS, enough_ticks, finish, legend_lines, new_figure, short, strokes
 
@@ -49,9 +50,7 @@ _OTHERS = "#CCCCCC"
 def draw_selection(selection: Mapping[str, Any]) -> Figure:
     """Draw ``select.json`` of ``cwb select``: time over size, dotted lines where the choice changes."""
     names = list(dict.fromkeys(one["schedule"] for one in selection["ranges"]))
-    seconds: dict[str, list[list[float]]] = {}
-    for curve in selection["curves"]:
-        seconds.setdefault(curve["schedule"], []).append(curve["seconds"])
+    seconds = group_by_key((curve["schedule"], curve["seconds"]) for curve in selection["curves"])
     styles = strokes(names)
     figure = new_figure(2.6 + 0.13 * legend_lines(names))
     axes = figure.subplots()

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.schedule import Floats
 from ...core.text import escape_unprintable
 from ...core.topology import Topology
@@ -228,10 +229,7 @@ def _name_rows(axes: Axes, topology: Topology, where: Layout, radius: float, spa
     """Name the switches of every row within its box, or the whole row if names do not fit."""
     box_of = {node: box for box, nodes in where.boxes.items() for node in nodes}
     ranks = set(topology.rank_nodes)
-    rows: dict[tuple[str | None, float], list[int]] = {}
-    for node, (_, y) in where.places.items():
-        if node not in ranks:
-            rows.setdefault((box_of.get(node), y), []).append(node)
+    rows = group_by_key(((box_of.get(node), y), node) for node, (_, y) in where.places.items() if node not in ranks)
     for (box, y), row in rows.items():
         row.sort(key=lambda node: where.places[node][0])
         apart = where.places[row[1]][0] - where.places[row[0]][0] if len(row) > 1 else 8.0

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from ...core.grouping import group_by_key
 from ...core.record import ATTESTED, RunRecord
 from ..numbers import FAILED, INVALID, UNANSWERED, NumberFormat, mark_of, number
 from ..runs import (
@@ -192,15 +193,10 @@ def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:
         return []
     every = [of[task] for of in runs.values() for task in common]
     longest = max((seconds_or_limit(run.record, 0.0) for run in every if is_solved(run.record)), default=0.0)
-    costs = defaultdict[Hashable, list[float]](list)
-    for run in every:
-        for key in _question_keys(run):
-            costs[key] += [_cost(run)]
+    costs = group_by_key((key, _cost(run)) for run in every for key in _question_keys(run))
     entries: list[RecordPlace] = []
     for setting, of in runs.items():
-        of_seed = defaultdict[int, list[float]](list)
-        for task in common:
-            of_seed[task.seed].append(seconds_or_limit(of[task].record, longest))
+        of_seed = group_by_key((task.seed, seconds_or_limit(of[task].record, longest)) for task in common)
         for task in common:
             run = of[task]
             facts = {

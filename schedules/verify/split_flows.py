@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.grouping import group_by_key
 from ...core.schedule import Floats, Ints, Schedule
 from ...core.topology import NodeKind
 from .answers import Findings, Violation
@@ -45,9 +46,7 @@ def check_uncopied(
     small = (n for n, kind, limit in bounded if kind is NodeKind.COMPUTE and limit < grid.chunk_bytes)
     passing = frozenset([*small, *(n for n, _, limit in bounded if limit == 0)])
     limits = {n: float(limit / grid.chunk_bytes) for n, _, limit in bounded if n not in passing}
-    parts: dict[int, list[int]] = defaultdict(list)
-    for send in np.argsort(-start, kind="stable").tolist():
-        parts[int(sends.chunk[send])].append(send)
+    parts = group_by_key((int(sends.chunk[send]), send) for send in np.argsort(-start, kind="stable").tolist())
     flows = _Flows(network, schedule, targets, parts, start, end, passing, limits)
     times = np.ones(len(sends), dtype=np.float64)
     for chunk, mine in parts.items():
@@ -129,9 +128,7 @@ class _Flows:
     def first_try(self, mine: list[int], targets: frozenset[int]) -> list[float]:
         """Return the number of targets of each send of a part, from the last send to the first."""
         sends, start, end = self.schedule.sends, self.start, self.end
-        into: dict[int, list[int]] = defaultdict(list)
-        for send in mine:
-            into[int(sends.target[send])].append(int(end[send]))
+        into = group_by_key((int(sends.target[send]), int(end[send])) for send in mine)
         # What leaves each node, and when; what stays leaves after all else.
         leaving: dict[int, list[list[int]]] = defaultdict(list)
         stays = int(end[mine].max()) + 1

@@ -12,14 +12,14 @@ Where every link has one of the same bandwidth back, the mean of a solution and 
 reductions need no variables and no flows of their own.
 """
 
-from collections import defaultdict
 from typing import Any
 
 import pyomo.environ as pyo
 
 from ....core.budget import require_buildable
+from ....core.grouping import group_by_key
 from ....core.rows import Lists, rows, var_or_zero
-from ..problem import Pair, PairNetwork
+from ..problem import PairNetwork
 
 
 def build(pairs: PairNetwork) -> Any:
@@ -74,9 +74,7 @@ def variables(m: Any, pairs: PairNetwork) -> None:
 
 def link_capacity(m: Any, pairs: PairNetwork) -> None:
     """``sum_a y_{a,e} <= b_e``: data of all ranks on a link of a switch."""
-    users = defaultdict[int, list[int]](list)
-    for a, e in m.R:
-        users[e].append(a)
+    users = group_by_key((e, a) for a, e in m.R)
 
     @m.Constraint(m.H)
     def link_capacity(m: Any, e: int) -> Any:
@@ -85,10 +83,8 @@ def link_capacity(m: Any, pairs: PairNetwork) -> None:
 
 def switch_balance(m: Any, pairs: PairNetwork) -> None:
     """``sum_w y_{a,(v,w)} <= sum_u y_{a,(u,v)}``: a switch forwards what it receives of rank a, without copying."""
-    leaving, entering = defaultdict[Pair, list[int]](list), defaultdict[Pair, list[int]](list)
-    for a, e in m.R:
-        leaving[a, pairs.network.tail[e]].append(e)
-        entering[a, pairs.network.head[e]].append(e)
+    ends = pairs.network.tail, pairs.network.head
+    leaving, entering = (group_by_key(((a, end[e]), e) for a, e in m.R) for end in ends)
     switches = [(a, v) for a, v in leaving if not pairs.is_end[v]]
 
     @m.Constraint(switches)
@@ -103,9 +99,7 @@ def pair_capacity(m: Any, pairs: PairNetwork) -> None:
     b' in the paper is b with what switches deliver of a at b. Where reductions mirror broadcasts, ``c^RE_{ab}`` is
     ``c^BC_{ba}``.
     """
-    arriving = defaultdict[Pair, list[int]](list)
-    for a, e in m.R:
-        arriving[a, pairs.network.head[e]].append(e)
+    arriving = group_by_key(((a, pairs.network.head[e]), e) for a, e in m.R)
 
     @m.Constraint(m.A)
     def pair_capacity(m: Any, a: int, b: int) -> Any:

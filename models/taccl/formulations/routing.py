@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.schedules.problem import Commodity, RankEdge
 from ....algorithms.schedules.stages import CopyStage
+from ....core.grouping import group_by_key
 from ....core.topology import Topology
 
 Connections = Literal["any", "min", "max"]  #: How many edges through switches are to be used.
@@ -50,10 +51,7 @@ class RoutingProblem:
     @cached_property
     def into(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """Sends that bring each chunk to each node."""
-        into = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
-        for c, e in self.sends:
-            into[c, self.edges[e].target].append((c, e))
-        return into
+        return group_by_key(((c, self.edges[e].target), (c, e)) for c, e in self.sends)
 
     @cached_property
     def first(self) -> dict[tuple[int, int], tuple[int, int]]:
