@@ -158,12 +158,21 @@ def to_line(record: RunRecord) -> bytes:
     return (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
 
 
-def read_records(path: Path) -> Iterator[RunRecord]:
-    """Read the records of a JSONL file, or of every ``*.jsonl`` file in a folder."""
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+def record_files(path: Path) -> list[Path]:
+    """Return a JSONL file, or every ``*.jsonl`` file in a folder."""
+    with locate_os_errors("cannot be read", str(path)):
+        if not path.exists():
+            missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
+            raise InputError(missing, source=str(path))
+        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError("no *.jsonl file in this folder", source=str(path))
-    for file in files:
+    return files
+
+
+def read_records(path: Path) -> Iterator[RunRecord]:
+    """Read the records of a JSONL file, or of every ``*.jsonl`` file in a folder."""
+    for file in record_files(path):
         try:
             with file.open("rb") as lines:
                 number = 0

@@ -5,7 +5,7 @@ cwb's own. Trees are chosen one after the other, each a cheapest one where links
 Problem and costs: docs/methods/switch-trees.md.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
@@ -20,6 +20,7 @@ from ..core.budget import Budget
 from ..core.collective import Collective
 from ..core.errors import Refusal, Unsupported
 from ..core.fields import Strict
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.kernel import kernel
 from ..core.method import Metric
@@ -65,9 +66,7 @@ def tree_edges(topology: Topology) -> TreeEdges:
     back = reverse_links(topology)
     number = {node: place for place, node in enumerate(topology.tree_nodes)}
     ends = {i for i, node in enumerate(topology.nodes) if node.copies and node.adds}
-    out: dict[int, list[int]] = defaultdict(list)
-    for link, (a, _) in enumerate(topology.link_ends):
-        out[a].append(link)
+    out = group_by_key((a, link) for link, (a, _) in enumerate(topology.link_ends))
     rows: list[tuple[int, int, tuple[int, ...]]] = []
     for start in sorted(ends, key=number.__getitem__):
         for first in out[start]:

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from ..core.errors import InputError, did_you_mean, locate_os_errors, one_of
-from ..core.record import RunRecord, read_records
+from ..core.errors import InputError, did_you_mean, one_of, show_value
+from ..core.record import RunRecord, read_records, record_files
 from ..core.text import escape_unprintable
 from .numbers import MISSING, natural
 from .table import Column, ColumnGroup, Key, Label, Row, Table, TableCell, keep_columns
@@ -38,7 +38,7 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     records = [
         _check_types(record, file, line)
         for path in paths
-        for file in _files(path)
+        for file in record_files(path)
         for line, record in enumerate(read_records(file), start=1)
     ]
     if not records:
@@ -46,26 +46,13 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
     return records
 
 
-def _files(path: Path) -> list[Path]:
-    with locate_os_errors("cannot be read", str(path)):
-        if not path.exists():
-            missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
-            raise InputError(missing, source=str(path))
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    if not files:
-        raise InputError("no *.jsonl file in this folder", source=str(path))
-    return files
-
-
 def _check_types(record: RunRecord, file: Path, line: int) -> RunRecord:
     """Reject a record whose fields are not of the types that reports rely on."""
     for each in fields(RunRecord):
         value, (types, expected) = getattr(record, each.name), _TYPES.get(each.type, (object, ""))
         if not isinstance(value, types):
-            text = repr(value)
-            text = text if len(text) <= 60 else text[:57] + "..."
             place = f"line {line}.{each.name}"
-            raise InputError(f"{text} is wrong; expected {expected}", source=str(file), place=place)
+            raise InputError(f"{show_value(value)} is wrong; expected {expected}", source=str(file), place=place)
     return record
 
 

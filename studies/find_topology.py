@@ -16,7 +16,6 @@ from ..core.files import write_whole
 from ..core.instance import Instance
 from ..core.option_names import FINDER_COLLECTIVES, check_name, verb
 from ..core.schedule import StepSchedule
-from ..core.topology import Topology
 from ..core.units import UnitKind, exact, exact_number, parse
 from ..exchange.machine import checked_instance, topology_data
 from ..harness.clock import WallClock
@@ -245,11 +244,9 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
 def instance_data(instance: Instance, data: dict[str, Any]) -> dict[str, Any]:
     """Return an instance file of the best network."""
-    network, demand = instance.network, instance.demand
-    if not isinstance(network, Topology) or demand is None:
-        raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    demand = instance.collectives[0]
     return checked_instance(
-        topology_data(network),
+        topology_data(instance.topology),
         name=instance.name,
         description=f"{data['nodes']} nodes of degree {data['degree']}: {instance.name}.",
         source="cwb find-topology",

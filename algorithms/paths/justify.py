@@ -12,7 +12,6 @@ Both alternate until neither helps.
 """
 
 from bisect import bisect_left, insort
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Bools, Schedule, sends_from_lists
 from ...core.timing import Semantics
@@ -126,9 +126,7 @@ def _to_timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
 
 def _list_precedences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
     """List precedences: arrivals at a source before its sends; for sums, also sends before later arrivals."""
-    into: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)):
-        into[key].append(i)
+    into = group_by_key((key, i) for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)))
     precedences: list[Precedence] = []
     for j, key in enumerate(zip(timed.chunk, timed.source, strict=True)):
         for i in into[key]:

@@ -1,7 +1,7 @@
 """Effect of network changes on the paths of sends or tree edges, paths around lost links, and present loads."""
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.schedule import Bools, Floats, Ints, offsets, ranges
 from ...core.topology import Topology
 from ..graphs.network import links_out
@@ -40,9 +41,7 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
     np.add.at(busy, links[intact], np.repeat(size, hops)[intact])
     rate = np.array([float(link.bandwidth_Bps) for link in new.links])
     paths = [links[a:b] for a, b in pairwise(offset.tolist())]
-    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for path in np.flatnonzero(lost).tolist():
-        groups[int(source[path]), int(target[path])].append(path)
+    groups = group_by_key(((int(source[path]), int(target[path])), path) for path in np.flatnonzero(lost).tolist())
     out = links_out(new)
     for (first, last), members in groups.items():
         for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
@@ -90,9 +89,7 @@ class Change:
     def of(cls, old: Topology, new: Topology) -> Self:
         """Compare networks by the names of their nodes."""
         node = np.array([new.node_index.get(each.name, -1) for each in old.nodes], dtype=np.int64)
-        free: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for number, link in enumerate(new.links):
-            free[link.source, link.target].append(number)
+        free = group_by_key(((link.source, link.target), number) for number, link in enumerate(new.links))
         ends = ((link.source, link.target) for link in old.links)
         links = np.array([free[pair].pop(0) if free[pair] else -1 for pair in ends], dtype=np.int64)
         return cls(old, new, np.flatnonzero(node < 0).tolist(), node, links)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule, offsets, ranges, sends_from_lists
 from ...core.topology import Link, NodeKind, Topology
 from ...core.trees import TreeKind, TreePacking
@@ -36,9 +37,7 @@ def transpose(topology: Topology) -> Topology:
 
 def reverse_links(topology: Topology) -> Ints:
     """Return the reverse link of each link, parallel links in order; raise Unsupported if a link has none."""
-    between: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for index, ends in enumerate(topology.link_ends):
-        between[ends].append(index)
+    between = group_by_key((ends, index) for index, ends in enumerate(topology.link_ends))
     back = np.empty(len(topology.links), dtype=np.int64)
     for (source, target), links in between.items():
         reverse = between.get((target, source), [])

@@ -1,7 +1,6 @@
 """Network model of the tree methods: links with exact integer capacities, and limits on tree heights."""
 
 from bisect import bisect_right, insort
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ import numpy as np
 
 from ...core.collective import Collective
 from ...core.errors import InputError, Refusal, Unsupported
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.refusals import refuse_unfit
 from ...core.schedule import Ints
@@ -177,9 +177,7 @@ def to_wan(instance: Instance, mandatory: Collection[tuple[int, int]] = ()) -> W
 
 def _pairs(topology: Topology, keep: Collection[tuple[int, ...]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Pair links with reverse links: pairs that share no directed link, and all pairs of the other links."""
-    between: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for index, ends in enumerate(topology.link_ends):
-        between[ends].append(index)
+    between = group_by_key((ends, index) for index, ends in enumerate(topology.link_ends))
     alone: set[tuple[int, int]] = set()
     crossed: set[tuple[int, int]] = set()
     for (one, other), forth in between.items():

@@ -168,13 +168,12 @@ def layout_with_tiers(topology: Topology) -> Layout:
 
 def _tiers(topology: Topology) -> list[list[int]]:
     """Group nodes by hop distance from the nearest rank: ranks, switches at ranks, and so on."""
-    near = _neighbours(topology)
-    tiers, members = [list(topology.rank_nodes)], set(topology.rank_nodes)
-    while tiers[-1]:
-        tiers.append(sorted({other for node in tiers[-1] for other in near[node]} - members))
-        members.update(tiers[-1])
-    rest = [node for node in range(len(topology.nodes)) if node not in members]
-    return [*tiers[:-1], rest] if rest else tiers[:-1]
+    import networkx as nx
+
+    graph = nx.from_edgelist([*topology.link_ends, *((node, node) for node in range(len(topology.nodes)))])
+    tiers = [sorted(layer) for layer in nx.bfs_layers(graph, topology.rank_nodes)]
+    rest = sorted(set(graph).difference(*tiers))
+    return [*tiers, rest] if rest else tiers
 
 
 def _neighbours(topology: Topology) -> list[set[int]]:

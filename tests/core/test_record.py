@@ -188,5 +188,5 @@ def test_nothing_to_read_is_an_input_error(tmp_path: Path) -> None:
     """An empty folder and a missing file are told as such."""
     with pytest.raises(InputError, match=r"no \*.jsonl file"):
         list(read_records(tmp_path))
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         list(read_records(tmp_path / "missing.jsonl"))
