@@ -1,11 +1,11 @@
 """Forests of symmetric networks: trees of one root in every orbit, packed by their links per orbit.
 
 A tree and all its images load every link of an orbit equally (:class:`~...core.trees.TreeOrbits`), so that the room of
-a forest is one number per orbit. Columns of a linear program are trees that are cheap at its dual prices
-(:func:`.kernels.priced_tree`); see docs/methods/forestcoll.md.
+a forest is one number per orbit. Single trees of lowest cost that fit need no weights. Else columns of a linear program
+are trees that are cheap at its dual prices (:func:`.kernels.priced_tree`); see docs/methods/forestcoll.md.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +16,12 @@ from ...core.schedule import Bools, Floats, Ints
 from ..graphs.network import edges_by
 from .kernels import priced_tree, priced_uses
 from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights, rounded_weights
+
+_LOWEST = 2.0**40  #: price of depth at which trees are lowest
+#: Prices of depth of single trees. Those of links are integers, so that halves never equal what depth saves.
+_DEPTHS = (_LOWEST, 6.5, 4.5, 2.5, 1.5, 0.5)
+#: Prices of links that are tried for each; nodes of all single trees, with four for every use that is counted.
+_PRICES, _SINGLE_WORK = 8, 100_000_000
 
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)  #: price of depth, over that of the dearest link, from cheap trees to low ones
 
@@ -37,6 +43,7 @@ _FIRST, _FIRST_WORK = 16, 1_000_000  #: trees per root and price of depth before
 _AT_ONCE = 1_000_000  #: nodes of trees that are grown at once
 _OTHERS, _PART = 30, 0.8  #: tries where weights have no common denominator; part of the columns
 
+_MOST_ROWS = 120  #: orbits of links and of roots that are too many for the linear program
 _SPARE = 1e-4  #: part of a room that is left free where weights are rounded
 _ANY = 2**31  #: no limit to heights
 
@@ -66,6 +73,28 @@ class OrbitNetwork:
         scarce = 1 / np.array([float(room) for room in self.room])
         return np.asarray(scarce / scarce.max(), dtype=np.float64)
 
+    @cached_property
+    def kind(self) -> Ints:
+        """Kind of every orbit: its room, which ends trees span, and the paths of two links that avoid a link.
+
+        Many such paths avoid a link within a group of a dragonfly, few one between groups. Shape (orbits,).
+        """
+        from scipy.sparse import csr_array
+
+        first, nodes = np.unique(self.orbit, return_index=True)[1], len(self.ends)
+        tail, head = self.tail[first], self.head[first]
+        ones = np.ones(len(self.tail), dtype=np.int64)
+        links = csr_array((ones, (self.tail, self.head)), shape=(nodes, nodes))
+        around: Ints = (links[tail] * links.T.tocsr()[head]).sum(axis=1)
+        columns = np.column_stack([self.scarcity, self.ends[tail], self.ends[head], around])
+        return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def grow_tree(self, column: Column) -> "OrbitTree":
+        """Grow the tree of a column again."""
+        root, price = int(self.roots[column.root]), column.price[self.orbit]
+        parent, child, offset, links, depth = priced_tree(root, self.net, price, column.rise, column.limit)
+        return OrbitTree(column.root, parent, child, offset, links, int(depth.max()))
+
 
 @dataclass(frozen=True, eq=False)
 class OrbitTree:
@@ -85,8 +114,8 @@ class OrbitForest:
 
     trees: tuple[OrbitTree, ...]
     weight: tuple[Fraction, ...]  #: weight of every tree, greater than 0
-    rounds: int  #: linear programs that were solved, and trees that were grown for them
-    tried: int
+    rounds: int = 0  #: linear programs that were solved, and trees that were grown for them
+    tried: int = 0
 
     def tallness(self) -> tuple[int, Fraction]:
         """Return the maximum of the heights, and their weighted sum."""
@@ -96,10 +125,13 @@ class OrbitForest:
 
 def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lambda: False) -> OrbitForest | None:
     """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped."""
-    best: OrbitForest | None = None
+    single = _find_single_trees(network, stop)
+    best = _forest_of(network, [(column, Fraction(1)) for column in single]) if single else None
+    if (single and single[0].rise == _LOWEST) or len(network.room) + len(network.roots) > _MOST_ROWS:
+        return best
     grown = 0
     while grown < _AGAIN and not stop():
-        packing = _Packing(network, seed)
+        packing = _Packing(network, seed, single)
         found = _pack_trees(packing, stop)
         grown, seed = grown + packing.grown, seed + 1
         if found is not None and (best is None or found.tallness() < best.tallness()):
@@ -111,10 +143,44 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
     return best
 
 
-class _Packing:
-    """Linear program and the trees grown for it."""
+def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[Column]:
+    """Find one tree from each root, all of which fit with weight 1; empty if none, or if stopped.
 
-    def __init__(self, network: OrbitNetwork, seed: int) -> None:
+    As long as an orbit is overloaded, the price of the most overloaded one's kind is more than doubled.
+    """
+    roots, grown = np.arange(len(network.roots)), 0
+    for rise in _DEPTHS:
+        price, known = np.ones(network.kind.max() + 1), set[bytes]()
+        for _ in range(_PRICES):
+            grown += len(roots) * (len(network.ends) + 4 * len(network.room))
+            if stop() or grown > _SINGLE_WORK:
+                return []
+            prices = np.tile(price[network.kind], (len(roots), 1))
+            limits = np.full(len(roots), rise), np.full(len(roots), _ANY)
+            uses, heights = priced_uses(network.roots, *limits, prices, network.orbit, network.net)
+            total = uses.sum(axis=0)
+            loads = [use / room for use, room in zip(total.tolist(), network.room, strict=True)]
+            if max(loads) <= 1:
+                each = zip(roots.tolist(), uses, heights.tolist(), prices, strict=True)
+                return [Column(*column, rise, _ANY) for column in each]
+            if total.tobytes() in known:
+                break
+            known.add(total.tobytes())
+            most = network.kind[loads.index(max(loads))]
+            price[most] = 2 * price[most] + 1
+    return []
+
+
+def _forest_of(network: OrbitNetwork, kept: Sequence[tuple[Column, Fraction]], *counts: int) -> OrbitForest:
+    """Grow the trees of columns again."""
+    trees, weight = zip(*((network.grow_tree(column), w) for column, w in kept), strict=True)
+    return OrbitForest(trees, weight, *counts)
+
+
+class _Packing:
+    """Linear program and the trees grown for it, with single trees that fit."""
+
+    def __init__(self, network: OrbitNetwork, seed: int, single: list[Column]) -> None:
         self.network, self.random = network, np.random.default_rng(seed)
         self.roots = range(len(network.roots))
         self.known: set[tuple[int, int, bytes]] = set()
@@ -124,7 +190,7 @@ class _Packing:
         #: How often all trees are grown at first: never where they are so large that few can be grown at all.
         self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
         self.before = np.zeros(len(network.room))
-        first = self._grow_trees(
+        first = single + self._grow_trees(
             [(root, rise, _ANY) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity
         )
         cubes = [[column.height**3 for column in first if column.root == root] for root in self.roots]
@@ -184,8 +250,7 @@ class _Packing:
             kept = self._weigh_columns(solution, rounded=True)
         if not kept:
             return None
-        trees = tuple(self._tree(column) for column, _ in kept)
-        return OrbitForest(trees, tuple(w for _, w in kept), self.program.solved, self.tried)
+        return _forest_of(self.network, kept, self.program.solved, self.tried)
 
     def _alternative_solutions(self) -> Iterator[Solution]:
         """Yield solutions that fit, each of a random part of the columns."""
@@ -223,13 +288,6 @@ class _Packing:
                     self.known.add(key)
                     fresh.append(Column(asked[0], uses[j], height, at[j], *asked[1:]))
         return fresh
-
-    def _tree(self, column: Column) -> OrbitTree:
-        """Grow the tree of a column again."""
-        network = self.network
-        price, root = column.price[network.orbit], int(network.roots[column.root])
-        parent, child, offset, links, depth = priced_tree(root, network.net, price, column.rise, column.limit)
-        return OrbitTree(column.root, parent, child, offset, links, int(depth.max()))
 
 
 def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:

@@ -37,7 +37,6 @@ from .problem import ForestProblem, pose
 #: every rank.
 MAX_EDGES = 200_000_000
 
-MOST_ROWS = 120  #: Orbits of links and of ranks that are too many for a small linear program.
 KEPT = 1024  #: Ranks from which on trees that stand for others are not written out.
 MOST_COPIES = 2**63  #: A tree may be used at most so often.
 
@@ -265,9 +264,7 @@ def _symmetric(
     All trees are listed unless ``as_orbits``.
     """
     problem, best = way.problem, way.best
-    if options.symmetry == "none":
-        return None
-    if (symmetry := problem.symmetry) is None or len(symmetry.size) + len(symmetry.roots) > MOST_ROWS:
+    if options.symmetry == "none" or (symmetry := problem.symmetry) is None:
         return None
     with budget.clock.phase("pack"):
         # The room of an orbit of links is its bandwidth for the optimal time, per motion.

@@ -62,7 +62,9 @@ def test_as_fast_and_as_low_as_without(network):
     assert done.record.metrics["mean_height"] <= plain.record.metrics["mean_height"]
 
 
-@pytest.mark.parametrize(("network", "highest", "mean"), [("mi250(boxes=2)", 6, 5.33), ("dgx1()", 2, 2.0)])
+@pytest.mark.parametrize(
+    ("network", "highest", "mean"), [("mi250(boxes=2)", 6, 5.33), ("dgx1()", 2, 2.0), ("dragonfly(5,4,4)", 3, 2.48)]
+)
 def test_low_trees(network, highest, mean):
     """Heights that the linear program over trees has reached are kept."""
     metrics = finished(solve_network(network)[0]).record.metrics
@@ -170,6 +172,14 @@ def test_weights_are_rounded_where_links_of_hosts_have_no_room_to_spare(monkeypa
     monkeypatch.setattr(orbit_packing, "exact_weights", lambda *_: None)
     _, done = solve_network("dragonfly(11,5,2)")
     assert (done.record.status, done.record.verified, done.record.metrics["roots"]) == ("optimal", True, 5)
+
+
+@pytest.mark.parametrize(("network", "height"), [("dragonfly(73,12,6)", 1), ("dragonfly(70,12,6)", 2)])
+def test_dragonflies_of_thousands_are_proved_optimal(network, height):
+    """Neither 225 orbits of links nor weights without a small common denominator hinder single trees."""
+    _, done = solve_network(network)
+    assert (done.record.status, done.record.verified) == ("optimal", True)
+    assert done.record.metrics["max_height"] == height and isinstance(done.answer, TreeOrbits)
 
 
 @pytest.mark.slow
