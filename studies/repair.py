@@ -154,7 +154,7 @@ def _sends(
     ways = Ways(sends.source, sends.target, sends.path_offset, sends.path_links, size)
     number, source, target, reduce = np.arange(len(sends)), sends.source, sends.target, sends.reduce
     stays = np.ones(len(chunks), dtype=np.bool_)
-    if change.lost:
+    if change.losses:
         loads = Loads(change)
         loads.keep(ways)
         replacements = list(stand_in(change, answer, loads))
@@ -165,7 +165,7 @@ def _sends(
     new_ways = ReplacementWays(source, target, number, size[number])
     path, is_lost = new_ways.reroute(ways, change), ways.lost_ways(change)
     names = new_ways.affected_nodes(ways, change, path.is_new | (reduce != sends.reduce[number]), stays[sends.chunk])
-    served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(is_lost).tolist()))
+    served = served_sends(answer, change.old.rank_nodes, set(change.losses), set(np.flatnonzero(is_lost).tolist()))
     chunk = (np.cumsum(stays) - 1)[sends.chunk[number]]
     new_sends = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
     rest, parts = _chunks(chunks, stays, change), [(ways, is_lost, names)]
@@ -190,7 +190,7 @@ def _simulate_times(changed: Instance, ordered: Schedule) -> Schedule:
 
 
 def _chunks(chunks: Chunks, stays: Bools, change: Change) -> Chunks:
-    if not change.lost:
+    if not change.losses:
         return chunks
     rank = change.rank
     groups = tuple(tuple(int(rank[old]) for old in group if rank[old] >= 0) for group in chunks.groups)
@@ -217,7 +217,7 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
     loads = Loads(change)
     for ways in old_ways:
         loads.keep(ways)
-    split = max(1, min(MOST_PARTS, MOST_TREES // max(len(answer), 1))) if change.lost else 1
+    split = max(1, min(MOST_PARTS, MOST_TREES // max(len(answer), 1))) if change.losses else 1
     rows = list(stand_in_trees(change, answer, loads, split))
     which = np.array([number for number, _, _ in rows], dtype=np.int64)
     units = answer.units[which] * np.array([count for _, count, _ in rows], dtype=np.int64)

@@ -41,7 +41,6 @@ GONE = (IRREGULAR - {"hidden"}) | frozenset(GONE_TEXT.split())
 
 #: Those of them that some variables of a folder still have as names.
 STILL_THERE = {
-    "algorithms": "asked begun chosen drawn found grown kept known laid left lost taken tried used",
     "heuristics": """added built chosen done found given held kept known left lost made met moved needed posed sent
         shown tried used wanted written""",
     "studies": "lost",

@@ -115,7 +115,7 @@ class OrbitForest:
     trees: tuple[OrbitTree, ...]
     weight: tuple[Fraction, ...]  #: weight of every tree, greater than 0
     rounds: int = 0  #: linear programs that were solved, and trees that were grown for them
-    tried: int = 0
+    tries: int = 0
 
     def tallness(self) -> tuple[int, Fraction]:
         """Return the maximum of the heights, and their weighted sum."""
@@ -129,13 +129,13 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
     best = _forest_of(network, [(column, Fraction(1)) for column in single]) if single else None
     if (single and single[0].rise == _LOWEST) or len(network.room) + len(network.roots) > _MOST_ROWS:
         return best
-    grown = 0
-    while grown < _AGAIN and not stop():
+    work = 0
+    while work < _AGAIN and not stop():
         packing = _Packing(network, seed, single)
-        found = _pack_trees(packing, stop)
-        grown, seed = grown + packing.grown, seed + 1
-        if found is not None and (best is None or found.tallness() < best.tallness()):
-            best = found
+        forest = _pack_trees(packing, stop)
+        work, seed = work + packing.work, seed + 1
+        if forest is not None and (best is None or forest.tallness() < best.tallness()):
+            best = forest
         if best is None or sum(tree.height**3 * w for tree, w in zip(best.trees, best.weight, strict=True)) <= (
             packing.least * len(network.roots) * (1 + EXACT)
         ):
@@ -148,12 +148,12 @@ def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[
 
     As long as an orbit is overloaded, the price of the most overloaded one's kind is more than doubled.
     """
-    roots, grown = np.arange(len(network.roots)), 0
+    roots, work = np.arange(len(network.roots)), 0
     for rise in _DEPTHS:
-        price, known = np.ones(network.kind.max() + 1), set[bytes]()
+        price, totals = np.ones(network.kind.max() + 1), set[bytes]()
         for _ in range(_PRICES):
-            grown += len(roots) * (len(network.ends) + 4 * len(network.room))
-            if stop() or grown > _SINGLE_WORK:
+            work += len(roots) * (len(network.ends) + 4 * len(network.room))
+            if stop() or work > _SINGLE_WORK:
                 return []
             prices = np.tile(price[network.kind], (len(roots), 1))
             limits = np.full(len(roots), rise), np.full(len(roots), _ANY)
@@ -163,17 +163,17 @@ def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[
             if max(loads) <= 1:
                 each = zip(roots.tolist(), uses, heights.tolist(), prices, strict=True)
                 return [Column(*column, rise, _ANY) for column in each]
-            if total.tobytes() in known:
+            if total.tobytes() in totals:
                 break
-            known.add(total.tobytes())
+            totals.add(total.tobytes())
             most = network.kind[loads.index(max(loads))]
             price[most] = 2 * price[most] + 1
     return []
 
 
-def _forest_of(network: OrbitNetwork, kept: Sequence[tuple[Column, Fraction]], *counts: int) -> OrbitForest:
+def _forest_of(network: OrbitNetwork, columns: Sequence[tuple[Column, Fraction]], *counts: int) -> OrbitForest:
     """Grow the trees of columns again."""
-    trees, weight = zip(*((network.grow_tree(column), w) for column, w in kept), strict=True)
+    trees, weight = zip(*((network.grow_tree(column), w) for column, w in columns), strict=True)
     return OrbitForest(trees, weight, *counts)
 
 
@@ -183,10 +183,10 @@ class _Packing:
     def __init__(self, network: OrbitNetwork, seed: int, single: list[Column]) -> None:
         self.network, self.random = network, np.random.default_rng(seed)
         self.roots = range(len(network.roots))
-        self.known: set[tuple[int, int, bytes]] = set()
-        self.grown = self.tried = 0
-        self.kept: list[Solution] = []  # solutions that fit, each better than the one before
-        self.begun = self.fitted = False
+        self.keys: set[tuple[int, int, bytes]] = set()
+        self.work = self.tries = 0
+        self.solutions: list[Solution] = []  # solutions that fit, each better than the one before
+        self.has_prices = self.had_fit = False
         #: How often all trees are grown at first: never where they are so large that few can be grown at all.
         self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
         self.before = np.zeros(len(network.room))
@@ -202,12 +202,12 @@ class _Packing:
 
     def price(self, solution: Solution) -> int:
         """Grow trees at the prices of a solution; return the number of new ones."""
-        if self.begun:
+        if self.has_prices:
             fresh = self._grow_priced_trees(solution)
         else:
             trees = [(root, rise, _ANY) for root in self.roots for rise in _RISES] * self.times
             fresh = self._grow_trees(trees, self._perturb_prices(self.network.scarcity, _NOISE[-1], len(trees)))
-        self.begun = True
+        self.has_prices = True
         if fresh:
             self.program.forget(solution)
             self.program.columns += fresh
@@ -216,12 +216,12 @@ class _Packing:
     def _grow_priced_trees(self, solution: Solution) -> list[Column]:
         """Grow trees at a solution's prices and at smoothed earlier ones, both randomly perturbed."""
         price = solution.price / (solution.price.max(initial=0.0) or 1.0)
-        self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.fitted else price
-        self.fitted = solution.fits
+        self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.had_fit else price
+        self.had_fit = solution.fits
         rises = _RISES if self.times else _RISES[:-1]
         trees = [(root, rise, _ANY) for root in self.roots for rise in rises]
         if solution.fits and self.times:
-            high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
+            high = {column.root: column.height for column in sorted(solution.columns, key=lambda column: column.height)}
             trees += [(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
         least = _LEAST * self.network.scarcity
         prices = [*zip((price, self.before), _NOISE, strict=True)] * (_CHANGES if self.times else 1)
@@ -239,24 +239,24 @@ class _Packing:
         If the weights have no small common denominator, fall back to an earlier solution, or to one without some of the
         columns, or round weights that leave parts of rooms free.
         """
-        kept = self._weigh_columns(solution)
-        if not kept:
-            others = sorted([*self.kept, *self._alternative_solutions()], key=lambda other: other.value)
-            kept = next((each for each in map(self._weigh_columns, others) if each), [])
-        if not kept:
-            tallest = max(column.height for column in solution.used)
+        columns = self._weigh_columns(solution)
+        if not columns:
+            others = sorted([*self.solutions, *self._alternative_solutions()], key=lambda other: other.value)
+            columns = next((each for each in map(self._weigh_columns, others) if each), [])
+        if not columns:
+            tallest = max(column.height for column in solution.columns)
             low = [column for column in self.program.columns if column.height <= tallest]
             solution = OrbitProgram(self.program.room, len(self.roots), self.highest, low, _SPARE).solve()
-            kept = self._weigh_columns(solution, rounded=True)
-        if not kept:
+            columns = self._weigh_columns(solution, rounded=True)
+        if not columns:
             return None
-        return _forest_of(self.network, kept, self.program.solved, self.tried)
+        return _forest_of(self.network, columns, self.program.solved, self.tries)
 
     def _alternative_solutions(self) -> Iterator[Solution]:
         """Yield solutions that fit, each of a random part of the columns."""
         for _ in range(_OTHERS):
-            drawn = self.random.random(len(self.program.columns)) < _PART
-            columns = [column for column, stays in zip(self.program.columns, drawn.tolist(), strict=True) if stays]
+            part = self.random.random(len(self.program.columns)) < _PART
+            columns = [column for column, stays in zip(self.program.columns, part.tolist(), strict=True) if stays]
             if len({column.root for column in columns}) == len(self.roots):
                 program = OrbitProgram(self.program.room, len(self.roots), self.highest, columns)
                 if (solution := program.solve()).fits:
@@ -264,17 +264,17 @@ class _Packing:
 
     def _weigh_columns(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
         """Return the used columns with their exact weights; empty if there are none."""
-        root, uses = [column.root for column in solution.used], [column.uses.tolist() for column in solution.used]
+        root, uses = [column.root for column in solution.columns], [column.uses.tolist() for column in solution.columns]
         if rounded:
             weight = rounded_weights(uses, root, self.network.room, solution.weight.tolist())
         else:
             weight = exact_weights(uses, root, self.network.room, np.flatnonzero(solution.full).tolist())
-        return [(column, w) for column, w in zip(solution.used, weight or [], strict=False) if w]
+        return [(column, w) for column, w in zip(solution.columns, weight or [], strict=False) if w]
 
     def _grow_trees(self, trees: list[_TreeRequest], prices: Floats) -> list[Column]:
         """Grow trees at prices of orbits, shared or one row per tree; return the new ones."""
         fresh, network = list[Column](), self.network
-        self.tried, self.grown = self.tried + len(trees), self.grown + len(trees) * len(network.ends)
+        self.tries, self.work = self.tries + len(trees), self.work + len(trees) * len(network.ends)
         prices = np.broadcast_to(prices, (len(trees), len(network.room)))
         step = max(_AT_ONCE // len(network.ends), 1)
         for begin in range(0, len(trees), step):
@@ -282,11 +282,11 @@ class _Packing:
             number, rise, limit = zip(*some, strict=True)
             limits = np.array(rise), np.array(limit)
             uses, heights = priced_uses(network.roots[list(number)], *limits, at, network.orbit, network.net)
-            for j, (asked, height) in enumerate(zip(some, heights.tolist(), strict=True)):
-                key = asked[0], height, uses[j].tobytes()
-                if height >= 0 and key not in self.known:
-                    self.known.add(key)
-                    fresh.append(Column(asked[0], uses[j], height, at[j], *asked[1:]))
+            for j, (request, height) in enumerate(zip(some, heights.tolist(), strict=True)):
+                key = request[0], height, uses[j].tobytes()
+                if height >= 0 and key not in self.keys:
+                    self.keys.add(key)
+                    fresh.append(Column(request[0], uses[j], height, at[j], *request[1:]))
         return fresh
 
 
@@ -298,12 +298,12 @@ def _pack_trees(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | No
         last = _LAST[0 if solution.fits else 1]
         idle = len(values) > last and solution.value > values[-1 - last] * (1 - _GAIN)
         least = packing.least * (1 + (EXACT if packing.times else _GAIN))
-        if idle or (solution.fits and (solution.value <= least or packing.grown > _WORK)):
+        if idle or (solution.fits and (solution.value <= least or packing.work > _WORK)):
             break
         if stop():
             return None
-        if solution.fits and (not packing.kept or solution.value < packing.kept[-1].value):
-            packing.kept.append(solution)
+        if solution.fits and (not packing.solutions or solution.value < packing.solutions[-1].value):
+            packing.solutions.append(solution)
         if packing.price(solution):
             solution = packing.program.solve()
     return packing.exact(solution) if solution.fits else None

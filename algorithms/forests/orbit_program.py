@@ -40,7 +40,7 @@ class Column:
 class Solution:
     """Optimum of the program over its current columns."""
 
-    used: tuple[Column, ...]  #: columns with a positive weight, and these weights
+    columns: tuple[Column, ...]  #: columns with a positive weight, and these weights
     weight: Floats
     lacking: float  #: shortage of capacity, common to all orbits
     price: Floats  #: (orbits,) and (roots,) dual values of the capacities and of the roots' sums of weights
@@ -83,10 +83,10 @@ class OrbitProgram:
             return
         uses, root = np.array([column.uses for column in self.columns]), [column.root for column in self.columns]
         beyond = self._cost(self.columns) + uses @ solution.price - solution.worth[root]
-        used = set(map(id, solution.used))
-        beyond[[id(column) in used for column in self.columns]] = -np.inf
-        kept = np.sort(np.argsort(beyond, kind="stable")[: most // 2])
-        self.columns = [self.columns[j] for j in kept.tolist()]
+        columns = set(map(id, solution.columns))
+        beyond[[id(column) in columns for column in self.columns]] = -np.inf
+        best = np.sort(np.argsort(beyond, kind="stable")[: most // 2])
+        self.columns = [self.columns[j] for j in best.tolist()]
         self._highs = None
 
     def _begin(self) -> None:
@@ -135,13 +135,13 @@ class OrbitProgram:
             raise CwbError(
                 f"HiGHS could not solve a program of trees: {highs.modelStatusToString(highs.getModelStatus())}"
             )
-        found, orbits = highs.getSolution(), len(self.room)
-        lacking, weight = found.col_value[0], np.array(found.col_value[self._first :])
-        dual, load = np.array(found.row_dual), np.array(found.row_value[:orbits])
-        used = np.flatnonzero(weight > EXACT)
+        values, orbits = highs.getSolution(), len(self.room)
+        lacking, weight = values.col_value[0], np.array(values.col_value[self._first :])
+        dual, load = np.array(values.row_dual), np.array(values.row_value[:orbits])
+        positive = np.flatnonzero(weight > EXACT)
         return Solution(
-            tuple(self.columns[j] for j in used.tolist()),
-            weight[used],
+            tuple(self.columns[j] for j in positive.tolist()),
+            weight[positive],
             lacking,
             np.maximum(-dual[:orbits], 0.0) / self.room,
             dual[orbits:],
@@ -182,10 +182,10 @@ def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | N
     lead: list[int] = []
     for column in range(unknowns):
         place = len(lead)
-        found = next((i for i in range(place, len(rows)) if rows[i][column]), None)
-        if found is None:
+        pivot = next((i for i in range(place, len(rows)) if rows[i][column]), None)
+        if pivot is None:
             continue
-        rows[place], rows[found] = rows[found], rows[place]
+        rows[place], rows[pivot] = rows[pivot], rows[place]
         for i, row in enumerate(rows):
             if i != place and row[column]:
                 rows[i] = _eliminate_column(row, rows[place], column)
@@ -201,16 +201,16 @@ def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | N
 def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
     common = gcd(row[column], by[column])
     times, less = by[column] // common, row[column] // common
-    found = [times * a - less * b for a, b in zip(row, by, strict=True)]
-    common = gcd(*found)
-    return [value // common for value in found] if common > 1 else found
+    result = [times * a - less * b for a, b in zip(row, by, strict=True)]
+    common = gcd(*result)
+    return [value // common for value in result] if common > 1 else result
 
 
 def rounded_weights(
     uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], weight: Sequence[float]
 ) -> list[Fraction] | None:
     """Round weights, the largest remainders up, to multiples of one part; None if they do not fit."""
-    found = [Fraction(0)] * len(root)
+    weights = [Fraction(0)] * len(root)
     for which in sorted(set(root)):
         trees = [j for j, each in enumerate(root) if each == which]
         counts = {j: int(weight[j] * PARTS) for j in trees}
@@ -218,8 +218,8 @@ def rounded_weights(
         for place in range(PARTS - sum(counts.values())):
             counts[order[place % len(order)]] += 1
         for j, count in counts.items():
-            found[j] = Fraction(count, PARTS)
-    return found if min(found) >= 0 and _fits(found, uses, room) else None
+            weights[j] = Fraction(count, PARTS)
+    return weights if min(weights) >= 0 and _fits(weights, uses, room) else None
 
 
 def _fits(weight: Sequence[Fraction], uses: Sequence[Sequence[int]], room: Sequence[Fraction]) -> bool:

@@ -95,7 +95,7 @@ def _order_by_colours(weight: Ints, outside: Ints, attempt: int) -> Ints:
     edges = mix_bits(out + into)
     rows = np.arange(groups)
     colour = _refine_colours(colour, edges)
-    for chosen in range(size):
+    for step in range(size):
         ranked = np.sort(colour, axis=1)
         same = ranked[:, 1:] == ranked[:, :-1]
         ties = same.any(axis=1)
@@ -104,9 +104,9 @@ def _order_by_colours(weight: Ints, outside: Ints, attempt: int) -> Ints:
         # The smallest colour that several nodes have; of these nodes, one is singled out.
         shared = ranked[rows, same.argmax(axis=1)]
         candidates = (colour == shared[:, None]) & ties[:, None]
-        skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if chosen == 0 else np.zeros(groups, dtype=np.int64)
+        skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if step == 0 else np.zeros(groups, dtype=np.int64)
         nth = (candidates.cumsum(axis=1) == (skip + 1)[:, None]) & candidates
-        colour = np.where(nth, mix_bits(colour + np.uint64(chosen + 1)), colour)
+        colour = np.where(nth, mix_bits(colour + np.uint64(step + 1)), colour)
         colour = _refine_colours(colour, edges)
     return np.argsort(colour, axis=1, kind="stable")
 
@@ -166,16 +166,16 @@ def propose_pairs(ports: SwitchPorts, mode: int) -> Pairs | None:
     node, capacity, group, position = (c[down] for c in (ports.node, ports.capacity, ports.group, ports.position))
     above, room = ports.node[ports.up], ports.capacity[ports.up]
     through = min(sum(capacity.tolist()), sum(room.tolist()))
-    share, taken = _proportional_shares(capacity, through), _proportional_shares(room, through)
+    share, share_above = _proportional_shares(capacity, through), _proportional_shares(room, through)
     if mode == 1 and len(set(room.tolist())) > 1:
         return None
-    laid = np.lexsort((group, position))
+    order = np.lexsort((group, position))
     pair_upwards = _pair_in_runs if mode == 0 else _pair_evenly
-    upwards = pair_upwards(node[laid], share[laid], above, taken)
+    upwards = pair_upwards(node[order], share[order], above, share_above)
     parts = [upwards, Pairs(upwards.target, upwards.source, upwards.amount)]
-    left = capacity > share
-    if left.any():
-        parts.append(_pair_around_circle(node[left], (capacity - share)[left], group[left], position[left]))
+    rest = capacity > share
+    if rest.any():
+        parts.append(_pair_around_circle(node[rest], (capacity - share)[rest], group[rest], position[rest]))
     return Pairs.join(parts)
 
 
@@ -207,16 +207,16 @@ def _pair_by_rotation(node: Ints, amount: Exact, total: int, turn: int) -> Pairs
     return Pairs(node[source], node[target], cuts - begin)
 
 
-def _pair_in_runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+def _pair_in_runs(node: Ints, share: Exact, above: Ints, share_above: Exact) -> Pairs:
     """Pair ports below with those above, each with a contiguous run of the others."""
-    below_ends, above_ends = np.cumsum(share), np.cumsum(taken)
+    below_ends, above_ends = np.cumsum(share), np.cumsum(share_above)
     begin, cuts = _intervals(below_ends, above_ends)
     source = np.searchsorted(below_ends, begin, side="right")
     target = np.searchsorted(above_ends, begin, side="right")
     return Pairs(node[source], above[target], cuts - begin)
 
 
-def _pair_evenly(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+def _pair_evenly(node: Ints, share: Exact, above: Ints, share_above: Exact) -> Pairs:
     """Spread every port below over all above, as evenly as whole units allow."""
     count, lane, ends = len(above), np.arange(len(above)), np.cumsum(share)
     begin = ends - share

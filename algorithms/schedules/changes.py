@@ -34,14 +34,14 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
     present load, finishes first; among those by one with the fewest links. Raise InputError if no path is left.
     """
     hops = np.diff(offset)
-    lost = hops == 0
-    np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), links < 0)
+    is_lost = hops == 0
+    np.logical_or.at(is_lost, np.repeat(np.arange(len(size)), hops), links < 0)
     busy = np.zeros(len(new.links))
-    intact = np.repeat(~lost, hops)
+    intact = np.repeat(~is_lost, hops)
     np.add.at(busy, links[intact], np.repeat(size, hops)[intact])
     rate = np.array([float(link.bandwidth_Bps) for link in new.links])
     paths = [links[a:b] for a, b in pairwise(offset.tolist())]
-    groups = group_by_key(((int(source[path]), int(target[path])), path) for path in np.flatnonzero(lost).tolist())
+    groups = group_by_key(((int(source[path]), int(target[path])), path) for path in np.flatnonzero(is_lost).tolist())
     out = links_out(new)
     for (first, last), members in groups.items():
         for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
@@ -52,7 +52,7 @@ def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints
             busy[route] += size[part].sum()
             for path in part.tolist():
                 paths[path] = route
-    return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
+    return ReroutedPaths(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), is_lost)
 
 
 def best_path(
@@ -81,7 +81,7 @@ class Change:
 
     old: Topology  #: the network before and after
     new: Topology
-    lost: list[int]  #: nodes of the old network that are gone
+    losses: list[int]  #: nodes of the old network that are gone
     node: Ints  #: position in the new network of every old node and link, of parallel links in order; -1 if it is gone
     link: Ints
 
@@ -121,9 +121,9 @@ class Ways:
 
     def lost_ways(self, change: Change) -> Bools:
         """Mark the paths that have lost a link or an end."""
-        lost: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
-        np.logical_or.at(lost, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
-        return lost
+        is_lost: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
+        np.logical_or.at(is_lost, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
+        return is_lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,10 @@ class ChunkMoves:
         whole = self.whole
         return [node for node in self.receivers if self.holdings.get(node, 0) != whole] if whole else []
 
-    def without(self, lost: set[int]) -> ChunkMoves:
+    def without(self, losses: set[int]) -> ChunkMoves:
         """Return the chunk without some nodes as holders and receivers, with the same sends."""
-        holdings = {node: what for node, what in self.holdings.items() if node not in lost}
-        return replace(self, holdings=holdings, receivers=tuple(node for node in self.receivers if node not in lost))
+        holdings = {node: what for node, what in self.holdings.items() if node not in losses}
+        return replace(self, holdings=holdings, receivers=tuple(node for node in self.receivers if node not in losses))
 
 
 def ways(answer: StepSchedule | Schedule, node_of: tuple[int, ...]) -> Iterator[ChunkMoves]:
@@ -128,16 +128,16 @@ def _writes(moves: Iterable[Move], has: dict[int, int]) -> Iterator[tuple[Move, 
             raise InputError("a send has zero duration; expected a positive one", place="sends")
 
 
-def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], lost: set[int], dead: set[int]) -> float:
+def served_share(answer: StepSchedule | Schedule, node_of: tuple[int, ...], losses: set[int], dead: set[int]) -> float:
     """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``dead`` sends."""
     total = came = 0
     for way in ways(answer, node_of):
-        rest = way.without(lost)
+        rest = way.without(losses)
         whole, lacking = rest.whole, rest.lacking
         if not lacking:
             continue
         has = dict(rest.holdings)
-        moves = [m for m in way.moves if m.send not in dead and m.source not in lost and m.target not in lost]
+        moves = [m for m in way.moves if m.send not in dead and m.source not in losses and m.target not in losses]
         for move, what in _writes(moves, has):
             if what:
                 has[move.target] = has.get(move.target, 0) | what if move.reduce else what
@@ -156,26 +156,26 @@ def stand_in(change: Change, answer: StepSchedule | Schedule, loads: Loads) -> I
     ``answer`` is correct on the old network; ``loads`` are those of the remaining sends. A chunk whose holders, or
     receivers, are all gone has none. Raise Unsupported if sums would count a contribution twice with any stand-in.
     """
-    lost, sizes = change.lost, answer.chunks.sizes_bytes
+    losses, sizes = change.losses, answer.chunks.sizes_bytes
     for way in ways(answer, change.old.rank_nodes):
-        if not way.without(set(lost)).lacking:
+        if not way.without(set(losses)).lacking:
             yield []
             continue
         rest = way
-        for node in lost:
+        for node in losses:
             rest = _replace_node(rest.without({node}), node, float(sizes[way.chunk]), loads)
         yield rest.moves
 
 
-def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> ChunkMoves:
-    if not any(lost in (move.source, move.target) for move in way.moves):
+def _replace_node(way: ChunkMoves, old: int, size: float, loads: Loads) -> ChunkMoves:
+    if not any(old in (move.source, move.target) for move in way.moves):
         return way
-    rest = [move for move in way.moves if lost not in (move.source, move.target)]
+    rest = [move for move in way.moves if old not in (move.source, move.target)]
     if (useful := drop_repeated_sums(way, rest)) is not None:
         return replace(way, moves=useful)
     best: tuple[float, list[Move], list[Move]] | None = None
-    for node in _candidates(way, lost):
-        new_end = {lost: node}
+    for node in _candidates(way, old):
+        new_end = {old: node}
         moves = (
             replace(m, source=new_end.get(m.source, m.source), target=new_end.get(m.target, m.target))
             for m in way.moves
@@ -194,10 +194,10 @@ def _replace_node(way: ChunkMoves, lost: int, size: float, loads: Loads) -> Chun
     return replace(way, moves=best[1])
 
 
-def _candidates(way: ChunkMoves, lost: int) -> list[int]:
+def _candidates(way: ChunkMoves, old: int) -> list[int]:
     """List nodes that exchanged the chunk with the lost one, and other initial holders of copies."""
-    near = [move.source for move in way.moves if move.target == lost]
-    near += [move.target for move in way.moves if move.source == lost]
+    near = [move.source for move in way.moves if move.target == old]
+    near += [move.target for move in way.moves if move.source == old]
     near += [] if way.reduced else list(way.holdings)
     return list(dict.fromkeys(near))[:MOST_CANDIDATES]
 
@@ -230,11 +230,11 @@ class Tree:
             nodes += below.get(node, [])
         return ((child, self.up[child]) for child in nodes[1:])
 
-    def without(self, lost: int, place: int) -> Tree:
+    def without(self, old: int, place: int) -> Tree:
         """Return the tree with another node in the place of a lost one."""
         up = dict(self.up)
-        hanging = self.children(lost)
-        above = up.pop(lost).parent if lost != self.root else None
+        hanging = self.children(old)
+        above = up.pop(old).parent if old != self.root else None
         for child in hanging:
             up[child] = Edge(place, -1)
         if above is None:
@@ -266,28 +266,28 @@ def stand_in_trees(
     the new tree of every pass. In-trees and out-trees whose root is lost are dropped.
     """
     number_of = {node: number for number, node in enumerate(change.old.tree_nodes)}
-    lost = [number_of[node] for node in change.lost]
+    losses = [number_of[node] for node in change.losses]
     for number in range(len(packing)):
         trees = tuple(_tree(part, number) for part in packing.passes)
-        if trees[0].root in lost and packing.kind is not TreeKind.BOTH:
+        if trees[0].root in losses and packing.kind is not TreeKind.BOTH:
             continue
         size = float(int(packing.units[number]) * packing.unit_bytes) / parts
         groups: dict[tuple[frozenset[tuple[int, Edge]], ...], list[tuple[Tree, ...]]] = {}
-        for _ in range(parts if lost else 0):
+        for _ in range(parts if losses else 0):
             variant = trees
-            for node in lost:
+            for node in losses:
                 variant = _best(change, packing, variant, node, size, loads)
             for part, tree in zip(packing.passes, variant, strict=True):
                 loads.add(_new_edge_ends(change, part, tree), size)
             groups.setdefault(tuple(frozenset(tree.up.items()) for tree in variant), []).append(variant)
         for same in groups.values():
             yield number, len(same), same[0]
-        if not lost:
+        if not losses:
             yield number, parts, trees
 
 
 def _best(
-    change: Change, packing: TreePacking, trees: tuple[Tree, ...], lost: int, size: float, loads: Loads
+    change: Change, packing: TreePacking, trees: tuple[Tree, ...], old: int, size: float, loads: Loads
 ) -> tuple[Tree, ...]:
     """Return the tree without one node whose new edges finish first.
 
@@ -298,16 +298,16 @@ def _best(
     def seconds(part: TreePacking, tree: Tree) -> float:
         return loads.seconds(_new_edge_ends(change, part, tree), size)
 
-    below = [[child for child in tree.children(lost) if child < ranks] for tree in trees]
-    if lost == trees[0].root:
+    below = [[child for child in tree.children(old) if child < ranks] for tree in trees]
+    if old == trees[0].root:
         near = [*chain(*below)] or [node for node, _ in trees[0].parents_first() if node < ranks]
         roots = list(dict.fromkeys(near))[:MOST_CANDIDATES]
-        ways = [tuple(tree.without(lost, root).prune_switches(ranks) for tree in trees) for root in roots]
+        ways = [tuple(tree.without(old, root).prune_switches(ranks) for tree in trees) for root in roots]
         return min(ways, key=lambda way: max(map(seconds, passes, way)))
     best = []
     for part, tree, children in zip(passes, trees, below, strict=True):
-        places = [tree.up[lost].parent, *children][:MOST_CANDIDATES] if lost in tree.up else []
-        ways_of = [tree.without(lost, place).prune_switches(ranks) for place in places]
+        places = [tree.up[old].parent, *children][:MOST_CANDIDATES] if old in tree.up else []
+        ways_of = [tree.without(old, place).prune_switches(ranks) for place in places]
         best.append(min(ways_of or [tree], key=lambda way, part=part: seconds(part, way)))  # type: ignore[misc]
     return tuple(best)
 
@@ -334,29 +334,29 @@ def columns(trees: list[Tree]) -> tuple[Ints, Ints, Ints, Ints]:
     return offset, parent, child, number
 
 
-def served_trees(packing: TreePacking, lost: set[int], dead: tuple[Bools, ...]) -> float:
+def served_trees(packing: TreePacking, losses: set[int], dead: tuple[Bools, ...]) -> float:
     """Return the fraction, by bytes, of lacking data that ranks still receive without lost nodes and ``dead`` edges."""
     total = came = 0
     for number, units in enumerate(packing.units.tolist()):
         trees = [_tree(part, number) for part in packing.passes]
         root = trees[0].root
-        if root in lost and packing.kind is not TreeKind.BOTH:
+        if root in losses and packing.kind is not TreeKind.BOTH:
             continue
-        ranks = {node for node in trees[0].up if node not in lost} - {root}
-        reached = [_reached_nodes(tree, lost, away) & ranks for tree, away in zip(trees, dead, strict=True)]
+        ranks = {node for node in trees[0].up if node not in losses} - {root}
+        reached = [_reached_nodes(tree, losses, away) & ranks for tree, away in zip(trees, dead, strict=True)]
         summed = packing.kind is TreeKind.OUT or reached[0] == ranks
         if packing.kind is TreeKind.IN:
             total, came = total + units, came + units * summed
         else:
             also = packing.kind is TreeKind.BOTH  # then the root lacks the sum, too
-            total += units * (len(ranks) + (also and root not in lost))
-            came += units * (len(reached[-1]) + also) if summed and root not in lost else 0
+            total += units * (len(ranks) + (also and root not in losses))
+            came += units * (len(reached[-1]) + also) if summed and root not in losses else 0
     return came / total if total else 1.0
 
 
-def _reached_nodes(tree: Tree, lost: set[int], dead: Bools) -> set[int]:
-    reached = {tree.root} - lost
+def _reached_nodes(tree: Tree, losses: set[int], dead: Bools) -> set[int]:
+    reached = {tree.root} - losses
     for child, edge in tree.parents_first():
-        if edge.parent in reached and child not in lost and not dead[edge.number]:
+        if edge.parent in reached and child not in losses and not dead[edge.number]:
             reached.add(child)
     return reached

@@ -291,7 +291,7 @@ def _symmetric(
         "motions": answer.motions,
         "roots": len(np.unique(answer.trees.root)),
         "parts": parts,
-        "grown_trees": forest.tried,
+        "grown_trees": forest.tries,
     }
     return PackedForest(packing, best.k, best.copies, way.seconds, best.side, counts, translations)
 
