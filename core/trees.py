@@ -92,7 +92,12 @@ class TreePacking(AnswerMixin, name="tree-packing"):
     @property
     def path_tree(self) -> Ints:
         """Tree that each entry of ``path_links`` belongs to."""
-        return np.repeat(self.edge_tree, np.diff(self.path_offset))
+        return np.repeat(np.arange(len(self)), np.diff(self.path_offset[self.edge_offset]))
+
+    @property
+    def path_units(self) -> Ints:
+        """Units of data on each entry of ``path_links``."""
+        return np.repeat(self.units, np.diff(self.path_offset[self.edge_offset]))
 
     @property
     def trees(self) -> TreePacking:

@@ -5,7 +5,7 @@ a forest is one number per orbit. Single trees of lowest cost that fit need no w
 are trees that are cheap at its dual prices (:func:`.kernels.priced_tree`); see docs/methods/forestcoll.md.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -89,44 +89,35 @@ class OrbitNetwork:
         columns = np.column_stack([self.scarcity, self.ends[tail], self.ends[head], around])
         return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 
-    def grow_tree(self, column: Column) -> "OrbitTree":
-        """Grow the tree of a column again."""
+    def grow_tree(self, column: Column) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return a column's tree: parent and child of every edge, the edges' offsets in their links, and these links.
+
+        An edge comes after the one that reaches its parent.
+        """
         root, price = int(self.roots[column.root]), column.price[self.orbit]
-        parent, child, offset, links, depth = priced_tree(root, self.net, price, column.rise, column.limit)
-        return OrbitTree(column.root, parent, child, offset, links, int(depth.max()))
-
-
-@dataclass(frozen=True, eq=False)
-class OrbitTree:
-    """Tree of one of the roots, by nodes of the network."""
-
-    root: int  #: position in ``OrbitNetwork.roots`` of its root
-    parent: Ints  #: (edges,) nodes; an edge comes after the one that reaches its parent
-    child: Ints
-    offset: Ints  #: (edges + 1,) first link of every edge, as an index into ``links``
-    links: Ints  #: links of all edges, from parent to child
-    height: int
+        parent, child, offset, links, _ = priced_tree(root, self.net, price, column.rise, column.limit)
+        return parent, child, offset, links
 
 
 @dataclass(frozen=True, eq=False)
 class OrbitForest:
-    """Trees with exact weights that add up to 1 for every root."""
+    """Columns, of which each is a tree, with exact weights that add up to 1 for every root."""
 
-    trees: tuple[OrbitTree, ...]
+    columns: tuple[Column, ...]
     weight: tuple[Fraction, ...]  #: weight of every tree, greater than 0
     rounds: int = 0  #: linear programs that were solved, and trees that were grown for them
     tries: int = 0
 
     def tallness(self) -> tuple[int, Fraction]:
         """Return the maximum of the heights, and their weighted sum."""
-        sums = sum((w * tree.height for tree, w in zip(self.trees, self.weight, strict=True)), Fraction(0))
-        return max(tree.height for tree in self.trees), sums
+        sums = sum((w * column.height for column, w in zip(self.columns, self.weight, strict=True)), Fraction(0))
+        return max(column.height for column in self.columns), sums
 
 
 def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lambda: False) -> OrbitForest | None:
     """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped."""
     single = _find_single_trees(network, stop)
-    best = _forest_of(network, [(column, Fraction(1)) for column in single]) if single else None
+    best = OrbitForest(tuple(single), (Fraction(1),) * len(single)) if single else None
     if (single and single[0].rise == _LOWEST) or len(network.room) + len(network.roots) > _MOST_ROWS:
         return best
     work = 0
@@ -136,7 +127,7 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
         work, seed = work + packing.work, seed + 1
         if forest is not None and (best is None or forest.tallness() < best.tallness()):
             best = forest
-        if best is None or sum(tree.height**3 * w for tree, w in zip(best.trees, best.weight, strict=True)) <= (
+        if best is None or sum(column.height**3 * w for column, w in zip(best.columns, best.weight, strict=True)) <= (
             packing.least * len(network.roots) * (1 + EXACT)
         ):
             break
@@ -169,12 +160,6 @@ def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[
             most = network.kind[loads.index(max(loads))]
             price[most] = 2 * price[most] + 1
     return []
-
-
-def _forest_of(network: OrbitNetwork, columns: Sequence[tuple[Column, Fraction]], *counts: int) -> OrbitForest:
-    """Grow the trees of columns again."""
-    trees, weight = zip(*((network.grow_tree(column), w) for column, w in columns), strict=True)
-    return OrbitForest(trees, weight, *counts)
 
 
 class _Packing:
@@ -234,7 +219,7 @@ class _Packing:
         return np.asarray(price * (1 + noise * self.random.random((times, len(price)))))
 
     def exact(self, solution: Solution) -> OrbitForest | None:
-        """Solve exactly for the weights of the used columns and grow their trees; None if impossible.
+        """Solve exactly for the weights of the used columns; None if impossible.
 
         If the weights have no small common denominator, fall back to an earlier solution, or to one without some of the
         columns, or round weights that leave parts of rooms free.
@@ -250,7 +235,8 @@ class _Packing:
             columns = self._weigh_columns(solution, rounded=True)
         if not columns:
             return None
-        return _forest_of(self.network, columns, self.program.solved, self.tries)
+        trees, weight = zip(*columns, strict=True)
+        return OrbitForest(trees, weight, self.program.solved, self.tries)
 
     def _alternative_solutions(self) -> Iterator[Solution]:
         """Yield solutions that fit, each of a random part of the columns."""

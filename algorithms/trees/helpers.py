@@ -174,6 +174,6 @@ def flow_time(topology: Topology, trees: TreePacking) -> Fraction:
     """Return the seconds of the busiest link if all trees reduce and broadcast at once."""
     load = np.zeros(len(topology.links), dtype=object)
     for each in trees.passes:
-        np.add.at(load, each.path_links, each.units[each.path_tree].astype(object))
+        np.add.at(load, each.path_links, each.path_units.astype(object))
     links = zip(load.tolist(), topology.links, strict=True)
     return max((units * trees.unit_bytes / link.bandwidth_Bps for units, link in links), default=Fraction(0))

@@ -26,7 +26,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.outcome import Outcome, Status
 from ...core.pipelining import ENOUGH, PIECES
-from ...core.schedule import Bools, Ints, offsets
+from ...core.schedule import Bools, offsets
 from ...core.solver import Solver
 from ...core.trees import Forest, Translation, TreeKind, TreeOrbits, TreePacking, expand_orbits
 from .bounds import Optimum, best_all_reduce_bound, find_unbalanced, fixed_k, optimum, smallest_k
@@ -192,7 +192,7 @@ def busiest_s(instance: Instance, answer: Forest, symmetry: Symmetry | None = No
     first, size = np.unique(orbit, return_index=True, return_counts=True)[1:]
     load = [0] * len(first)
     for part in trees.passes:
-        units = part.units[part.path_tree]
+        units = part.path_units
         exact: Exact = np.zeros(len(first), np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
         np.add.at(exact, orbit[part.path_links], units)
         load = [before + more for before, more in zip(load, exact.tolist(), strict=True)]
@@ -277,12 +277,12 @@ def _symmetric(
         forest = pack_orbits(network, budget.seed, lambda: budget.is_exhausted)
     if forest is None:
         return None
-    trees = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots"
+    trees = f"{len(forest.columns):,} trees of {len(symmetry.roots):,} roots"
     budget.progress(f"{trees}, each moved to {symmetry.motions:,}")
     parts = lcm(*(weight.denominator for weight in forest.weight))  # the fewest of which every tree carries whole ones
     translations = symmetry.translations
     with budget.clock.phase("expand"):
-        packing = _orbit_packing(problem, network.roots, forest, parts, instance.sha256)
+        packing = _orbit_packing(problem, network, forest, parts, instance.sha256)
         answer = TreeOrbits(packing, translations)
         few = options.symmetry == "auto" and len(problem.ranks) < KEPT
         if not as_orbits or few or options.symmetry == "written":
@@ -297,25 +297,31 @@ def _symmetric(
 
 
 def _orbit_packing(
-    problem: ForestProblem, roots: Ints, forest: OrbitForest, parts: int, instance_sha256: str
+    problem: ForestProblem, network: OrbitNetwork, forest: OrbitForest, parts: int, instance_sha256: str
 ) -> TreePacking:
     """Return the trees of the roots as a packing of equal parts of a root's data; their numbers are ranks."""
     rank = np.full(problem.nodes, -1, dtype=np.int64)
     rank[list(problem.topology.rank_nodes)] = np.arange(len(problem.topology.ranks))
-    trees = forest.trees
-    edges = offsets([len(tree.child) for tree in trees])
-    hops = np.concatenate([np.diff(tree.offset) for tree in trees])
+    columns = forest.columns
+    parent, child, hops = (np.empty((len(columns), len(problem.ranks) - 1), dtype=np.int64) for _ in range(3))
+    links = np.empty(sum(int(column.uses.sum()) for column in columns), dtype=np.int64)
+    end = 0
+    for tree, column in enumerate(columns):  # one by one, since large trees take much memory
+        tails, heads, offset, path = network.grow_tree(column)
+        parent[tree], child[tree], hops[tree] = rank[tails], rank[heads], np.diff(offset)
+        begin, end = end, end + len(path)
+        links[begin:end] = path
     return TreePacking(
         instance_sha256,
         TreeKind.OUT,
-        rank[roots[[tree.root for tree in trees]]],
+        rank[network.roots[[column.root for column in columns]]],
         np.array([int(weight * parts) for weight in forest.weight], dtype=np.int64),
         problem.part_bytes / parts,
-        edges,
-        rank[np.concatenate([tree.parent for tree in trees])],
-        rank[np.concatenate([tree.child for tree in trees])],
-        offsets(hops),
-        np.concatenate([tree.links for tree in trees]),
+        np.arange(len(columns) + 1) * parent.shape[1],
+        parent.ravel(),
+        child.ravel(),
+        offsets(hops.ravel()),
+        links,
     )
 
 

@@ -176,7 +176,7 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
     """
     load = np.zeros(len(topology.links), dtype=object)
     for part in packing.passes:
-        np.add.at(load, part.path_links, part.units[part.path_tree])
+        np.add.at(load, part.path_links, part.path_units)
     busiest = max(units / link.bandwidth_Bps for units, link in zip(load.tolist(), topology.links, strict=True))
     return [units / busiest for units in packing.units.tolist()]
 

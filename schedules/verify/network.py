@@ -11,6 +11,8 @@ from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import NodeKind, Topology
 from ...core.trees import link_columns
 
+_AT_ONCE = 1_000_000  #: links of paths that are compared at once, which takes less memory
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -86,7 +88,10 @@ def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, lin
         return is_wrong, links
     first, last = offset[:-1], offset[1:] - 1
     where = np.full(len(source), len(links), dtype=np.int64)
-    apart = network.link_target[links[:-1]] != network.link_source[links[1:]]
+    apart = np.empty(max(len(links) - 1, 0), dtype=np.bool_)
+    for begin in range(0, len(apart), _AT_ONCE):
+        some = links[begin : begin + _AT_ONCE + 1]
+        apart[begin : begin + _AT_ONCE] = network.link_target[some[:-1]] != network.link_source[some[1:]]
     apart[last[:-1]] = False  # between the last link of a path and the first of the next
     wrong_end = network.link_target[links[last]] != target
     where[wrong_end] = last[wrong_end]

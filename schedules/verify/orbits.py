@@ -221,7 +221,7 @@ def _(answer: trees.TreeOrbits, network: Network) -> LinkUnits:
     size = np.bincount(orbit)
     total = [0] * len(size)
     for part in answer.trees.passes:
-        total = list(map(add, total, exact_sums(orbit[part.path_links], part.units[part.path_tree], len(size))))
+        total = list(map(add, total, exact_sums(orbit[part.path_links], part.path_units, len(size))))
     return [units * motions.count // links for units, links in zip(total, size.tolist(), strict=True)], orbit
 
 

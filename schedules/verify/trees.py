@@ -74,7 +74,7 @@ def _(packing: TreePacking, network: Network) -> LinkUnits:
         links = part.path_links
         if len(links) and (links.min() < 0 or links.max() >= network.links):
             raise InputError("names a link that does not exist", place="trees.path_links")
-        total = list(map(add, total, exact_sums(links, part.units[part.path_tree], network.links)))
+        total = list(map(add, total, exact_sums(links, part.path_units, network.links)))
     return total, np.arange(network.links)
 
 

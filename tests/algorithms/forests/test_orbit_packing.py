@@ -25,8 +25,9 @@ def network_of(name: str) -> OrbitNetwork:
 def loads(network: OrbitNetwork, forest) -> list[Fraction]:
     """Uses of every orbit by the weighted trees, over its room."""
     total = [Fraction(0)] * len(network.room)
-    for tree, weight in zip(forest.trees, forest.weight, strict=True):
-        for orbit, uses in enumerate(np.bincount(network.orbit[tree.links], minlength=len(total)).tolist()):
+    for column, weight in zip(forest.columns, forest.weight, strict=True):
+        links = network.grow_tree(column)[3]
+        for orbit, uses in enumerate(np.bincount(network.orbit[links], minlength=len(total)).tolist()):
             total[orbit] += weight * uses
     return [use / room for use, room in zip(total, network.room, strict=True)]
 
@@ -43,7 +44,7 @@ def test_dragonflies_of_the_usual_proportions_have_direct_trees(groups: int, rou
     network = network_of(f"dragonfly({groups},{routers},{hosts})")
     forest = pack_orbits(network, seed=0)
     assert forest is not None and forest.weight == (1,) * routers
-    assert {tree.height for tree in forest.trees} == {1}
+    assert {column.height for column in forest.columns} == {1}
     ranks = groups * routers * hosts
     within = hosts**2 + 2 * hosts**2 * (groups - 1)
     expected = {1, Fraction(within, ranks - 1), Fraction((routers * hosts) ** 2, ranks - 1)}
@@ -55,8 +56,8 @@ def test_too_little_room_between_groups_takes_relays(name: str, height: int) -> 
     """If direct trees overload links between groups, one host of a router sends on to its others."""
     network = network_of(name)
     forest = pack_orbits(network, seed=0)
-    assert forest is not None and len(forest.trees) == len(network.roots)
-    assert {tree.height for tree in forest.trees} == {height} and max(loads(network, forest)) == 1
+    assert forest is not None and len(forest.columns) == len(network.roots)
+    assert {column.height for column in forest.columns} == {height} and max(loads(network, forest)) == 1
 
 
 def test_whatever_is_packed_fits_exactly() -> None:
@@ -68,9 +69,10 @@ def test_whatever_is_packed_fits_exactly() -> None:
         if (forest := pack_orbits(network, seed=0)) is not None:
             packed += 1
             assert set(forest.weight) == {1} and max(loads(network, forest)) <= 1
-            for tree in forest.trees:
-                reached = {int(network.roots[tree.root]), *tree.child.tolist()}
-                assert len(tree.child) == network.ends.sum() - 1 and reached == set(np.flatnonzero(network.ends))
+            for column in forest.columns:
+                child = network.grow_tree(column)[1]
+                reached = {int(network.roots[column.root]), *child.tolist()}
+                assert len(child) == network.ends.sum() - 1 and reached == set(np.flatnonzero(network.ends))
     assert packed >= 4
 
 
