@@ -351,6 +351,23 @@ def test_the_method_rounds_as_the_verifier_does(trees, rates, least, most):
     assert method_rate(wan, trees, least / unit, bound / unit) * unit == expected
 
 
+def test_files_hold_the_number_of_trees(tmp_path):
+    """Four trees over 16 equal links between 8 nodes have two links together, less than the strength of 16/7, which a
+    file proves; a certificate that speaks of more trees, or of a smallest rate, proves less than the claim."""
+    done = run(load("random_regular(8, 4)").with_changes(demand=DEMAND), Request("mtree", options={"trees": 4}))
+    assert done.record.status == "optimal"
+    assert done.record.metrics["strength_share"] == pytest.approx(7 / 8)
+    file = tmp_path / "trees.json"
+    write_schedule(file, done.instance, done.answer, done.certificate, {"bound_s": done.record.bound})
+    assert check.main([str(file)], standalone_mode=False) == 0
+    data = json.loads(file.read_text())
+    for name, value in (("trees", 8), ("min_rate_Bps", "1/3"), ("trees", 2**40)):
+        wrong = json.loads(json.dumps(data))
+        wrong["certificate"][name] = value
+        file.write_text(json.dumps(wrong))
+        assert check.main([str(file)], standalone_mode=False) == 5
+
+
 def parallel(*rates):
     """An all-reduce between two sites over parallel links of these rates in MB/s."""
     links = [Link(a, b, Fraction(rate * 10**6)) for rate in rates for a, b in (("0", "1"), ("1", "0"))]
