@@ -20,7 +20,7 @@ import importlib.util
 import resource
 import subprocess
 import sys
-from contextlib import nullcontext
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
@@ -39,10 +39,10 @@ def epochs_for(columns: int) -> int:
     return max(SMALL, round(columns / (NODES * (NODES * DEGREE + 2 * NODES))))
 
 
-def model_of(epochs: int) -> Any:
+def model_of(epochs: int, *, one_row_at_a_time: bool) -> Any:
     """The declared model."""
     import pyomo.environ as pyo
-    from cwb.core.rows import Lists, Table, rows
+    from cwb.core.rows import Lists, Table, Variables, rows
     from pyomo.common.gc_manager import PauseGC
 
     leaving, entering = Lists(), Lists()
@@ -56,24 +56,25 @@ def model_of(epochs: int) -> Any:
         m.E = pyo.RangeSet(0, NODES * DEGREE - 1)
         m.T = pyo.RangeSet(0, epochs - 1)
         m.Later = pyo.RangeSet(1, epochs - 1)
-        m.F = pyo.Var(m.N, m.E, m.T, domain=pyo.NonNegativeReals)
-        m.B = pyo.Var(m.N, m.N, m.T, domain=pyo.NonNegativeReals)
-        m.R = pyo.Var(m.N, m.N, m.T, domain=pyo.NonNegativeReals)
+        declare = m.Constraint if one_row_at_a_time else partial(rows, m)
+        m.F = Variables(m.N, m.E, m.T, domain=pyo.NonNegativeReals)
+        m.B = Variables(m.N, m.N, m.T, domain=pyo.NonNegativeReals)
+        m.R = Variables(m.N, m.N, m.T, domain=pyo.NonNegativeReals)
 
-        @rows(m, m.E, m.T)
+        @declare(m.E, m.T)
         def capacity(m: Any, e: int, t: int) -> Any:
             return sum(m.F[s, e, t] for s in m.N) <= 1.0
 
-        @rows(m, m.N, m.N, m.Later)
+        @declare(m.N, m.N, m.Later)
         def conservation(m: Any, s: int, n: int, t: int) -> Any:
             came = m.B[s, n, t - 1] + sum(m.F[s, e, t - 1] for e in entering[n])
             return came == m.B[s, n, t] + m.R[s, n, t] + sum(m.F[s, e, t] for e in leaving[n])
 
-        @rows(m, m.N, m.N)
+        @declare(m.N, m.N)
         def start(m: Any, s: int, n: int) -> Any:
             return m.R[s, n, 0] + sum(m.F[s, e, 0] for e in leaving[n]) + m.B[s, n, 0] == supply[s, n]
 
-        @rows(m, m.N, m.N)
+        @declare(m.N, m.N)
         def demand(m: Any, s: int, n: int) -> Any:
             return sum(m.R[s, n, t] for t in m.T) <= 1.0
 
@@ -85,13 +86,11 @@ def model_of(epochs: int) -> Any:
 def by_compiler(epochs: int, *, one_row_at_a_time: bool) -> tuple[Any, Any, float]:
     """Declare, compile and transfer; the HiGHS, what must stay alive, and the seconds of building."""
     from cwb.core.budget import Budget
-    from cwb.core.rows import force_row_by_row
     from cwb.core.solver import SolverOptions
     from cwb.solvers import get
 
     begin = process_time()
-    with force_row_by_row() if one_row_at_a_time else nullcontext():
-        model = model_of(epochs)
+    model = model_of(epochs, one_row_at_a_time=one_row_at_a_time)
     build_s = process_time() - begin
     session, matrix = get("highs").transfer(model, Budget(), SolverOptions())
     return session.highs, (model, session, matrix), build_s  # type: ignore[attr-defined]

@@ -10,11 +10,10 @@ rows of every length are compared with the rule (:meth:`RuleEvaluation.sample_ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import chain
 from math import prod
-from operator import is_
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -23,6 +22,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from .schedule import ranges
+from .variables import list_variables
 
 _LARGEST_WHOLE = 2.0**53
 _MOST_LENGTHS = 8
@@ -109,14 +109,6 @@ def _code(parts: Sequence[Any], extent: Array) -> Any:
     return code
 
 
-def plain_array(values: list[Any]) -> Array:
-    """Convert numbers, or integer tuples of one length, to an array."""
-    array = np.array(values) if values else np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "if":
-        raise NotVectorizable
-    return array
-
-
 def key_array(keys: list[Any]) -> Array:
     """Convert indices, each a number or a tuple, to an integer array of shape (members, dimensions)."""
     flat = chain.from_iterable(keys) if keys and isinstance(keys[0], tuple) else keys
@@ -137,8 +129,7 @@ def places_of(component: Any) -> Places:
         if len(component) != len(index):
             raise NotVectorizable
         sets = list(map(key_array, factors))
-        flat = len(sets) > 1 and all(keys.shape[1] == 1 for keys in sets)
-        _cache[component] = Places(sets), members(component, product(*factors) if flat else None)
+        _cache[component] = Places(sets), list_variables(component)
     places = _cache[component][0]
     if places.count != len(component):
         # Members were added or removed since.
@@ -149,20 +140,6 @@ def places_of(component: Any) -> Places:
 def variables_of(component: Any) -> list[Any]:
     """Return a component's members in order, provided that their places are known."""
     return _cache[component][1]
-
-
-def members(component: Any, keys: Iterable[Any] | None = None) -> list[Any]:
-    """Return ``list(component.values())`` of variables or constraints in half the time, or the same list as before.
-
-    ``keys`` are those of the component, if they are known.
-    """
-    data = component._data
-    if data.__class__ is not dict:
-        return list(component.values())
-    _, before = _cache.get(component, (None, [])) if component.is_indexed() else (None, [])
-    if len(before) == len(data) and all(map(is_, before, data.values())):
-        return before
-    return list(map(data.__getitem__, component.keys() if keys is None else keys))
 
 
 def refuse(self: Any, *_: Any) -> Any:
@@ -253,7 +230,10 @@ class RuleEvaluation:
             if not isinstance(data, Lists):
                 lists = [(value,) for value in lists]
             ends = np.cumsum([0, *map(len, lists)])
-            values = plain_array(list(chain.from_iterable(lists)))
+            flat = list(chain.from_iterable(lists))  # numbers, or integer tuples of one length
+            values = np.array(flat) if flat else np.zeros(0, dtype=np.int64)
+            if values.dtype.kind not in "if":
+                raise NotVectorizable
             self._tables[id(data)] = Places([key_array(list(data))]), ends, values
         return self._tables[id(data)]
 

@@ -8,8 +8,6 @@ accessed, for example by the writer of LP files. Any other rule is called row by
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from math import inf, isclose
@@ -37,38 +35,25 @@ from .array_rules import (
     Table,
     Terms,
     key_array,
-    members,
     places_of,
     refuse,
     variables_of,
 )
+from .variables import Variables, create_singly
 
 __all__ = [
     "ArrayRows",
     "Lists",
     "Table",
+    "Variables",
     "array_rows",
-    "force_row_by_row",
     "is_of_arrays",
-    "members",
     "row_by_row_reasons",
     "rows",
     "var_or_zero",
 ]
 
 _FEWEST = 3  #: Fewer rows are written out: there is nothing to gain.
-
-_by_arrays: ContextVar[bool] = ContextVar("by_arrays", default=True)
-
-
-@contextmanager
-def force_row_by_row() -> Iterator[None]:
-    """Call every rule row by row in this block, as Pyomo does, for comparisons."""
-    before = _by_arrays.set(False)
-    try:
-        yield
-    finally:
-        _by_arrays.reset(before)
 
 
 class _UnpickledRule:
@@ -107,7 +92,7 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
             return pyo.Constraint.Skip if relation is True else relation
 
         constraint = pyo.Constraint(*index, rule=row)
-        if index and _by_arrays.get():
+        if index:
             constraint.index_set().construct()
             arrays = _read_or_reason(m, rule, list(constraint.index_set()))
             if isinstance(arrays, str):
@@ -186,6 +171,7 @@ class ArrayRows:
     def _terms_by_row(self) -> list[tuple[Terms, Array, Array]]:
         parts = []
         for each in self.terms:
+            each.component.items()  # ends their waiting
             entries = each.entries
             ends = np.append(0, np.cumsum(np.bincount(entries, minlength=len(self.keys))))
             parts.append((each, np.argsort(entries, kind="stable"), ends))
@@ -305,7 +291,9 @@ def _read_or_reason(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayR
             reading = RuleEvaluation(len(keys))
             arrays = _read(m, rule, keys, reading)
             telling = reading.sample_rows() | set(np.flatnonzero(~arrays.has_terms)[:1].tolist())
-            if (wrong := next((n for n in telling if not arrays.agrees(m, rule, n)), None)) is not None:
+            with create_singly(m):
+                wrong = next((n for n in telling if not arrays.agrees(m, rule, n)), None)
+            if wrong is not None:
                 return f"arrays give another row than the rule at index {keys[wrong]}"
             return _drop_empty_rows(arrays)
     except (Exception, NotVectorizable) as error:
@@ -383,17 +371,16 @@ class _Model:
             return component
         kind = getattr(component, "ctype", None)
         if kind is pyo.Var:
-            return _Variables(component, self._reading) if component.is_indexed() else self._single(component)
+            if component.is_indexed():
+                return _Variables(component, self._reading)
+            size = self._reading.scope.size
+            terms = Terms(component, np.zeros(size, dtype=np.int64), np.ones(size), None, [component])
+            return Linear([terms], 0.0, self._reading.scope)
         if kind is pyo.Param and not component.mutable:
             return Table(component.extract_values()) if component.is_indexed() else component.value
         if kind in {pyo.Set, pyo.RangeSet}:
             return self._set(component)
         raise NotVectorizable
-
-    def _single(self, variable: Any) -> Linear:
-        size = self._reading.scope.size
-        terms = Terms(variable, np.zeros(size, dtype=np.int64), np.ones(size), None, [variable])
-        return Linear([terms], 0.0, self._reading.scope)
 
     def _set(self, component: Any) -> Any:
         if component.is_indexed():

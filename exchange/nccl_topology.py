@@ -173,17 +173,15 @@ class _Reader:
         for cpu in self.cpus:
             for other in self.cpus:
                 if cpu is not other and cpu.host == other.host:
-                    rate = self.rates.cpus_Bps or self._between_cpus(cpu)
+                    with locate_errors(cpu.name):
+                        kind = (_integer(cpu.element, key, 0) for key in ("familyid", "modelid"))
+                        names = cpu.element.get("arch", ""), cpu.element.get("vendor", "")
+                        rate = self.rates.cpus_Bps or between_cpus(*names, *kind)
                     self.cables.append(Cable(cpu.name, other.name, rate, pcie=True))
         for name, host, busid in self.links:
             target = self.devices.get((host, int(busid)))
             if target is not None and target != name:
                 self.cables.append(Cable(name, target, LOCAL_Bps, pcie=True))
-
-    def _between_cpus(self, cpu: _Part) -> Fraction:
-        with locate_errors(cpu.name):
-            family, model = (_integer(cpu.element, key, 0) for key in ("familyid", "modelid"))
-            return between_cpus(cpu.element.get("arch", ""), cpu.element.get("vendor", ""), family, model)
 
     def join_gpus(self) -> None:
         """Add NVLinks, xGMI links and those to the CPU."""

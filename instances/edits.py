@@ -68,7 +68,11 @@ def edit_instance(instance: Instance, edits: Iterable[Edit]) -> Instance:
                 others = {*network.ranks} - {node}
                 network, demands = _restrict_to_ranks(Topology(network.nodes, tuple(links)), demands, others)
             elif edit.option == "--without-link":
-                network = _without_link(network, edit.text)
+                ends = _ends(network, edit.text)
+                remaining = tuple(link for link in network.links if {link.source, link.target} != ends)
+                if len(remaining) == len(network.links):
+                    raise _no_link(edit.text)
+                network = Topology(network.nodes, remaining)
             else:
                 network = _set_bandwidth(network, edit.text)
     name = " ".join([instance.name, *map(str, edits)])
@@ -147,14 +151,6 @@ def _demand_without_rank(demand: Demand, missing: int, count: int) -> Demand:
     others = tuple(rank for rank in group if rank != missing)
     size = demand.size_bytes * Fraction(kind.parts_of(len(others)), kind.parts_of(len(group)))
     return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else others)
-
-
-def _without_link(network: Topology, text: str) -> Topology:
-    ends = _ends(network, text)
-    links = tuple(link for link in network.links if {link.source, link.target} != ends)
-    if len(links) == len(network.links):
-        raise _no_link(text)
-    return Topology(network.nodes, links)
 
 
 def _set_bandwidth(network: Topology, text: str) -> Topology:

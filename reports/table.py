@@ -193,7 +193,9 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     entries = spec.entries(records)
     if not entries:
         raise InputError(f"none of {len(records)} records fits; expected {spec.expects}", source=spec.name)
-    by_cell = _runs_by_cell(entries)
+    recent = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
+    in_order = sorted(recent.values(), key=lambda e: (e.record.seed, identity(e.record)))
+    by_cell = group_by_key(((entry.labels, entry.group), entry) for entry in in_order)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
     rows = _mark_blocks(spec, [_row(spec, labels, by_cell) for labels in order], by_cell)
     nonempty = {c for row in rows for line in row.cells for c, cell in enumerate(line) if cell.value is not None}
@@ -207,12 +209,6 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
 
 #: The entries of every cell: of every run the latest, in order of their seeds.
 _Cells = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
-
-
-def _runs_by_cell(entries: Sequence[RecordPlace]) -> _Cells:
-    recent = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
-    in_order = sorted(recent.values(), key=lambda e: (e.record.seed, identity(e.record)))
-    return group_by_key(((entry.labels, entry.group), entry) for entry in in_order)
 
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], by_cell: _Cells) -> Row:

@@ -130,7 +130,12 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
     if limited and len(np.unique(np.concatenate(loads))) < sum(map(len, loads)):
         return "speaks of trees that use no link twice, the answer has one that does"
     if certificate.height is not None:
-        highest = max(_highest(part, _lengths(topology, certificate)) for part in packing.passes)
+        lengths = np.array(_lengths(topology, certificate), dtype=np.int64)
+        highest = 0
+        for part in packing.passes:
+            if len(part.parent):
+                length = np.add.reduceat(lengths[part.path_links], part.path_offset[:-1])
+                highest = max(highest, int(from_root(edges_above(part), length)[1].max()))
         if highest > certificate.height:
             unit = certificate.height_unit
             return f"speaks of trees of at most {certificate.height:,} {unit}, the answer has one of {highest:,}"
@@ -177,13 +182,6 @@ def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
     lengths = [ceil(link.latency_s * _NS) for link in topology.links]
     reject_if(sum(lengths) >= _MOST, "latencies sum to more than this certificate can count", place="network.links")
     return lengths
-
-
-def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
-    if not len(part.parent):
-        return 0
-    length = np.add.reduceat(np.array(lengths, dtype=np.int64)[part.path_links], part.path_offset[:-1])
-    return int(from_root(edges_above(part), length)[1].max())
 
 
 def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:

@@ -246,7 +246,7 @@ def solve_by_exclusion(
     """Solve repeatedly, with the ``points`` and then each solution excluded by rows on the binary variables."""
     matrix = model.assemble()
     binary = np.flatnonzero(binaries(matrix))
-    variables = [matrix.columns[j] for j in binary]
+    variables = [matrix.columns[j] for j in binary.tolist()]
     holder = pyo.ConcreteModel()
     holder.other = pyo.ConstraintList()
 

@@ -36,7 +36,7 @@ _KNOWN = {Block, BooleanVar, Constraint, Expression, ExternalFunction, Objective
 class LinearParts:
     """Parts of a model; see :class:`~cwb.solvers.matrix.MatrixModel` for the names."""
 
-    columns: list[Any]
+    columns: Any
     rows: list[Any]
     sign: float
     c: NDArray[Any]
@@ -46,7 +46,7 @@ class LinearParts:
     row_upper: NDArray[np.float64]
     Q: Any = None
     quadratic_rows: list[tuple[int, Any]] = field(default_factory=list)
-    unused: list[Any] = field(default_factory=list)
+    unused: Sequence[Any] = ()
     contradiction: str | None = None
 
 
@@ -57,7 +57,7 @@ _Piece = tuple[float, list[tuple[Any, float]], list[tuple[Any, Any, float]]]
 def linear_parts(model: Any) -> LinearParts:
     """Compile a Pyomo model; raises as :func:`~cwb.solvers.matrix.compile_matrix` does."""
     objective = _objective(model)
-    if not model.collect_ctypes(active=True) - _KNOWN:
+    if not {component.ctype for component in model.component_objects(active=True)} - _KNOWN:
         with suppress(NotPlain):
             return from_plain_rows(model, objective)
     return from_compiler(model, objective)
@@ -72,7 +72,9 @@ def from_compiler(model: Any, objective: Any) -> LinearParts:
         raise InputError(" ".join(str(error).split())) from None
     if aside:
         _add_pieces(parts, aside, objective)
-    parts.unused = _unused_variables(model, parts.columns)
+    ids = {id(column) for column in parts.columns}
+    every = model.component_data_objects(Var, active=True)
+    parts.unused = [variable for variable in every if id(variable) not in ids and not variable.fixed]
     return parts
 
 
@@ -89,7 +91,7 @@ def from_plain_rows(model: Any, objective: Any) -> LinearParts:
         A=plain.A,
         row_lower=plain.lower,
         row_upper=plain.upper,
-        unused=_unused_variables(model, plain.columns),
+        unused=plain.unused,
     )
 
 
@@ -141,14 +143,6 @@ def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], boo
     if objective is not None and is_set_aside(polynomial_degree(objective.expr)):
         parts.append(objective)
     return parts
-
-
-def _false(constraint: Any, constant: float) -> str | None:
-    lower, upper = _sides(constraint)
-    tolerance = CONSTANT_TOLERANCE * max(1.0, abs(constant))
-    if lower - tolerance <= constant <= upper + tolerance:
-        return None
-    return f"constraint {constraint.name} is false whatever the variables are: {constant:.12g} is outside its sides"
 
 
 def _sides(constraint: Any) -> tuple[float, float]:
@@ -233,12 +227,15 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
             parts.offset = parts.sign * constant
             parts.Q = None if Q is None else parts.sign * Q
             continue
+        low, up = _sides(component)
         if Q is None and not any(a for _, a in terms):
-            parts.contradiction = parts.contradiction or _false(component, constant)
+            tolerance = CONSTANT_TOLERANCE * max(1.0, abs(constant))
+            if parts.contradiction is None and not low - tolerance <= constant <= up + tolerance:
+                text = f"is false whatever the variables are: {constant:.12g} is outside its sides"
+                parts.contradiction = f"constraint {component.name} {text}"
             continue
         if Q is not None:
             parts.quadratic_rows.append((len(parts.rows), Q))
-        low, up = _sides(component)
         parts.rows.append(component)
         linear.append(terms)
         lower.append(low - constant)
@@ -263,12 +260,3 @@ def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], w
     Q.sum_duplicates()
     Q.eliminate_zeros()
     return Q if Q.nnz else None
-
-
-def _unused_variables(model: Any, columns: Sequence[Any]) -> list[Any]:
-    """Find the free variables of active blocks that are no columns; fast if there are none."""
-    components = list(model.component_objects(Var, active=True))
-    if sum(len(component) for component in components) == len(columns):
-        return []
-    ids = {id(column) for column in columns}
-    return [v for c in components for v in c.values() if id(v) not in ids and not v.fixed]

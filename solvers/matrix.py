@@ -10,7 +10,7 @@ The arrays always minimize; ``sign`` is -1 if the model maximizes. Fixed variabl
 without variables are checked and left out, as are constraints without sides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd, inf, isfinite
@@ -20,7 +20,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from pyomo.common.gc_manager import PauseGC
-from pyomo.core.expr.numvalue import value
 from pyomo.core.staleflag import StaleFlagManager
 
 from ..core.errors import InputError, Unsupported
@@ -28,6 +27,7 @@ from ..core.rows import is_of_arrays, row_by_row_reasons
 from ..core.solver import ModelSize, Termination
 from .linearize import LinearParts, linear_parts
 from .options import INFINITY
+from .plain_rows import Columns
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class MatrixModel:
     bounds, which may be changed later. ``row_by_row`` has the constraints whose rule was called row by row, and why.
     """
 
-    columns: list[Any]
+    columns: Sequence[Any]
     rows: list[Any]
     sign: float
     c: FloatArray
@@ -69,7 +69,7 @@ class MatrixModel:
     lower: FloatArray
     upper: FloatArray
     integer: BoolArray
-    unused: list[Any] = field(default_factory=list)
+    unused: Sequence[Any] = ()
     contradiction: str | None = None
     is_false_for_good: bool = False
     row_by_row: Mapping[str, str] = field(default_factory=dict)
@@ -211,30 +211,43 @@ def compile_matrix(model: Any) -> MatrixModel:
 
 
 def _assemble(parts: LinearParts) -> MatrixModel:
-    lower, upper, integer = _column_bounds(parts.columns)
+    lower, upper, integer = _collect(parts.columns, _column_bounds)
     extra = {
         "quadratic_rows": tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic_rows),
         "is_false_for_good": parts.contradiction is not None,
     }
-    matrix = MatrixModel(lower=lower, upper=upper, integer=integer, **vars(parts) | extra).with_settled_bounds()
-    _require_finite(parts)
+    matrix = MatrixModel(lower=lower, upper=upper, integer=integer > 0, **vars(parts) | extra).with_settled_bounds()
+    if not np.isfinite(parts.A.data).all():
+        row = int(np.searchsorted(parts.A.indptr, int(np.argmin(np.isfinite(parts.A.data))), side="right")) - 1
+        raise InputError(f"constraint {parts.rows[row].name} has a coefficient that is not finite")
+    if not np.isfinite(parts.c).all() or not isfinite(parts.offset):
+        raise InputError("the objective has a coefficient that is not finite")
     return replace(matrix, contradiction=matrix.contradiction or _unused_contradiction(parts.unused))
 
 
-def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _collect(columns: Sequence[Any], read: Callable[[Sequence[Any]], FloatArray]) -> FloatArray:
+    return columns.collect(read) if isinstance(columns, Columns) else read(columns)
+
+
+def _column_bounds(columns: Sequence[Any]) -> FloatArray:
+    """Return lower and upper bounds and integrality; shape (3, columns)."""
     domains, which = _domains(columns)
     integer = _are_integer(columns, domains, which)
     try:
         lower, upper = _bounds_at_once(columns, domains, which)
     except (TypeError, ValueError):
         # Some bounds are expressions, or not numbers.
-        pairs = [column.bounds for column in columns]
-        lower = np.array([-inf if low is None else low for low, _ in pairs], dtype=float)
-        upper = np.array([inf if up is None else up for _, up in pairs], dtype=float)
+        lower, upper = _bounds(columns)
     # Solvers differ in what they make of fractional bounds of integers, so they see none.
     lower[integer] = np.ceil(lower[integer] - 1e-6)
     upper[integer] = np.floor(upper[integer] + 1e-6)
-    return lower, upper, integer
+    return np.array([lower, upper, integer], dtype=float)
+
+
+def _bounds(variables: Sequence[Any]) -> FloatArray:
+    """Return lower and upper bounds of variables one by one; shape (2, variables)."""
+    pairs = [(-inf if low is None else low, inf if up is None else up) for low, up in (v.bounds for v in variables)]
+    return np.array(pairs, dtype=float).reshape(-1, 2).T
 
 
 def _bounds_at_once(
@@ -301,16 +314,8 @@ def _settle_bounds(lower: FloatArray, upper: FloatArray, components: Sequence[An
 
 
 def _unused_contradiction(unused: Sequence[Any]) -> str | None:
-    for variable in unused:
-        low, up = variable.bounds
-        if low is not None and up is not None and value(low) > value(up):
-            return f"the bounds of variable {variable.name} exclude every value: {low:.12g} to {up:.12g}"
-    return None
-
-
-def _require_finite(parts: LinearParts) -> None:
-    if not np.isfinite(parts.A.data).all():
-        row = int(np.searchsorted(parts.A.indptr, int(np.argmin(np.isfinite(parts.A.data))), side="right")) - 1
-        raise InputError(f"constraint {parts.rows[row].name} has a coefficient that is not finite")
-    if not np.isfinite(parts.c).all() or not isfinite(parts.offset):
-        raise InputError("the objective has a coefficient that is not finite")
+    lower, upper = _collect(unused, _bounds)
+    j = int(np.argmax(lower > upper)) if len(unused) else 0
+    if not len(unused) or lower[j] <= upper[j]:
+        return None
+    return f"the bounds of variable {unused[j].name} exclude every value: {lower[j]:.12g} to {upper[j]:.12g}"

@@ -6,22 +6,59 @@ give the same arrays.
 """
 
 from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import compress
 from math import inf, isfinite
 from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from pyomo.common.numeric_types import native_numeric_types
 from pyomo.core import expr
-from pyomo.core.base import Constraint
+from pyomo.core.base import Constraint, Var
 from pyomo.core.base.constraint import ConstraintData, ScalarConstraint
 
-from ..core.rows import ArrayRows, array_rows, members
+from ..core.rows import ArrayRows, array_rows
+from ..core.variables import list_variables, waits
 
 _SUMS = (expr.LinearExpression, expr.SumExpression)
 _IS_FIXED = attrgetter("_fixed")
 _CONSTRAINTS = (ConstraintData, ScalarConstraint)
+
+
+class Columns(Sequence[Any]):
+    """Variables that masks select of components, each given with the list of its variables, empty while they wait."""
+
+    def __init__(self, parts: list[tuple[Any, list[Any], NDArray[np.bool_]]]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(int(np.count_nonzero(mask)) for _, _, mask in self._parts)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._variables[number]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._variables)
+
+    @cached_property
+    def _variables(self) -> list[Any]:
+        for component, _, _ in self._parts:
+            component.items()
+        return [variable for _, every, mask in self._parts for variable in compress(every, mask.tolist())]
+
+    def collect(self, read: Callable[[Sequence[Any]], NDArray[Any]]) -> NDArray[Any]:
+        """Concatenate the arrays that a function returns for variables, along the last axis."""
+        arrays = [
+            np.repeat(read([component.pattern]), np.count_nonzero(mask), axis=-1)
+            if waits(component)
+            else read(list(compress(every, mask.tolist())))
+            for component, every, mask in self._parts
+        ]
+        return np.concatenate([read([]), *arrays], axis=-1)
 
 
 class NotPlain(Exception):
@@ -31,16 +68,17 @@ class NotPlain(Exception):
 class PlainRows:
     """Model as arrays: ``c x + offset`` of ``columns`` x, and ``rows`` with ``lower <= A x <= upper``.
 
+    ``unused`` are variables of the model's components that appear nowhere.
     The model has no active components but constraints and objectives. Raise NotPlain if anything is not a sum of
     numbers and free variables times numbers, a variable of its components is fixed, or a row has no coefficient other
     than zero.
     """
 
     def __init__(self, model: Any, objective: Any) -> None:
-        self.columns: list[Any] = []
         self.rows: list[Any] = []
         self._position: dict[int, int] = {}
-        self._components: dict[int, tuple[int, list[Any]]] = {}
+        self._components: dict[int, tuple[int, list[Any], Any]] = {}
+        self._width = 0
         self._blocks: list[tuple[Any, Any, Any]] = []
         self._index: list[int] = []
         self._data: list[float] = []
@@ -55,6 +93,8 @@ class PlainRows:
             for constraint in component.values():
                 if constraint.active:
                     self._add(constraint)
+        for component in model.component_objects(Var, active=True):
+            self._columns_of(component)
         self._finish()
 
     def _add(self, constraint: Any) -> None:
@@ -127,38 +167,38 @@ class PlainRows:
         """Return a variable's column; its whole component gets columns with it, in order."""
         position = self._position
         if id(variable) not in position:
-            first, variables = self._columns_of(variable.parent_component())
+            first, variables, _ = self._columns_of(variable.parent_component())
             position.update(zip(map(id, variables), range(first, first + len(variables)), strict=True))
         return position[id(variable)]
 
-    def _columns_of(self, component: Any) -> tuple[int, list[Any]]:
-        """Return the first column of a component, after those of earlier components, and its variables."""
+    def _columns_of(self, component: Any) -> tuple[int, list[Any], Any]:
+        """Return the first column of a component, after those of earlier components, its variables, and itself."""
         if component is None:
             raise NotPlain
         if id(component) not in self._components:
-            variables = members(component)
+            variables = list_variables(component)
             if any(map(_IS_FIXED, variables)):
                 raise NotPlain
-            self._components[id(component)] = len(self.columns), variables
-            self.columns += variables
+            self._components[id(component)] = self._width, variables, component
+            self._width += len(component)
         return self._components[id(component)]
 
     def _add_many(self, component: Any, many: ArrayRows) -> None:
         first_row = len(self.rows) + 1
         for terms in many.terms:
-            first, block = self._columns_of(terms.component)
+            first, block, _ = self._columns_of(terms.component)
             variables = terms.variables
             if block is not variables and (len(block) != len(variables) or not all(map(is_, block, variables))):
                 raise NotPlain
             self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
-        self.rows += members(component)
+        self.rows += component._data.values()
         self._ends.extend([len(self._index)] * many.lower.size)
         self._lower.frombytes(np.ascontiguousarray(many.lower).tobytes())
         self._upper.frombytes(np.ascontiguousarray(many.upper).tobytes())
 
     def _by_row(self) -> Any:
         """Return all rows, the objective first, as a matrix."""
-        shape = (len(self._ends) - 1, len(self.columns))
+        shape = (len(self._ends) - 1, self._width)
         data, index, ends = np.array(self._data, dtype=float), np.array(self._index), np.array(self._ends)
         if self._blocks:
             row = np.concatenate([np.repeat(np.arange(shape[0]), np.diff(ends)), *(row for row, _, _ in self._blocks)])
@@ -177,10 +217,11 @@ class PlainRows:
         by_column = self._by_row().tocsc()
         by_column.sum_duplicates()
         by_column.eliminate_zeros()
-        mask = np.diff(by_column.indptr) > 0
-        if not mask.all():
-            by_column = by_column[:, np.flatnonzero(mask)]
-            self.columns = [column for column, is_used in zip(self.columns, mask.tolist(), strict=True) if is_used]
+        is_used = np.diff(by_column.indptr) > 0
+        if not is_used.all():
+            by_column = by_column[:, np.flatnonzero(is_used)]
+        parts = [(c, every, is_used[k : k + len(c)]) for k, every, c in self._components.values()]
+        self.columns, self.unused = Columns(parts), Columns([(c, every, ~mask) for c, every, mask in parts])
         matrix = by_column.tocsr()
         self.c = matrix[[0], :].toarray()[0]
         self.A = matrix[1:, :]

@@ -80,7 +80,11 @@ class PyomoSession(Session):
         self._ended = threading.Event()
         self.model: Any = None
         self._deadline: float | None = None
-        self._require_known(adapter, options)
+        for name, value in adapter.own_options(options):
+            if self.traits.options is not None and name not in self.traits.options:
+                raise unknown_option_error(self.title, name, sorted(self.traits.options))
+            if any(character.isspace() for character in str(value)):
+                raise rejected_value_error(self.title, name, value, "a value without blanks")
         if options.node_limit is not None and not self.traits.node_limit:
             budget.progress(f"{self.title}: no option is known for a limit of nodes; the search has none")
         if options.extra and self.traits.options is None:
@@ -94,13 +98,6 @@ class PyomoSession(Session):
         for name, value in settings.items():
             if name and value is not None:
                 self.solver.options[name] = value
-
-    def _require_known(self, adapter: PyomoSolver, options: SolverOptions) -> None:
-        for name, value in adapter.own_options(options):
-            if self.traits.options is not None and name not in self.traits.options:
-                raise unknown_option_error(self.title, name, sorted(self.traits.options))
-            if any(character.isspace() for character in str(value)):
-                raise rejected_value_error(self.title, name, value, "a value without blanks")
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Write the arrays as a Pyomo model."""

@@ -300,7 +300,11 @@ def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
             return " ".join(dict.fromkeys(words))
         result = _COMBINED[quantity.over]([float(value) for value in values])
     elif quantity.network is not None:
-        result = _count_network(quantity.network, quantity.value)
+        topology = load(quantity.network).network
+        if not isinstance(topology, Topology):
+            raise NotComputedError(f"{quantity.network} has no nodes and links")
+        counted = {"ranks": topology.rank_nodes, "nodes": topology.nodes}
+        result = float(len(counted.get(quantity.value, topology.links)))
     elif quantity.number is not None:
         result = float(parse_printed(quantity.number).value or 0)
     else:
@@ -310,14 +314,6 @@ def compute_quantity(quantity: Quantity, runs: Runs) -> float | str:
         result = _combine_parts(quantity, list(map(float, parts)))
     factor = parse_printed(quantity.times).value or Fraction(0)
     return result if factor == 1 else float(Fraction(result) * factor)
-
-
-def _count_network(network: str, what: str) -> float:
-    topology = load(network).network
-    if not isinstance(topology, Topology):
-        raise NotComputedError(f"{network} has no nodes and links")
-    counted = {"ranks": topology.rank_nodes, "nodes": topology.nodes}
-    return float(len(counted.get(what, topology.links)))
 
 
 def _combine_parts(quantity: Quantity, parts: list[float]) -> float:

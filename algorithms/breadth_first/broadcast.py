@@ -132,21 +132,16 @@ def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int
         for size in (rest // k for k in range(1, rest) if rest % k == 0):
             digit = node // stride % size
             shift = node + ((digit + 1) % size - digit) * stride
-            if _carries(shift, source, target, edges):
+            few = shift[source[:1]] * len(shift) + shift[target[:1]]  # most shifts already fail at one link
+            if (edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)] == few).all() and np.array_equal(
+                np.sort(shift[source] * len(shift) + shift[target]), edges
+            ):
                 digits.append((stride, size))
                 stride *= size
                 break
         else:
             return ()
     return tuple(digits)
-
-
-def _carries(shift: Ints, source: Ints, target: Ints, edges: Ints) -> bool:
-    """Check that a permutation of the nodes maps the sorted ``edges`` to themselves."""
-    nodes = len(shift)
-    few = shift[source[:1]] * nodes + shift[target[:1]]  # most permutations already fail at one link
-    nearest = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]
-    return bool((nearest == few).all()) and np.array_equal(np.sort(shift[source] * nodes + shift[target]), edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -188,7 +188,11 @@ def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | N
         rows[place], rows[pivot] = rows[pivot], rows[place]
         for i, row in enumerate(rows):
             if i != place and row[column]:
-                rows[i] = _eliminate_column(row, rows[place], column)
+                common = gcd(row[column], rows[place][column])
+                times, less = rows[place][column] // common, row[column] // common
+                found_row = [times * a - less * b for a, b in zip(row, rows[place], strict=True)]
+                common = gcd(*found_row) or 1
+                rows[i] = [value // common for value in found_row]
         lead.append(column)
     if any(row[-1] for row in rows[len(lead) :]):
         return None
@@ -196,14 +200,6 @@ def _solve_equations(rows: list[list[int]], unknowns: int) -> list[Fraction] | N
     for row, column in zip(rows, lead, strict=False):
         solution[column] = Fraction(row[-1], row[column])
     return solution
-
-
-def _eliminate_column(row: list[int], by: list[int], column: int) -> list[int]:
-    common = gcd(row[column], by[column])
-    times, less = by[column] // common, row[column] // common
-    result = [times * a - less * b for a, b in zip(row, by, strict=True)]
-    common = gcd(*result)
-    return [value // common for value in result] if common > 1 else result
 
 
 def rounded_weights(

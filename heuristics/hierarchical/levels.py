@@ -114,7 +114,10 @@ def parts(topology: Topology, ranks: Ints) -> Iterator[Ints]:
     communities, of which more bandwidth stays inside than would by chance (Louvain's method).
     """
     nodes = np.array(topology.rank_nodes, dtype=np.int64)[ranks]
-    for labels in (*_by_bandwidth(topology), *_by_name(topology), *_communities(topology)):
+    rate = np.array([float(link.bandwidth_Bps) for link in topology.links])
+    ends = np.array(topology.link_ends, dtype=np.int64)
+    fast = [components(len(topology.nodes), *ends[rate >= least].T) for least in np.unique(rate)[1:]]
+    for labels in (*fast, *_by_name(topology), *_communities(topology)):
         yield from _equal(labels[nodes])
     yield from (labels for near in _by_distance(topology, nodes) for labels in _equal(near))
 
@@ -124,14 +127,6 @@ def _equal(labels: Ints) -> Iterator[Ints]:
     _, first, inverse, count = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     if 1 < len(count) < len(labels) and (count == count[0]).all():
         yield np.argsort(np.argsort(first))[inverse]
-
-
-def _by_bandwidth(topology: Topology) -> Iterator[Ints]:
-    rate = np.array([float(link.bandwidth_Bps) for link in topology.links])
-    ends = np.array(topology.link_ends, dtype=np.int64)
-    for least in np.unique(rate)[1:]:
-        tail, head = ends[rate >= least].T
-        yield components(len(topology.nodes), tail, head)
 
 
 def _by_name(topology: Topology) -> Iterator[Ints]:

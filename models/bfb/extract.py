@@ -142,14 +142,6 @@ def time_of(broadcast: AllGather, shares: PieceRanges) -> Fraction:
     return total
 
 
-def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:
-    """Compute T_B, equation (2), of the loads U of all (u, t)."""
-    largest = [Fraction(0)] * choices.graph.steps
-    for (_, t), value in load.items():
-        largest[t - 1] = max(largest[t - 1], value)
-    return Fraction(choices.graph.degree, choices.graph.nodes) * sum(largest)
-
-
 def round_parts(parts: Sequence[float], pieces: int) -> list[int]:
     """Round parts of sum 1 to whole pieces: down, then up those that lose most until none is missing."""
     exact = [part * pieces for part in parts]
@@ -206,7 +198,11 @@ def read(choices: Choices, model: Any) -> ShardParts:
         links = np.count_nonzero(choices.graph.link >= 0, axis=1).tolist()
         load = {(u, t): Fraction(U.value).limit_denominator(links[u]) for (u, t), U in model.U.items()}
         pieces = lcm(*(value.denominator for value in load.values()))
-    return ShardParts(choices, parts_of(choices, model), pieces, step_time(choices, load))
+    largest = [Fraction(0)] * choices.graph.steps
+    for (_, t), value in load.items():
+        largest[t - 1] = max(largest[t - 1], value)
+    time = Fraction(choices.graph.degree, choices.graph.nodes) * sum(largest)  # T_B, equation (2), of the loads U
+    return ShardParts(choices, parts_of(choices, model), pieces, time)
 
 
 def parts_of(choices: Choices, model: Any) -> dict[tuple[int, int], float]:

@@ -6,7 +6,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.budget import require_buildable
-from ...core.rows import Lists, Table, rows
+from ...core.rows import Lists, Table, Variables, rows
 from .problem import Exchange
 
 
@@ -29,7 +29,7 @@ def variables(m: Any, exchange: Exchange) -> None:
     """``x_{s,t,g} >= 0``, the part of a message on rail g; ``T >= 0``, the time in multiples of the bound ``T_0``."""
     m.M = pyo.Set(dimen=2, initialize=exchange.between)
     m.G = pyo.Set(initialize=exchange.rails)
-    m.x = pyo.Var(m.M, m.G, domain=pyo.NonNegativeReals)
+    m.x = Variables(m.M, m.G, domain=pyo.NonNegativeReals)
     m.T = pyo.Var(domain=pyo.NonNegativeReals)
 
 

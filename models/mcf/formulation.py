@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from ...algorithms.bounds.schedule_bounds import pairs_of
 from ...core.budget import require_buildable
 from ...core.instance import Instance
-from ...core.rows import Lists, Table, rows
+from ...core.rows import Lists, Table, Variables, rows
 from ...core.topology import Topology
 from .problem import FlowClasses, bandwidth_unit, weights_of
 
@@ -42,7 +42,7 @@ def sets(m: Any, topology: Topology, sources: Iterable[int]) -> None:
 def variables(m: Any) -> None:
     """Declare the nonnegative rate of a pair of weight 1 and flow of each source on each link."""
     m.rate = pyo.Var(domain=pyo.NonNegativeReals)
-    m.flow = pyo.Var(m.S, m.E, domain=pyo.NonNegativeReals)
+    m.flow = Variables(m.S, m.E, domain=pyo.NonNegativeReals)
 
 
 def capacity(m: Any, topology: Topology) -> None:
@@ -82,7 +82,7 @@ def build_classes(quotient: FlowClasses) -> Any:
     m = pyo.ConcreteModel("mcf-classes")
     m.L = pyo.RangeSet(0, len(quotient.links) - 1)
     m.rate = pyo.Var(domain=pyo.NonNegativeReals)
-    m.flow = pyo.Var(pyo.Set(initialize=quotient.flows), domain=pyo.NonNegativeReals)
+    m.flow = Variables(pyo.Set(initialize=quotient.flows), domain=pyo.NonNegativeReals)
     class_capacity(m, quotient)
     class_delivery(m, quotient)
     m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)

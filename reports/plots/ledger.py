@@ -199,9 +199,11 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
     figure, axes = look.panels(len(top), look.legend_lines(names), 1.5)
     for axis, panel in zip(axes, top, strict=True):
         for name in names:
-            points = _points([run for run in panels[panel] if look.series_name(run, solvers) == name])
-            if points:
-                axis.plot(*zip(*points, strict=True), **styles[name])
+            runs_of_name = (run for run in panels[panel] if look.series_name(run, solvers) == name)
+            by_size = group_by_key((run.size_bytes or 0.0, _busbw(run) or 0.0) for run in runs_of_name)
+            if by_size:
+                sizes = sorted(by_size)
+                axis.plot(sizes, [sum(by_size[size]) / len(by_size[size]) for size in sizes], **styles[name])
         _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in panels[panel]}))
     axes[-1].set_xlabel("size")
     more = len(panels) - len(top)
@@ -212,11 +214,6 @@ def draw_bandwidth(records: Sequence[RunRecord]) -> Figure:
 def _busbw(run: LedgerRun) -> float | None:
     value = None if mark_of(run.record) is not None else number(run.record.metrics.get("busbw_GBps"))
     return value if look.drawable(value) else None
-
-
-def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
-    by_size = group_by_key((run.size_bytes or 0.0, _busbw(run) or 0.0) for run in runs)
-    return [(size, sum(values) / len(values)) for size, values in sorted(by_size.items())]
 
 
 def _frame(axes: Axes, panel: _Panel, sizes: Sequence[float]) -> None:

@@ -65,7 +65,8 @@ def draw(
     handles: list[Patch] = []
     for index, tree in enumerate(trees):
         root = short(topology.ranks[int(packing.root[tree])], 12)
-        label = f"tree {tree}: root {root}, {_bits(rate[tree])} ({float(rate[tree] / whole):.0%})"
+        unit, size = unit_for(rate[tree], ("Tb/s", "Gb/s", "Mb/s", "kb/s"))  # the units of wide-area links
+        label = f"tree {tree}: root {root}, {float(rate[tree]) / size:.4g} {unit} ({float(rate[tree] / whole):.0%})"
         handles.append(Patch(label=label, **_style(index)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=1.6, columnspacing=1.2)
     which = "" if len(trees) == len(packing) else f", {len(trees)} of {len(packing):,} trees"
@@ -141,12 +142,6 @@ def _sites(axes: Axes, topology: Topology, packing: TreePacking, trees: Sequence
         name = topology.nodes[node].name
         size = 6 if len(name) <= 3 else 5
         axes.text(x, y, short(name, 8), size=size, ha="center", va="center_baseline", zorder=6)
-
-
-def _bits(rate_Bps: Fraction) -> str:
-    """Format a rate in bits per second, the unit of wide-area links."""
-    unit, size = unit_for(rate_Bps, ("Tb/s", "Gb/s", "Mb/s", "kb/s"))
-    return f"{float(rate_Bps) / size:.4g} {unit}"
 
 
 def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -195,11 +195,8 @@ def _check_grid(grid: Grid, schedule: Schedule, at: SendFindings) -> Ints:
         return start
     delay = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
     late = ~(np.abs(end - (start + delay)) <= OFF_GRID * np.maximum(1, end)) | (end >= INDEX_LIMIT)
-
-    def not_in_time(send: int) -> str:
-        return f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {delay[send]}"
-
-    at.add_each("grid", late & ~wrong, not_in_time)
+    text = "is said to take {:.9g} epochs, but takes {}".format
+    at.add_each("grid", late & ~wrong, lambda send: text(end[send] - begin[send], delay[send]))
     return start
 
 

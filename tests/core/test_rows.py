@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.core.rows import Lists, Table, array_rows, force_row_by_row, row_by_row_reasons, rows, var_or_zero
+from cwb.core.rows import Lists, Table, Variables, array_rows, row_by_row_reasons, rows, var_or_zero
 from cwb.solvers.matrix import compile_matrix
 from draws import draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from row_by_row import force_row_by_row
 
 
 def network(rules, *, nodes=4, epochs=5):
@@ -25,7 +26,7 @@ def network(rules, *, nodes=4, epochs=5):
     links = [(a, b) for a in range(nodes) for b in range(nodes) if (a + b) % 3]
     m.E = pyo.Set(initialize=[10 * e for e in range(len(links))])
     m.weight = pyo.Param(m.E, initialize={10 * e: 0.5 * e for e in range(len(links))})
-    m.x = pyo.Var(m.E, m.T, domain=pyo.NonNegativeReals)
+    m.x = Variables(m.E, m.T, domain=pyo.NonNegativeReals)
     some = [(v, t) for v in m.V for t in m.T if (v + t) % 2]
     m.y = pyo.Var(some, bounds=(0, 3))
     m.z = pyo.Var()
@@ -192,7 +193,7 @@ def test_rows_are_compared_for_every_length_of_a_loop(name):
     def declare_rows():
         m = pyo.ConcreteModel()
         m.V, m.T = pyo.RangeSet(0, 6), pyo.RangeSet(3, 4)
-        m.x, m.z = pyo.Var(range(12), m.T), pyo.Var()
+        m.x, m.z = Variables(range(12), m.T), pyo.Var()
         out = Lists((v, range(v, v + count)) for v, count in enumerate([1, 2, 0, 1, 3, 5, 1]))
 
         @rows(m, m.V)
@@ -323,7 +324,7 @@ def test_any_index_is_found(keys, data):
 
     def declare():
         m = pyo.ConcreteModel()
-        m.x = pyo.Var(list(numbers))
+        m.x = Variables(list(numbers))
         m.z = pyo.Var()
         table = Table(numbers)
 
@@ -371,7 +372,7 @@ def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
     def declare_rows():
         m, d = pyo.ConcreteModel(), SimpleNamespace()
         m.V, m.T = pyo.RangeSet(0, 5), pyo.Set(initialize=[4, 2, 3])
-        m.x, m.y, m.z = pyo.Var(m.V, m.T), pyo.Var([0, 3]), pyo.Var()
+        m.x, m.y, m.z = Variables(m.V, m.T), Variables([0, 3]), pyo.Var()
         m.p = pyo.Param(m.V, initialize={v: 1.5 * v - 3 for v in range(6)})
         d.out, d.cost = Lists(enumerate(lists)), Table((v, 0.25 * v - 0.5) for v in range(6))
         d.some = Table({(v, 3): v - 2.0 for v in range(6)})

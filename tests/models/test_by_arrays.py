@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.core.rows import array_rows, force_row_by_row
+from cwb.core.rows import array_rows
 from cwb.harness import registry
 from cwb.solvers.matrix import compile_matrix
 from formulation_exams import INSTANCES
+from row_by_row import force_row_by_row
 
 #: Formulations with constraints that are read by arrays on one of these instances at least.
 BY_ARRAYS = {

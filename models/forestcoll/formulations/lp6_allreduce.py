@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 
 from ....core.budget import require_buildable
 from ....core.grouping import group_by_key
-from ....core.rows import Lists, rows, var_or_zero
+from ....core.rows import Lists, Variables, rows, var_or_zero
 from ..problem import PairNetwork
 
 
@@ -62,14 +62,14 @@ def sets(m: Any, pairs: PairNetwork) -> None:
 
 def variables(m: Any, pairs: PairNetwork) -> None:
     """Declare root rates, relayed data, pair capacities of either stage, flows of either stage."""
-    m.root = pyo.Var(m.C, domain=pyo.NonNegativeReals)
-    m.relay = pyo.Var(m.R, domain=pyo.NonNegativeReals)
-    m.broadcast = pyo.Var(m.A, domain=pyo.NonNegativeReals)
-    m.broadcast_flow = pyo.Var(m.B, domain=pyo.NonNegativeReals)
+    m.root = Variables(m.C, domain=pyo.NonNegativeReals)
+    m.relay = Variables(m.R, domain=pyo.NonNegativeReals)
+    m.broadcast = Variables(m.A, domain=pyo.NonNegativeReals)
+    m.broadcast_flow = Variables(m.B, domain=pyo.NonNegativeReals)
     if pairs.is_mirrored:
         return
-    m.reduce = pyo.Var(m.A, domain=pyo.NonNegativeReals)
-    m.reduce_flow = pyo.Var(m.D, domain=pyo.NonNegativeReals)
+    m.reduce = Variables(m.A, domain=pyo.NonNegativeReals)
+    m.reduce_flow = Variables(m.D, domain=pyo.NonNegativeReals)
 
 
 def link_capacity(m: Any, pairs: PairNetwork) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ....core.budget import require_buildable
-from ....core.rows import Lists, Table, rows
+from ....core.rows import Lists, Table, Variables, rows
 from ..problem import ForestProblem
 
 
@@ -65,8 +65,8 @@ def sets(m: Any, network: ForestProblem, sinks: Sequence[int]) -> None:
 def flows(m: Any, network: ForestProblem, unit: Fraction | int) -> None:
     """``0 <= f^t_e <= b_e``, the bandwidth of link e; ``f^t_{(s,v)} >= 0`` on the arcs of the source."""
     most = [float(bandwidth / unit) for bandwidth in network.bandwidths]
-    m.flow = pyo.Var(m.T, m.E, bounds=lambda m, t, e: (0, most[e]))
-    m.fed = pyo.Var(m.T, m.C, domain=pyo.NonNegativeReals)
+    m.flow = Variables(m.T, m.E, bounds=lambda m, t, e: (0, most[e]))
+    m.fed = Variables(m.T, m.C, domain=pyo.NonNegativeReals)
 
 
 def balance(m: Any, network: ForestProblem) -> None:

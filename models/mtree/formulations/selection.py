@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
 from ....core.budget import require_buildable
-from ....core.rows import Lists, Table, rows
+from ....core.rows import Lists, Table, Variables, rows
 from ..problem import CandidateTrees
 
 
@@ -39,7 +39,7 @@ def build_rates(pool: CandidateTrees) -> Any:
     """Build model ``wan-rates``, the linear program of the best rates of given trees: MILP (1) without choice."""
     m = pyo.ConcreteModel("wan-rates")
     sets(m, pool)
-    m.rate = pyo.Var(m.T, domain=pyo.NonNegativeReals)
+    m.rate = Variables(m.T, domain=pyo.NonNegativeReals)
     link_capacity(m, pool)
     objective(m)
     return m
@@ -54,8 +54,8 @@ def sets(m: Any, pool: CandidateTrees) -> None:
 
 def variables(m: Any) -> None:
     """``r_i``, the rate of a tree, and ``y_i``, 1 if it is chosen; (1f)."""
-    m.rate = pyo.Var(m.T, domain=pyo.NonNegativeReals)
-    m.choice = pyo.Var(m.T, domain=pyo.Binary)
+    m.rate = Variables(m.T, domain=pyo.NonNegativeReals)
+    m.choice = Variables(m.T, domain=pyo.Binary)
 
 
 def carrier_users(pool: CandidateTrees) -> Lists:

@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, rows, var_or_zero
+from ....core.rows import Lists, Table, Variables, rows, var_or_zero
 from ..all_to_all_problem import BlockGrid, BlockProgram, Exchange, ReducedFlows
 
 
@@ -62,8 +62,8 @@ def _in_time(grid: BlockGrid, first: int, after: int) -> range:
 
 def variables(m: Any) -> None:
     """``F``, a flow in a block; ``B``, the stock at a point at the block's end; the delivered part."""
-    m.F = pyo.Var(m.flows, domain=pyo.NonNegativeReals)
-    m.B = pyo.Var(m.stocks, m.blocks, domain=pyo.NonNegativeReals)
+    m.F = Variables(m.flows, domain=pyo.NonNegativeReals)
+    m.B = Variables(m.stocks, m.blocks, domain=pyo.NonNegativeReals)
     m.part = pyo.Var(domain=pyo.NonNegativeReals)
 
 

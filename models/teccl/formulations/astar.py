@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from ....algorithms.epochs.problem import FAR
-from ....core.rows import Lists, Table, rows
+from ....core.rows import Lists, Table, Variables, rows
 from ..extract import EpochSend, arrival, hops
 from ..index_sets import IndexSets, single_links
 from ..problem import EpochProblem
@@ -186,7 +186,7 @@ def progress(m: Any, sets: RoundIndexSets) -> None:
     those of one rank have the same coefficients, so that only their sum matters.
     """
     m.pairs = pyo.Set(dimen=3, initialize=[(r, d, k) for r, d in sorted(sets.nodes_of_rank) for k in later(sets)])
-    m.P = pyo.Var(m.pairs, domain=pyo.NonNegativeReals)
+    m.P = Variables(m.pairs, domain=pyo.NonNegativeReals)
 
 
 def on_the_way(m: Any, sets: RoundIndexSets) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, rows, var_or_zero
+from ....core.rows import Lists, Table, Variables, rows, var_or_zero
 from ..problem import EpochProblem
 
 
@@ -104,9 +104,9 @@ def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
     m.flows = pyo.Set(dimen=3, initialize=sets.flows)
     m.buffers = pyo.Set(dimen=3, initialize=sets.buffers)
     m.reads = pyo.Set(dimen=3, initialize=sets.reads)
-    m.F = pyo.Var(m.flows, domain=pyo.NonNegativeReals)
-    m.B = pyo.Var(m.buffers, domain=pyo.NonNegativeReals)
-    m.R = pyo.Var(m.reads, domain=pyo.NonNegativeReals)
+    m.F = Variables(m.flows, domain=pyo.NonNegativeReals)
+    m.B = Variables(m.buffers, domain=pyo.NonNegativeReals)
+    m.R = Variables(m.reads, domain=pyo.NonNegativeReals)
     m.part = pyo.Var(bounds=(1 if whole else 0, 1))
 
 

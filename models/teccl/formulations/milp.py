@@ -9,7 +9,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from ....core.rows import Lists, Table, rows, var_or_zero
+from ....core.rows import Lists, Table, Variables, rows, var_or_zero
 from ..index_sets import IndexSets
 
 
@@ -49,8 +49,8 @@ def variables(m: Any, sets: IndexSets) -> None:
     """
     m.sends = pyo.Set(dimen=3, initialize=sets.sends)
     m.holdings = pyo.Set(dimen=3, initialize=sets.holdings)
-    m.F = pyo.Var(m.sends, domain=pyo.Binary)
-    m.B = pyo.Var(m.holdings, bounds=(0, 1))
+    m.F = Variables(m.sends, domain=pyo.Binary)
+    m.B = Variables(m.holdings, bounds=(0, 1))
     for key in sets.holdings:
         if not sets.problem.copies[key[1]]:
             m.B[key].setub(sets.most(*key[:2]))
@@ -60,10 +60,10 @@ def variables(m: Any, sets: IndexSets) -> None:
             m.F[key].domain = pyo.NonNegativeIntegers
             m.F[key].setub(several[key[:2]])
     if sets.joint:
-        m.S = pyo.Var(sorted(set(sets.joint.values())), bounds=(0, 1))
+        m.S = Variables(sorted(set(sets.joint.values())), bounds=(0, 1))
     if sets.room_limits:
         limited = [k for k in sets.holdings if k[1] in sets.room_limits and sets.problem.copies[k[1]]]
-        m.X = pyo.Var([k for k in limited if not _needs_no_buffer(sets, *k[:2])], domain=pyo.Binary)
+        m.X = Variables([k for k in limited if not _needs_no_buffer(sets, *k[:2])], domain=pyo.Binary)
 
 
 def capacity(m: Any, sets: IndexSets) -> None:
@@ -260,7 +260,7 @@ def makespan(m: Any, sets: IndexSets) -> None:
 
     Before the farthest destination can be reached, ``late[k] = 1``.
     """
-    m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
+    m.late = Variables(range(sets.epochs), bounds=(0, 1))
     deliveries = [
         key for key in sets.holdings if key[2] < sets.epochs and key[1] in sets.problem.commodities[key[0]].targets
     ]
