@@ -262,9 +262,12 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
         raise OutOfTime(why)
 
 
-def require_streamable(sends: int, size_bytes: int) -> None:
-    """Reject a schedule whose sends are not stored, or reserve time for verifying it with ``size_bytes`` of state."""
-    seconds = STREAMED_S * sends
+def require_streamable(sends: int, images: int, size_bytes: int) -> None:
+    """Reject a schedule whose sends are not stored, or reserve time for verifying it with ``size_bytes`` of state.
+
+    Of every so many images, one send is made.
+    """
+    seconds = STREAMED_S * sends / images
     if why := _shortage(f"{sends:,} sends, step by step, take", "to make and verify", size_bytes, 2 * seconds):
         raise OutOfTime(why)
     _LIMITS.get()[0].reserve_seconds(seconds)

@@ -4,19 +4,19 @@ On a network that looks the same from every rank, all ranks use translations of 
 regenerated step by step are not stored.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .display import AnswerMixin
 from .errors import InputError
 from .schedule import Ints
-from .trees import TreeKind
+from .trees import Translation, TreeKind, check_translations, least_images, orbit_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,15 +91,22 @@ class StreamedSteps(AnswerMixin, name="streamed-steps"):
     In a step a link carries one chunk from its tail, which has it, to its head; chunk ``r c + j`` is chunk j of
     rank r. A reduce-scatter reverses the links and the order of the steps: the head adds the incoming chunk. An
     all-reduce is the reduce-scatter whose sends go over the opposite links, followed by the gather.
+
+    Translations (:class:`~.trees.TreeOrbits`) move each send to others of the same step. Then blocks have only the
+    links into the least rank of every orbit (for a reduce-scatter, out of it), in order.
     """
 
     instance_sha256: str
     kind: TreeKind  #: ``out`` for an all-gather, ``in`` for a reduce-scatter, ``in-out`` for both in reverse order.
     gather_steps: int
     gather_sends: int
-    digest: str  #: Digest of the chunks of all blocks, see :func:`digest_of`.
+    digest: str  #: Digest of the chunks of all blocks, see :class:`Digest`.
     #: Generates the blocks, the same ones at every call; a module-level function, so that it can be pickled.
     blocks: Blocks
+    translations: tuple[Translation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_translations(self.translations)
 
     @property
     def steps(self) -> int:
@@ -116,6 +123,32 @@ class StreamedSteps(AnswerMixin, name="streamed-steps"):
 
     def _facts(self) -> Mapping[str, object]:
         return {"kind": self.kind.value, "steps": self.steps, "sends": self.sends, "digest": self.digest[:12]}
+
+
+class SendImages(NamedTuple):
+    """Images of the sends of blocks under all motions."""
+
+    link: Any  #: int32 (columns, motions) images of the link of each column of a block
+    chunk: Any  #: int32 (chunks, motions) images of each chunk
+
+    def expand(self, block: Any) -> tuple[Ints, Any, Any]:
+        """Return step in the block, link and chunk of every send and its images, step by step."""
+        step, column = np.nonzero(block >= 0)
+        link, chunk = self.link[column], self.chunk[block[step, column]]
+        return np.repeat(step, link.shape[1]), link.ravel(), chunk.ravel()
+
+
+def send_images(motions: Sequence[tuple[Translation, Ints]], head: Ints, ranks: int, copies: int) -> SendImages:
+    """Return the images of sends under translations, each with its image of every link.
+
+    ``head`` has the rank that each link enters in the gather; every rank has so many copies.
+    """
+    orders = [translation.order for translation, _ in motions]
+    nodes, links = [translation.image for translation, _ in motions], [link for _, link in motions]
+    given = np.flatnonzero(least_images(orders, nodes, ranks)[head] == head)
+    rank = orbit_of(np.arange(ranks), orders, nodes).T * copies
+    chunk = (rank[:, None, :] + np.arange(copies)[:, None]).reshape(ranks * copies, -1)
+    return SendImages(orbit_of(given, orders, links).T.astype(np.int32), chunk.astype(np.int32))
 
 
 class Digest:

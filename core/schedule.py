@@ -23,7 +23,9 @@ Bools = NDArray[np.bool_]
 
 def offsets(lengths: Ints | Sequence[int]) -> Ints:
     """Return the offsets of concatenated lists, and the end of the last one."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    first = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=first[1:])
+    return first
 
 
 def ranges(first: Ints, lengths: Ints) -> Ints:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.collective import Condition
-from ..core.equal_steps import StreamedSteps
+from ..core.equal_steps import StreamedSteps, send_images
 from ..core.errors import Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
-from ..core.trees import TreeKind, TreePacking, chunks_of_kind
+from ..core.trees import TreeKind, TreePacking, chunks_of_kind, translation_images
 from .trees import tree_sends
 from .verify.answers import Whole
 from .verify.equal_steps import demand_of_all
@@ -74,12 +74,15 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
     if demand is None or answer.sends > MOST_SENDS:
         raise Unsupported(f"{answer.sends:,} sends that are generated step by step; at most {MOST_SENDS:,} are stored")
     ends = np.array(instance.topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    images_of_links = [image for _, image in translation_images(answer.translations, instance.topology)]
+    head = ends[:, 0 if answer.kind is TreeKind.IN else 1]
+    images = send_images([*zip(answer.translations, images_of_links, strict=True)], head, instance.npus, demand.chunks)
     parts, count = [], 0
     for block in answer.blocks():
-        step, link = np.nonzero(block >= 0)
-        parts.append((block[step, link].astype(np.int64), link, step + count))
+        step, link, chunk = images.expand(block)
+        parts.append((chunk, link, step + count))
         count += len(block)
-    chunk, link, step = (np.concatenate(column) for column in zip(*parts, strict=True))
+    chunk, link, step = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
     source, target = ends[link].T
     if answer.kind is TreeKind.OUT:
         columns = chunk, link, source, target, step, np.zeros(len(chunk), dtype=np.bool_)

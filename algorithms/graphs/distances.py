@@ -52,12 +52,17 @@ def _relax(nodes: int, tail: Ints, head: Ints, length: NDArray[np.float64], star
     """Compute the distances of a small network without scipy, whose import takes longer."""
     far = np.full((nodes, len(starts)), np.inf)
     far[starts, np.arange(len(starts))] = 0
-    while True:
+    order = np.argsort(head, kind="stable")
+    tail, head, length = tail[order], head[order], length[order]
+    first = np.flatnonzero(np.diff(head, prepend=-1))
+    ends = head[first]
+    while len(first):
         shorter = far.copy()
-        np.minimum.at(shorter, head, far[tail] + length[:, None])
+        shorter[ends] = np.minimum(far[ends], np.minimum.reduceat(far[tail] + length[:, None], first))
         if np.array_equal(shorter, far):
-            return far.T.copy()
+            break
         far = shorter
+    return far.T.copy()
 
 
 def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[Ints, Ints]:

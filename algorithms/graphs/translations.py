@@ -181,6 +181,7 @@ def mix_bits(value: Hashes) -> Hashes:
 
 
 _SMALL = 32  #: stretches of more ranks are not searched for symmetries of their own
+_MOST_MOTIONS = 64  #: products of reflections: enough for meshes of six dimensions
 _SAMPLE = 64  #: nodes of a level from which most permutations are seen to be no symmetry
 Motion = tuple[Translation, Ints]  #: a translation, and the image of every link
 
@@ -206,6 +207,24 @@ def find_translations(network: ColouredNetwork) -> list[Motion]:
                 motions += _translate_stretches(network, stretch)
             break
     _turn_switches(network, motions)
+    return motions
+
+
+def find_reflections(network: ColouredNetwork) -> list[Motion]:
+    """Find commuting symmetries of order 2, of which no product fixes a rank: equal stretches of ranks, reversed.
+
+    These are the reflections of a mesh in the middle of its even sides.
+    """
+    place = np.arange(len(network.ranks))
+    motions, group = list[Motion](), place[None]
+    for stretch in range(2, len(place) + 1):
+        image = place + stretch - 1 - 2 * (place % stretch)
+        if len(place) % stretch or 2 * len(group) > _MOST_MOTIONS or (image[group] == place).any():
+            continue
+        motion = _extend_permutation(network, network.ranks[image], 2)
+        if motion is not None and all(np.array_equal(image[each], each[image]) for each in group):
+            motions.append(motion)
+            group = np.concatenate([group, image[group]])
     return motions
 
 

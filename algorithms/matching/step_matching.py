@@ -6,13 +6,16 @@ link that found nothing looks only at what its tail has received since.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.kernel import kernel
-from ...core.schedule import Ints
+from ...core.schedule import Ints, offsets
+from ...core.trees import Translation, orbit_of
 from ..graphs.bits import ZERO, choose, draw, drop, has, low_bit, put, seed_state, shuffle
+from ..graphs.network import mask_of
 from .network import IncomingArcs
 
 
@@ -201,12 +204,23 @@ def _augment(matching: Any, first: int, degree: int, start: int) -> int:
 _BLOCK = 2**22  #: sends that a block has room for: some 16 MiB, and less than half a second
 
 
-class StreamState(NamedTuple):
-    """Chunks of every rank, and the places where links search first."""
+class FoldedArcs(NamedTuple):
+    """Arcs into one rank of every orbit, a *root*, and the ranks at their tails, roots first."""
 
-    #: uint64 (words, ranks) chunks of every rank; the words of neighbours, which are read together, are adjacent
+    first: Any  #: (roots + 1,) first position of each root's arcs
+    tail: Any  #: (arcs,) position of each arc's tail among the roots and ghosts
+    column: Any  #: (arcs,) column of each arc in a block, in the order of the numbers of arcs
+    base: Any  #: (roots + ghosts,) root of which each one is the image, and the motion; of a root, itself by identity
+    motion: Any
+    image: Any  #: int32 (motions, chunks) image of every chunk
+
+
+class StreamState(NamedTuple):
+    """Chunks of every root and ghost, and the places where links search first."""
+
+    #: uint64 (words, roots + ghosts) chunks of every one; words of neighbours, which are read together, are adjacent
     have: Any
-    lacking: Any
+    lacking: Any  #: (roots,) number of chunks that each lacks
     word: Any  #: (arcs,) word in which each arc last found a chunk; arcs are ordered by the ranks that they enter
     dry: Any  #: bool (arcs,) True for arcs that found nothing
     choice: Any  #: (arcs,) the chunk that each takes in this step, and took in the one before; -1 for none
@@ -216,57 +230,81 @@ class StreamState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GatherStream:
-    """All-gather of all ranks, with steps made on demand."""
+    """All-gather of all ranks, with steps made on demand.
+
+    Motions move each send to others of its step (:class:`~cwb.core.trees.TreeOrbits`), so that only arcs into roots are
+    matched. A *ghost* is a neighbour of a root that is no root: it has the images of its root's chunks.
+    """
 
     into: IncomingArcs
-    arcs: int
-    owner: Ints  #: (chunks,) the rank that has each chunk at the start
+    translations: tuple[Translation, ...]  #: symmetries of which the motions are the products
+    copies: int  #: chunks of each rank: at the start, rank r has those from ``r copies`` on
     exclusive: int  #: nonempty words searched for a chunk that no other neighbour has
     seed: int
 
     def __call__(self) -> Iterator[Any]:
-        """Yield blocks of shape (steps, arcs) with the chunk of each arc, until nothing more is sent."""
-        state = _start(self.into, self.arcs, self.owner, self.seed)
-        room = max(1, _BLOCK // max(self.arcs, 1))
+        """Yield blocks with the chunk of each arc into a root in each step, until nothing more is sent."""
+        arcs, state = self._start()
+        room = max(1, _BLOCK // max(len(self.into.tail), 1))
         steps = room
         while steps == room:
-            block = np.full((room, self.arcs), -1, dtype=np.int32)
-            steps = gather_block(self.into, state, self.exclusive, block)
+            block = np.empty((room, len(arcs.tail)), dtype=np.int32)
+            steps = gather_block(arcs, state, self.exclusive, block)
             if steps:
                 yield block[:steps]
 
+    @cached_property
+    def motions(self) -> Ints:
+        """Image of every rank under each motion, the identity first; shape (motions, ranks)."""
+        ranks = np.arange(len(self.into.first) - 1)
+        return orbit_of(ranks, [each.order for each in self.translations], [each.image for each in self.translations])
 
-def bytes_of(ranks: int, chunks: int) -> int:
-    """Return the memory in bytes of a running stream."""
-    return ranks * (chunks + 63) // 64 * 8 + 8 * _BLOCK
+    @property
+    def state_bytes(self) -> int:
+        """Memory in bytes of the sets of chunks and of a block."""
+        count, ranks = len(self.motions), len(self.into.first) - 1
+        return ranks * -(-ranks * self.copies // 64) * 8 // count + 8 * _BLOCK
 
+    def _start(self) -> tuple[FoldedArcs, StreamState]:
+        """Return the arcs into roots, and the state in which ranks have only their own chunks.
 
-def _start(into: IncomingArcs, arcs: int, owner: Ints, seed: int) -> StreamState:
-    """Return the state in which only owners have their chunks; every arc first searches its tail's."""
-    ranks, chunks = len(into.first) - 1, len(owner)
-    have = np.zeros(((chunks + 63) // 64, ranks), dtype=np.uint64)
-    number = np.arange(chunks)
-    np.bitwise_or.at(have, (number >> 6, owner), np.uint64(1) << (number & 63).astype(np.uint64))
-    first_chunk = np.zeros(ranks, dtype=np.int64)
-    first_chunk[owner[::-1]] = number[::-1]
-    lacking = chunks - np.bincount(owner, minlength=ranks)
-    nothing = np.full(arcs, -1, dtype=np.int64)
-    word = first_chunk[into.tail] >> 6
-    return StreamState(have, lacking, word, np.zeros(arcs, np.bool_), nothing, nothing.copy(), seed_state(seed))
+        Every arc first searches for those of its tail.
+        """
+        (count, ranks), own = self.motions.shape, np.arange(self.copies)
+        roots = np.flatnonzero(self.motions.min(axis=0) == np.arange(ranks))
+        by, root, place = np.empty((3, ranks), dtype=np.int64)
+        by[self.motions[:, roots]], root[self.motions[:, roots]] = np.arange(count)[:, None], np.arange(len(roots))
+        degree = np.diff(self.into.first)
+        inward = np.repeat(mask_of(ranks, roots), degree)
+        tail, arc = self.into.tail[inward], self.into.arc[inward]
+        members = np.concatenate([roots, np.setdiff1d(tail, roots)])
+        place[members] = np.arange(len(members))
+        image = (self.motions[:, :, None] * self.copies + own).reshape(count, -1).astype(np.int32)
+        column, base, motion = np.argsort(np.argsort(arc)), root[members], by[members]
+        arcs = FoldedArcs(offsets(degree[roots]), place[tail], column, base, motion, image)
+        have = np.zeros((-(-image.shape[1] // 64), len(members)), dtype=np.uint64)
+        chunk = members[:, None] * self.copies + own
+        np.bitwise_or.at(have, (chunk >> 6, place[members, None]), np.uint64(1) << (chunk & 63).astype(np.uint64))
+        lacking = np.full(len(roots), (ranks - 1) * self.copies)
+        nothing, dry = np.full(len(arc), -1, dtype=np.int64), np.zeros(len(arc), np.bool_)
+        word = tail * self.copies >> 6
+        return arcs, StreamState(have, lacking, word, dry, nothing, nothing.copy(), seed_state(self.seed))
 
 
 @kernel
-def gather_block(into: IncomingArcs, state: StreamState, exclusive: int, block: Any) -> int:
+def gather_block(arcs: FoldedArcs, state: StreamState, exclusive: int, block: Any) -> int:
     """Make steps until the block is full or nothing is sent; return their number."""
     for step in range(len(block)):
-        _match(into.first, into.tail, state, exclusive)
-        if _pass_on(into.first, into.arc, state, block[step]) == 0:
+        _match(arcs.first, arcs.tail, arcs.base, arcs.motion, arcs.image, state, exclusive)
+        if _pass_on(arcs, state, block[step]) == 0:
             return step
     return len(block)
 
 
 @kernel
-def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  # noqa: PLR0912 (one loop)
+def _match(  # noqa: PLR0912 (one loop)
+    first: Any, tail: Any, base: Any, motion: Any, image: Any, state: StreamState, exclusive: int
+) -> None:
     """Let the arcs into every rank take chunks.
 
     This is one function, since calls in the inner loop take as long as the loop. A dry arc is tried again if its
@@ -288,10 +326,11 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
             place = place + 1 if place + 1 < end else begin
             source = tail[place]
             if dry[place]:
-                for other in range(first[source], first[source + 1]):
-                    chunk = last[other]
-                    if chunk >= 0 and not (have[chunk >> 6, rank] >> np.uint64(chunk & 63)) & one:
-                        dry[place], word[place] = False, chunk >> 6
+                for other in range(first[base[source]], first[base[source] + 1]):
+                    if last[other] >= 0:
+                        chunk = image[motion[source], last[other]]
+                        if not (have[chunk >> 6, rank] >> np.uint64(chunk & 63)) & one:
+                            dry[place], word[place] = False, chunk >> 6
                 if dry[place]:
                     continue
             at, best, looked, offered = word[place], -1, 0, False
@@ -323,17 +362,22 @@ def _match(first: Any, tail: Any, state: StreamState, exclusive: int) -> None:  
 
 
 @kernel
-def _pass_on(first: Any, arc: Any, state: StreamState, row: Any) -> int:
-    """Deliver the chunks and record them; return their number."""
+def _pass_on(arcs: FoldedArcs, state: StreamState, row: Any) -> int:
+    """Deliver the chunks and record them, and deliver their images to ghosts; return the number of chunks."""
     have, lacking, choice, last = state.have, state.lacking, state.choice, state.last
+    first, base, one = arcs.first, arcs.base, np.uint64(1)
     count = 0
     for rank in range(len(lacking)):
         for place in range(first[rank], first[rank + 1]):
             chunk = choice[place]
-            last[place] = chunk
+            row[arcs.column[place]] = last[place] = chunk
             if chunk >= 0:
-                have[chunk >> 6, rank] |= np.uint64(1) << np.uint64(chunk & 63)
+                have[chunk >> 6, rank] |= one << np.uint64(chunk & 63)
                 lacking[rank] -= 1
-                row[arc[place]] = chunk
                 count += 1
+    for ghost in range(len(lacking), len(base)):
+        for place in range(first[base[ghost]], first[base[ghost] + 1]):
+            if last[place] >= 0:
+                chunk = arcs.image[arcs.motion[ghost], last[place]]
+                have[chunk >> 6, ghost] |= one << np.uint64(chunk & 63)
     return count

@@ -105,18 +105,20 @@ def _entering(
     lengths = [most] * len(topology.links)  # of what is left out, no more than it takes
     for (link,), least in zip(arcs.paths, arcs.least.tolist(), strict=True):
         lengths[link] = least
-    for rank in sorted(slots, key=lambda r: -slots[r])[:_SINKS]:
-        node = topology.rank_nodes[rank]
-        found.append((slots[rank], EpochCut((node,), node)))
-        if sums or sum(lengths) >= 2**53:
-            continue  # a sum may be of parts from nearby; and distances are exact below that
-        mine = into.arc[into.first[rank] : into.first[rank + 1]]
-        tails = np.array([topology.rank_nodes[t] for t in arcs.tail[mine].tolist()], dtype=np.int64)
-        far = link_distances(topology, lengths, tails, backwards=True)[:, list(topology.rank_nodes)]
+    sinks = sorted(slots, key=lambda r: -slots[r])[:_SINKS]
+    found += [(slots[rank], EpochCut((node := topology.rank_nodes[rank],), node)) for rank in sinks]
+    if sums or sum(lengths) >= 2**53:
+        return found  # a sum may be of parts from nearby; and distances are exact below that
+    entries = [into.arc[into.first[rank] : into.first[rank + 1]] for rank in sinks]
+    nodes = np.array(topology.rank_nodes, dtype=np.int64)
+    far = link_distances(topology, lengths, nodes[arcs.tail[np.concatenate(entries)]], backwards=True)[:, nodes]
+    far = np.minimum(far, 2.0**53)  # a rank outside of the group may be one that nothing reaches
+    rows = np.split(far, np.cumsum([len(mine) for mine in entries])[:-1])
+    for rank, mine, row in zip(sinks, entries, rows, strict=True):
         others = members.copy()
         others[rank] = False
-        far = np.minimum(far, 2.0**53)  # a rank outside of the group may be one that nothing reaches
-        releases = [np.repeat(np.sort(row[others]).astype(np.int64), chunks) for row in far]
+        releases = [np.repeat(np.sort(each[others]).astype(np.int64), chunks) for each in row]
+        node = topology.rank_nodes[rank]
         found.append((entry_ticks(releases, arcs.least[mine], need), EpochCut((node,), node)))
     return found
 

@@ -1,6 +1,6 @@
 """Portfolio of engines: attempts on several forms of a network, until the bound is met or attempts run out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, product
@@ -8,12 +8,13 @@ from itertools import count, islice, product
 import numpy as np
 
 from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
+from ...algorithms.graphs.translations import ColouredNetwork, Motion, find_reflections
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members, reversed_arcs
-from ...algorithms.matching.step_matching import GatherStream, TransferRows, bytes_of, gather_in_steps, room_for
+from ...algorithms.matching.step_matching import GatherStream, TransferRows, gather_in_steps, room_for
 from ...core.budget import Budget, require_streamable
 from ...core.collective import Collective
-from ...core.equal_steps import Digest, StreamedSteps
+from ...core.equal_steps import Digest, StreamedSteps, send_images
 from ...core.schedule import Bools, Ints
 from ...core.trees import TreeKind
 
@@ -31,10 +32,10 @@ _RANDOM_ATTEMPTS = 3
 _NO_LIMIT = 2**62  #: Larger than any tick.
 
 
-def make_stream(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
+def make_stream(arcs: RankNetwork, copies: int, motions: Sequence[Motion], seed: int) -> GatherStream:
     """Return an all-gather whose steps are computed on demand, when it is iterated over."""
-    words = _SEARCHED_WORDS if len(owner) <= _FEW_CHUNKS else 1
-    return GatherStream(arcs.incoming, len(arcs.tail), owner, words, seed)
+    words = _SEARCHED_WORDS if arcs.ranks * copies <= _FEW_CHUNKS else 1
+    return GatherStream(arcs.incoming, tuple(translation for translation, _ in motions), copies, words, seed)
 
 
 def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) -> bool:
@@ -46,20 +47,24 @@ def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) 
     return bool((np.sort(forward) == np.sort(reverse)).all())
 
 
-def run_stream(sha256: str, arcs: RankNetwork, owner: Ints, trees: TreeKind, budget: Budget) -> StreamedSteps | None:
+def run_stream(
+    sha256: str, arcs: RankNetwork, copies: int, trees: TreeKind, motions: Sequence[Motion], budget: Budget
+) -> StreamedSteps | None:
     """Count and hash all steps of a stream; None if a rank lacks a chunk or the budget runs out."""
-    sends = len(owner) * (arcs.ranks - 1)
-    require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
-    stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, owner, budget.seed)
+    stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, copies, motions, budget.seed)
+    sends, images = arcs.ranks * copies * (arcs.ranks - 1), len(stream.motions)
+    require_streamable(sends, images, 2 * stream.state_bytes)
     digest, steps, sent = Digest(), 0, 0
     for number, block in enumerate(stream()):
         digest.add(block)
-        steps, sent = steps + len(block), sent + int((block >= 0).sum())
+        steps, sent = steps + len(block), sent + images * int((block >= 0).sum())
         if number % _BLOCKS_PER_MESSAGE == _BLOCKS_PER_MESSAGE - 1:
             budget.progress(f"{steps:,} steps, {sent:,} of {sends:,} sends")
         if budget.is_exhausted:
             return None
-    return StreamedSteps(sha256, trees, steps, sent, digest.hex(), stream) if sent == sends else None
+    if sent < sends:
+        return None
+    return StreamedSteps(sha256, trees, steps, sent, digest.hex(), stream, stream.translations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +134,12 @@ def _attempts(
             yield arcs, f"paper {name}", partial(match_in_turns, arcs.tables, owner, members, _mix_seed(seed, attempt))
     if all(arcs.has_equal_arcs for _, arcs in forms):
         if members.all() and len(forms) == 1:
-            yield forms[0][1], "steps, as they come", _stream_engine(forms[0][1], owner, _mix_seed(seed, 0))
+            (_, arcs), ranks = forms[0], np.arange(len(members))
+            same = np.zeros_like(arcs.tail)
+            motions = find_reflections(ColouredNetwork(np.zeros_like(ranks), arcs.tail, arcs.head, same, ranks))
+            for group in (motions, []) if motions else ([],):
+                label = "steps, by symmetry" if group else "steps, as they come"
+                yield arcs, label, _stream_engine(arcs, len(owner) // len(ranks), group, _mix_seed(seed, 0))
         for attempt in count():
             name, arcs = forms[attempt // (2 * _RANDOM_ATTEMPTS) % len(forms)]
             rarest = RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
@@ -163,19 +173,20 @@ def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, choice: int, se
     return run
 
 
-def _stream_engine(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
+def _stream_engine(arcs: RankNetwork, copies: int, motions: Sequence[Motion], seed: int) -> Engine:
     """Return an engine that writes down the transfers of a stream."""
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
+        images = send_images(motions, arcs.head, arcs.ranks, copies)
         steps, used = 0, 0
-        for block in make_stream(arcs, owner, seed)():
-            step, arc = np.nonzero(block >= 0)
+        for block in make_stream(arcs, copies, motions, seed)():
+            step, arc, chunk = images.expand(block)
             here = slice(used, used + len(arc))
-            rows.arc[here], rows.chunk[here], rows.head[here] = arc, block[step, arc], arcs.head[arc]
+            rows.arc[here], rows.chunk[here], rows.head[here] = arc, chunk, arcs.head[arc]
             rows.start[here] = (steps + step) * tick
             steps, used = steps + len(block), here.stop
-        complete = used == (arcs.ranks - 1) * len(owner) and steps * tick < limit
+        complete = used == (arcs.ranks - 1) * arcs.ranks * copies and steps * tick < limit
         return (steps * tick if complete else 0), used
 
     return run

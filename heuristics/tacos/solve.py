@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algorithms.graphs.translations import ColouredNetwork, find_reflections
 from ...algorithms.matching.events import ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, arcs_of, largest_unwound_degree, reaches_all, reversed_arcs
 from ...algorithms.matching.step_matching import TransferRows, gather_in_steps, room_for
@@ -47,17 +48,18 @@ def transfers_of(found: SynthesizedGather, members: Bools, begin: int, *, adds: 
     Transfers to ranks that neither need nor forward them are left out.
     """
     keep = _needed_transfers(found.arcs, found.rows, members)
-    arc, chunk = (np.asarray(column[keep], dtype=np.int64) for column in (found.rows.arc, found.rows.chunk))
-    start = found.rows.start[keep]
+    arc, chunk, start = (
+        column[keep].astype(np.int64) for column in (found.rows.arc, found.rows.chunk, found.rows.start)
+    )
     start = begin + (found.ticks - start - found.arcs.ticks[arc] if adds else start)
     arcs = reversed_arcs(found.arcs) if adds else found.arcs
     return ArcTransfers(arcs, arc, chunk, start, np.full(len(arc), adds))
 
 
-def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints:
+def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> Ints | slice:
     """Positions of the transfers that bring a chunk to a member, or to where it is sent on to one."""
     if members.all():
-        return np.arange(len(rows.arc))
+        return slice(None)
     sends_on: set[tuple[int, int]] = set()
     kept: list[int] = []
     head, chunk, tail = (column.tolist() for column in (rows.head, rows.chunk, arcs.tail[rows.arc]))
@@ -76,11 +78,11 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     columns: list[tuple[Ints, Ints, Ints, Bools, Ints, Ints, Ints, Ints]] = []
     for part in parts:
         hops, links = _paths(part.arcs, part.arc)
-        tail, head = part.arcs.tail[part.arc], part.arcs.head[part.arc]
+        tail, head = (node[ends][part.arc] for ends in (part.arcs.tail, part.arcs.head))
         end = part.start + part.arcs.ticks[part.arc]
-        columns.append((part.chunk, node[tail], node[head], part.adds, hops, links, part.start, end))
+        columns.append((part.chunk, tail, head, part.adds, hops, links, part.start, end))
     chunk, source, target, adds, hops, links, start, end = (
-        np.concatenate(column) for column in zip(*columns, strict=True)
+        np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*columns, strict=True)
     )
     sends = Sends(chunk, source, target, adds, offsets(hops), links)
     start_s, end_s = (np.asarray(ticks * float(timing.epoch_s), dtype=np.float64) for ticks in (start, end))
@@ -97,7 +99,7 @@ def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
     hops = np.array([len(path) for path in arcs.paths], dtype=np.int64)
     flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
     mine = hops[arc]
-    return mine, flat[ranges(offsets(hops)[arc], mine)]
+    return mine, flat[arc if len(flat) == len(hops) else ranges(offsets(hops)[arc], mine)]
 
 
 SENDS_UNASKED = 2**20  #: A schedule of more sends is given as trees where the network allows it.
@@ -194,7 +196,7 @@ def warm_up() -> None:
     rows = room_for(4)
     everyone = np.ones(2, dtype=np.bool_)
     gather_in_steps(arcs.incoming, two, everyone, 0, 0, 9, rows)
-    list(make_stream(arcs, two, 0)())
+    list(make_stream(arcs, 1, (), 0)())
     match_in_turns(arcs.tables, two, everyone, 0, 9, rows)
     gather_by_events(arcs.tables, two, everyone, ChoiceRule(0, 0, True, True, 0), 1, 9, rows)
     overlap_all_reduce(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
@@ -249,7 +251,8 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
 
 def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
     """Stream sends step by step; an all-reduce first reverses its gather over opposite links."""
-    answer = run_stream(task.instance.sha256, plain, task.owner, _TREES[task.kind], budget)
+    motions = find_reflections(ColouredNetwork.of(task.topology))
+    answer = run_stream(task.instance.sha256, plain, task.chunks, _TREES[task.kind], motions, budget)
     if answer is None:
         return None
     metrics: dict[str, Any] = {"engine": "steps, not kept", "attempts": 1, "sends": answer.sends, "overlapped": False}

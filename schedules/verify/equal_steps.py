@@ -1,19 +1,15 @@
-"""Checks of all-gathers in steps of equal length: one tree translated to all ranks, and steps that are generated.
+"""Checks of all-gathers in steps of equal length: one tree translated to all ranks.
 
 See :class:`~cwb.core.equal_steps.TranslatedTrees` for why the edges of rank 0, n - 1 for every chunk of a rank,
-suffice. Of a generated schedule every send is checked with a set of bits for each rank, and none is kept
-(docs/schedules/verifier.md, "Streamed steps").
+suffice.
 """
-
-from typing import Any
 
 import numpy as np
 
 from ...core.collective import Collective, Demand
-from ...core.equal_steps import Digest, StreamedSteps, TranslatedTrees, translate_ranks
+from ...core.equal_steps import StreamedSteps, TranslatedTrees, translate_ranks
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.kernel import kernel
 from ...core.schedule import Ints, Schedule, Sends
 from ...core.timing import Semantics
 from ...core.trees import TreeKind, chunks_of_kind
@@ -157,97 +153,3 @@ def expand(answer: TranslatedTrees, instance: Instance) -> Schedule:
     begin = np.asarray(when[order], dtype=np.float64)
     data = chunks_of_kind(np.repeat(np.arange(n), c), n, instance.demand.size_bytes, answer.kind)
     return Schedule(answer.instance_sha256, data, sends, begin * epoch, (begin + 1) * epoch)
-
-
-#: Faults of a send, as the compiled loop numbers them.
-_FAULTS = {
-    1: ("range", "there is no such chunk"),
-    2: ("not-held", "its tail does not hold the chunk yet"),
-    3: ("twice", "its head has the chunk, or gets it over another link of the step"),
-}
-
-
-@check_answer.register
-def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network, findings: Findings) -> None:
-    """Generate all steps again, and check each of them."""
-    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
-        findings.add(Violation("size", "steps of equal length need a timing of circuits"))
-        return
-    demand = demand_of_all(instance, answer.kind)
-    if demand is None:
-        findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
-        return
-    if network.nodes != instance.npus:
-        findings.add(Violation("path", "steps of links lead from rank to rank; expected no switches"))
-        return
-    delay = grid_of(instance).delay
-    if len(set(delay.tolist())) != 1 or int(delay.max()) >= TOO_LONG:
-        findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
-        return
-    there = network.link_source * network.nodes + network.link_target
-    back = network.link_target * network.nodes + network.link_source
-    if answer.kind is TreeKind.BOTH and not np.array_equal(np.sort(there), np.sort(back)):
-        findings.add(Violation("path", "sums go back over the opposite links; expected one for every link"))
-        return
-    _play(instance, network, answer, demand.chunks, findings)
-
-
-def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: int, findings: Findings) -> None:
-    """Follow the gather step by step; for a reduce-scatter, the gather that it reverses."""
-    ranks, chunks = instance.npus, instance.npus * copies
-    tail, head = network.link_source, network.link_target
-    if instance.demand is not None and instance.demand.collective is Collective.REDUCE_SCATTER:
-        tail, head = head, tail
-    stock = np.zeros(((chunks + 63) // 64, ranks), dtype=np.uint64)
-    number = np.arange(chunks)
-    np.bitwise_or.at(stock, (number >> 6, number // copies), np.uint64(1) << (number & 63).astype(np.uint64))
-    lacking = np.full(ranks, chunks - copies, dtype=np.int64)
-    digest, steps, sends = Digest(), 0, 0
-    for block in answer.blocks():
-        if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != len(tail):
-            findings.add(Violation("size", f"a block of {block.dtype} {block.shape}; expected int32 for every link"))
-            return
-        count, step, link, fault = follow(stock, lacking, tail, head, chunks, block)
-        if fault:
-            kind, text = _FAULTS[fault]
-            at, chunk = steps + int(step), int(block[step, link])
-            findings.add(Violation(kind, text, link=int(link), chunk=chunk, step=at))
-            return
-        digest.add(block)
-        steps, sends = steps + len(block), sends + int(count)
-    for rank in np.flatnonzero(lacking)[:1].tolist():
-        findings.add(Violation("missing", f"lacks {lacking[rank]:,} chunks at the end", rank=rank))
-    claim = answer.gather_steps, answer.gather_sends, answer.digest
-    if claim != (steps, sends, digest.hex()):
-        text = (
-            f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says "
-            f"{claim[0]:,}, {claim[1]:,}, {claim[2][:12]}…"
-        )
-        findings.add(Violation("size", text))
-
-
-@kernel
-def follow(stock: Any, lacking: Any, tail: Ints, head: Ints, chunks: int, block: Any) -> tuple[int, int, int, int]:
-    """Follow the sends of a block; return their number, and place and number of the first fault."""
-    count = 0
-    for step in range(len(block)):
-        for link in range(len(tail)):
-            chunk = block[step, link]
-            if chunk == -1:
-                continue
-            if chunk < 0 or chunk >= chunks:
-                return count, step, link, 1
-            bit = np.uint64(1) << np.uint64(chunk & 63)
-            if stock[chunk >> 6, tail[link]] & bit == np.uint64(0):
-                return count, step, link, 2
-        for link in range(len(tail)):
-            chunk = block[step, link]
-            if chunk == -1:
-                continue
-            bit = np.uint64(1) << np.uint64(chunk & 63)
-            if stock[chunk >> 6, head[link]] & bit != np.uint64(0):
-                return count, step, link, 3
-            stock[chunk >> 6, head[link]] |= bit
-            lacking[head[link]] -= 1
-            count += 1
-    return count, 0, 0, 0

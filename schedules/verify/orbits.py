@@ -13,6 +13,7 @@ import numpy as np
 from ...core import trees
 from ...core.bounds import LengthCertificate
 from ...core.collective import Collective, Conditions, Demand
+from ...core.equal_steps import StreamedSteps
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, StepSchedule
@@ -56,7 +57,7 @@ def verify_orbits(answer: trees.TreeOrbits, instance: Instance, network: Network
     if not in_range(network, answer.trees, findings):
         return
     motions = checked_motions(network, answer, findings)
-    if motions is None or not _roots_reach_ranks(network, np.unique(answer.trees.root), motions, findings):
+    if motions is None or not roots_reach_ranks(network, np.unique(answer.trees.root), motions, findings):
         return
     span = tuple(range(instance.npus))
     demand_of: Wanted = dict.fromkeys(np.unique(answer.trees.root).tolist(), (span, demand.size_bytes / instance.npus))
@@ -108,7 +109,7 @@ def _base_conditions(
         findings.add(Violation("demand", f"the data of {kind.name} is not that of ranks that are moved to one another"))
         return None
     owners = np.unique([chunks.groups[group][0] for group in np.unique(getattr(chunks, _OWNED_BY[kind])).tolist()])
-    if not _roots_reach_ranks(network, owners, motions, findings):
+    if not roots_reach_ranks(network, owners, motions, findings):
         return None
     holders, receivers = np.repeat(owners, ranks), np.tile(np.arange(ranks), len(owners))
     if kind is not Collective.ALL_TO_ALL:
@@ -148,7 +149,9 @@ def _(answer: StepOrbits, instance: Instance) -> StepSchedule:
     return expand_steps(answer, instance.topology)
 
 
-def checked_motions(network: Network, answer: trees.TreeOrbits | StepOrbits, findings: Findings) -> Motions | None:
+def checked_motions(
+    network: Network, answer: trees.TreeOrbits | StepOrbits | StreamedSteps, findings: Findings
+) -> Motions | None:
     """Return the motions if translations are commuting symmetries with their orders, else None."""
     topology = network.topology
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
@@ -198,7 +201,8 @@ def _commute_with_orders(nodes: list[Ints], links: list[Ints], orders: tuple[int
     )
 
 
-def _roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings: Findings) -> bool:
+def roots_reach_ranks(network: Network, roots: Ints, motions: Motions, findings: Findings) -> bool:
+    """Check that motions move roots to all ranks, and no two motions one to the same rank."""
     ranks = len(network.rank_node)
     if motions.count * len(roots) != ranks:
         text = f"{motions.count:,} motions move {len(roots):,} roots to other than {ranks:,} ranks"

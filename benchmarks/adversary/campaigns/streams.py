@@ -48,6 +48,30 @@ def question(random: Random) -> Data:
     return data
 
 
+def expand_rows(answer: Any, ends: list[tuple[int, int]], copies: int, rows: Any) -> Any:
+    """Return the chunks of all links, by the images of those of the links into the first rank of every orbit."""
+    number: dict[tuple[int, int], list[int]] = {}
+    for link, pair in enumerate(ends):
+        number.setdefault(pair, []).append(link)
+    motions = [list(range(max(map(max, ends)) + 1))]
+    for translation in answer.translations:
+        powers = [motions]
+        for _ in range(translation.order - 1):
+            powers.append([[int(translation.image[rank]) for rank in motion] for motion in powers[-1]])
+        motions = [motion for power in powers for motion in power]
+    heads = [ends[link][answer.kind.value != "in"] for link in range(len(ends))]
+    given = [link for link, head in enumerate(heads) if head == min(motion[head] for motion in motions)]
+    every = np.full((len(rows), len(ends)), -1, dtype=np.int32)
+    for motion in motions:
+        ranks = np.array(motion)
+        for column, link in enumerate(given):
+            tail, head = ends[link]
+            image = number[motion[tail], motion[head]][number[tail, head].index(link)]
+            chunks = rows[:, column]
+            every[:, image] = np.where(chunks < 0, chunks, ranks[chunks // copies] * copies + chunks % copies)
+    return every
+
+
 def change_rows(random: Random, rows: Any) -> Any:
     """Swap two steps or two sends, drop one, do one twice, or move one to another step, link or chunk."""
     rows = rows.copy()
@@ -132,12 +156,13 @@ def case(seed: int) -> list[Fault]:
     columns = [np.array(column) for column in zip(*chunk_rows, strict=True)]
     chunks = Chunks(np.ones(len(chunk_rows), dtype=np.int64), chunk_bytes(data), groups, *columns)
     for change in range(CHANGES + 1):
-        steps = change_rows(random, rows) if change else rows
+        some = change_rows(random, rows) if change else rows
         if change and random.random() < 0.2:
-            steps = change_rows(random, steps)
+            some = change_rows(random, some)
+        steps = expand_rows(answer, ends, copies, some)
         text = f"{solved.question}; change {change} of seed {seed}"
-        blocks = Rows(steps, random.choice((1, 2, 7, 1000)))
-        digest = sha256(steps.astype("<i4").tobytes()).hexdigest()
+        blocks = Rows(some, random.choice((1, 2, 7, 1000)))
+        digest = sha256(some.astype("<i4").tobytes()).hexdigest()
         stream = replace(
             answer, blocks=blocks, gather_steps=len(steps), gather_sends=int((steps >= 0).sum()), digest=digest
         )

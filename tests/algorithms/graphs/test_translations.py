@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from cwb.algorithms.graphs.translations import ColouredNetwork, find_symmetry, link_orbits
+from cwb.algorithms.graphs.translations import ColouredNetwork, find_reflections, find_symmetry, link_orbits
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import power_of
 from cwb.instances import load
@@ -107,3 +107,25 @@ def test_colours_of_nodes_are_kept():
     """A node of another colour makes the links round it another class."""
     ends = [(i, (i + 1) % 4) for i in range(4)] + [((i + 1) % 4, i) for i in range(4)]
     assert sorted(map(len, link_orbits([1, 0, 0, 0], ends, [0] * 8))) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [("mesh(4,6)", 2), ("mesh(4,5)", 1), ("mesh(5,5)", 0), ("mesh(2,3,4)", 2), ("torus(4,4)", 4), ("ring(6)", 1)],
+)
+def test_reflections(spec, count):
+    """Every even side of a mesh has a reflection; they commute, and none of their products fixes a rank or a link."""
+    network = ColouredNetwork.of(load(spec).network)
+    motions = find_reflections(network)
+    assert len(motions) == count
+    ranks, links = np.arange(network.nodes)[None], np.arange(len(network.tail))[None]
+    for translation, moved in motions:
+        assert all(
+            np.array_equal(translation.image[other.image], other.image[translation.image]) for other, _ in motions
+        )
+        assert np.array_equal(network.tail[moved], translation.image[network.tail])
+        ranks, links = (
+            np.concatenate([all_, image[all_]]) for all_, image in ((ranks, translation.image), (links, moved))
+        )
+    assert len(ranks) == 2**count
+    assert all((np.diff(np.sort(column, axis=0), axis=0) > 0).all() for column in (ranks, links))

@@ -11,9 +11,14 @@ from cwb.core.budget import Budget
 from cwb.core.equal_steps import Digest, StreamedSteps
 from cwb.core.errors import InputError
 from cwb.core.outcome import Status
+from cwb.core.trees import Translation, TreeKind
 from cwb.heuristics.tacos.method import METHOD
 from cwb.schedules.files import read_schedule
+from cwb.schedules.lowering import store_sends
 from cwb.schedules.verify import verify
+from draws import draws
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce")
 
@@ -27,7 +32,7 @@ def test_everybody_has_everything(pose, solve, kind, network, chunks):
     done = solve(pose(network, kind, chunks=chunks), answer="stream")
     assert done.record.verified, done.record.violations
     answer, ends = done.answer, done.instance.network.link_ends
-    blocks = np.concatenate(list(answer.blocks()))
+    blocks = _rows_of_all_links(done, chunks)
     ranks, gathers = done.instance.npus, kind != "reduce_scatter"
     count = ranks * chunks
     state = [[{rank} if not gathers or kind == "all_reduce" else set() for _ in range(count)] for rank in range(ranks)]
@@ -44,6 +49,26 @@ def test_everybody_has_everything(pose, solve, kind, network, chunks):
     assert done.record.metrics["epochs"] == answer.steps == len(blocks) * len(answer.kind.passes)
 
 
+def _rows_of_all_links(done, chunks: int):
+    """Chunks of all links in all steps, each motion applied to every rank and link by itself."""
+    answer, ends = done.answer, done.instance.network.link_ends
+    number = {pair: link for link, pair in enumerate(ends)}
+    motions = [list(range(done.instance.npus))]
+    for translation in answer.translations:
+        motions += [[int(translation.image[rank]) for rank in motion] for motion in motions]
+    heads = [a if answer.kind is TreeKind.IN else b for a, b in ends]
+    given = [link for link, head in enumerate(heads) if head == min(motion[head] for motion in motions)]
+    rows = np.concatenate(list(answer.blocks()))
+    every = np.full((len(rows), len(ends)), -1)
+    for (step, column), chunk in np.ndenumerate(rows):
+        for motion in motions if chunk >= 0 else ():
+            a, b = ends[given[column]]
+            link, rank = number[motion[a], motion[b]], motion[chunk // chunks]
+            assert every[step, link] == -1
+            every[step, link] = rank * chunks + chunk % chunks
+    return every
+
+
 def _pass(state, sends):
     """Add what each receiver did not have of a chunk; nothing may be added twice."""
     read = [state[tail][chunk] for (tail, _), chunk in sends]
@@ -55,12 +80,73 @@ def _pass(state, sends):
 
 def test_meshes_are_at_the_bound(pose, solve):
     """All-gathers on meshes take the steps that are proved, whether sends are kept or not, with the same sends."""
-    for network in ("mesh(7,5)", "mesh(4,4,4)"):
+    for network, engine in (("mesh(7,5)", "steps, as they come"), ("mesh(4,4,4)", "steps, by symmetry")):
         kept, streamed = (solve(pose(network), answer=answer) for answer in ("schedule", "stream"))
         assert kept.record.status == streamed.record.status == "optimal"
-        assert kept.record.metrics["engine"] == "steps, as they come"
+        assert kept.record.metrics["engine"] == engine
         assert kept.record.objective == streamed.record.objective
         assert streamed.record.metrics["sends"] == len(kept.answer.sends)
+        stored = store_sends(streamed.instance, streamed.answer)
+        rows = [
+            sorted(zip(sends.chunk.tolist(), sends.path_links.tolist(), time.tolist(), strict=True))
+            for sends, time in (
+                (kept.answer.sends, np.unique(kept.answer.start_s, return_inverse=True)[1]),
+                (stored.sends, stored.step),
+            )
+        ]
+        assert rows[0] == rows[1]
+
+
+@settings(max_examples=draws(25), deadline=None)
+@given(
+    sides=st.lists(st.integers(2, 6), min_size=1, max_size=3),
+    chunks=st.integers(1, 3),
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 99),
+)
+def test_symmetric_steps_are_as_few(pose, solve, sides, chunks, kind, seed):
+    """On a mesh every even side halves what is made, and the steps are verified, and as few as on all links."""
+    done = solve(pose(f"mesh({','.join(map(str, sides))})", kind, chunks=chunks), seed, answer="stream")
+    assert done.record.verified, done.record.violations
+    network, ranks, answer = done.instance.network, done.instance.npus, done.answer
+    even = [side for side in sides if side % 2 == 0]
+    assert len(answer.translations) == len(even)
+    degree = np.bincount([b for _, b in network.link_ends]).min()
+    assert answer.gather_steps == -(-(ranks - 1) * chunks // degree)
+
+
+def _mirror(stretch: int, ranks: int = 16):
+    return Translation(np.arange(ranks).reshape(-1, stretch)[:, ::-1].ravel(), 2)
+
+
+#: Symmetries that a schedule on ``mesh(4,4)`` does not have.
+FORGED = {
+    "no permutation": (Translation(np.zeros(16, dtype=np.int64), 2),),
+    "no symmetry of the links": (_mirror(2),),
+    "fixes the diagonal": (Translation(np.arange(16).reshape(4, 4).T.ravel(), 2),),
+    "one of them twice": (_mirror(4), _mirror(4)),
+    "another order": (Translation(_mirror(4).image, 3), _mirror(16)),
+    "they do not commute": (_mirror(4), Translation(np.rot90(np.arange(16).reshape(4, 4)).ravel(), 4)),
+    "of other networks": (_mirror(4, 8),),
+    "too many": tuple(_mirror(4) for _ in range(9)),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_symmetries_are_refused(pose, solve, forged):
+    """What is no symmetry of the network, or moves ranks by two motions alike, is no reason to check fewer links."""
+    done = solve(pose("mesh(4,4)"), answer="stream")
+    assert len(done.answer.translations) == 2
+    assert "symmetry" in verify(done.instance, replace(done.answer, translations=FORGED[forged])).counts
+
+
+def test_fewer_links_need_their_symmetry(pose, solve):
+    """Blocks of the links of some ranks are refused without the symmetry, and with a smaller one; a rotation is one."""
+    done = solve(pose("mesh(4,4)"), answer="stream")
+    for fewer in ((), done.answer.translations[:1]):
+        assert "size" in verify(done.instance, replace(done.answer, translations=fewer)).counts
+    turned = Translation(np.rot90(np.arange(16).reshape(4, 4)).ravel().copy(), 4)
+    assert "symmetry" not in verify(done.instance, replace(done.answer, translations=(turned,))).counts
 
 
 def test_two_calls_make_the_same_sends(pose, solve):

@@ -1,0 +1,142 @@
+"""Checks of all-gathers whose steps are generated: every send, with a set of bits for each rank, and none is kept.
+
+With translations, one rank of every orbit has a set, and only links into it are followed: any other rank has the images
+of its chunks, and receives those at the same times (docs/schedules/verifier.md, "Streamed steps").
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...core.equal_steps import Digest, StreamedSteps
+from ...core.instance import Instance
+from ...core.kernel import kernel
+from ...core.schedule import Ints
+from ...core.timing import Semantics
+from ...core.trees import TreeKind, least_images, orbit_of
+from .answers import Findings, Violation, check_answer
+from .equal_steps import demand_of_all
+from .grid import TOO_LONG, grid_of
+from .network import Network
+from .orbits import checked_motions, roots_reach_ranks
+
+#: Faults of a send, as the compiled loop numbers them.
+_FAULTS = {
+    1: ("range", "there is no such chunk"),
+    2: ("not-held", "its tail does not hold the chunk yet"),
+    3: ("twice", "its head has the chunk, or gets it over another link of the step"),
+}
+
+
+@check_answer.register
+def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network, findings: Findings) -> None:
+    """Generate all steps again, and check each of them."""
+    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
+        findings.add(Violation("size", "steps of equal length need a timing of circuits"))
+        return
+    demand = demand_of_all(instance, answer.kind)
+    if demand is None:
+        findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
+        return
+    if network.nodes != instance.npus:
+        findings.add(Violation("path", "steps of links lead from rank to rank; expected no switches"))
+        return
+    delay = grid_of(instance).delay
+    if len(set(delay.tolist())) != 1 or int(delay.max()) >= TOO_LONG:
+        findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
+        return
+    there = network.link_source * network.nodes + network.link_target
+    back = network.link_target * network.nodes + network.link_source
+    if answer.kind is TreeKind.BOTH and not np.array_equal(np.sort(there), np.sort(back)):
+        findings.add(Violation("path", "sums go back over the opposite links; expected one for every link"))
+        return
+    if (orbits := _orbits_of(network, answer, findings)) is not None:
+        _play(network, answer, demand.chunks, *orbits, findings)
+
+
+def _orbits_of(network: Network, answer: StreamedSteps, findings: Findings) -> tuple[Ints, Ints] | None:
+    """Return the images of the first rank of every orbit, and those of all ranks; shape (motions, ranks) each."""
+    every = np.arange(network.nodes)
+    if not answer.translations:
+        return every[None], every[None]
+    motions = checked_motions(network, answer, findings)
+    if motions is None:
+        return None
+    roots = np.flatnonzero(least_images(motions.orders, motions.nodes, network.nodes) == every)
+    if not roots_reach_ranks(network, roots, motions, findings):
+        return None
+    return orbit_of(roots, motions.orders, motions.nodes), orbit_of(every, motions.orders, motions.nodes)
+
+
+def _play(network: Network, answer: StreamedSteps, copies: int, orbit: Ints, images: Ints, findings: Findings) -> None:
+    """Follow the gather into the first rank of every orbit; for a reduce-scatter, the gather that it reverses."""
+    ranks, chunks = network.nodes, network.nodes * copies
+    tail, head = network.link_source, network.link_target
+    if answer.kind is TreeKind.IN:
+        tail, head = head, tail
+    by, root = np.empty((2, ranks), dtype=np.int64)
+    by[orbit], root[orbit] = np.arange(len(orbit))[:, None], np.arange(orbit.shape[1])
+    links = np.flatnonzero(by[head] == 0)
+    ends = root[tail[links]], by[tail[links]], root[head[links]]
+    number, roots = np.arange(chunks), orbit[0]
+    moved = images[:, number // copies] * copies + number % copies
+    own = np.argsort(moved, axis=1).astype(np.int32)  # chunk of the first rank whose image each chunk is
+    stock = np.zeros(((chunks + 63) // 64, len(roots)), dtype=np.uint64)
+    held = number[by[number // copies] == 0]
+    np.bitwise_or.at(stock, (held >> 6, root[held // copies]), np.uint64(1) << (held & 63).astype(np.uint64))
+    lacking = np.full(len(roots), chunks - copies, dtype=np.int64)
+    digest, steps, sends = Digest(), 0, 0
+    for block in answer.blocks():
+        if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != len(links):
+            findings.add(Violation("size", f"a block of {block.dtype} {block.shape}; expected int32 for every link"))
+            return
+        count, step, place, fault = follow(stock, lacking, *ends, own, block)
+        if fault:
+            kind, text = _FAULTS[fault]
+            at, chunk = steps + int(step), int(block[step, place])
+            findings.add(Violation(kind, text, link=int(links[place]), chunk=chunk, step=at))
+            return
+        digest.add(block)
+        steps, sends = steps + len(block), sends + len(orbit) * int(count)
+    for place in np.flatnonzero(lacking)[:1].tolist():
+        text = f"lacks {lacking[place]:,} chunks at the end"
+        findings.add(Violation("missing", text, rank=int(roots[place])))
+    claim = answer.gather_steps, answer.gather_sends, answer.digest
+    if claim != (steps, sends, digest.hex()):
+        text = (
+            f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says "
+            f"{claim[0]:,}, {claim[1]:,}, {claim[2][:12]}…"
+        )
+        findings.add(Violation("size", text))
+
+
+@kernel
+def follow(
+    stock: Any, lacking: Any, tail: Ints, motion: Ints, head: Ints, own: Any, block: Any
+) -> tuple[int, int, int, int]:
+    """Follow the sends of a block; return their number, and place and number of the first fault.
+
+    The tail of a link has the images of the chunks of rank ``tail`` by its ``motion``; ``own`` leads back to these.
+    """
+    count = 0
+    for step in range(len(block)):
+        for link in range(len(tail)):
+            chunk = block[step, link]
+            if chunk == -1:
+                continue
+            if chunk < 0 or chunk >= own.shape[1]:
+                return count, step, link, 1
+            there = own[motion[link], chunk]
+            if stock[there >> 6, tail[link]] & (np.uint64(1) << np.uint64(there & 63)) == np.uint64(0):
+                return count, step, link, 2
+        for link in range(len(tail)):
+            chunk = block[step, link]
+            if chunk == -1:
+                continue
+            bit = np.uint64(1) << np.uint64(chunk & 63)
+            if stock[chunk >> 6, head[link]] & bit != np.uint64(0):
+                return count, step, link, 3
+            stock[chunk >> 6, head[link]] |= bit
+            lacking[head[link]] -= 1
+            count += 1
+    return count, 0, 0, 0
