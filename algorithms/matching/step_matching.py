@@ -218,8 +218,7 @@ class FoldedArcs(NamedTuple):
 class StreamState(NamedTuple):
     """Chunks of every root and ghost, and the places where links search first."""
 
-    #: uint64 (words, roots + ghosts) chunks of every one; words of neighbours, which are read together, are adjacent
-    have: Any
+    have: Any  #: uint64 (roots + ghosts, words) chunks of every one
     lacking: Any  #: (roots,) number of chunks that each lacks
     word: Any  #: (arcs,) word in which each arc last found a chunk; arcs are ordered by the ranks that they enter
     dry: Any  #: bool (arcs,) True for arcs that found nothing
@@ -282,9 +281,9 @@ class GatherStream:
         image = (self.motions[:, :, None] * self.copies + own).reshape(count, -1).astype(np.int32)
         column, base, motion = np.argsort(np.argsort(arc)), root[members], by[members]
         arcs = FoldedArcs(offsets(degree[roots]), place[tail], column, base, motion, image)
-        have = np.zeros((-(-image.shape[1] // 64), len(members)), dtype=np.uint64)
+        have = np.zeros((len(members), -(-image.shape[1] // 64)), dtype=np.uint64)
         chunk = members[:, None] * self.copies + own
-        np.bitwise_or.at(have, (chunk >> 6, place[members, None]), np.uint64(1) << (chunk & 63).astype(np.uint64))
+        np.bitwise_or.at(have, (place[members, None], chunk >> 6), np.uint64(1) << (chunk & 63).astype(np.uint64))
         lacking = np.full(len(roots), (ranks - 1) * self.copies)
         nothing, dry = np.full(len(arc), -1, dtype=np.int64), np.zeros(len(arc), np.bool_)
         word = tail * self.copies >> 6
@@ -312,7 +311,7 @@ def _match(  # noqa: PLR0912 (one loop)
     """
     have, word, dry, choice, last = state.have, state.word, state.dry, state.choice, state.last
     one, none = np.uint64(1), np.uint64(0)
-    words = len(have)
+    words = have.shape[1]
     for rank in range(len(state.lacking)):
         begin, end = first[rank], first[rank + 1]
         for place in range(begin, end):
@@ -329,13 +328,13 @@ def _match(  # noqa: PLR0912 (one loop)
                 for other in range(first[base[source]], first[base[source] + 1]):
                     if last[other] >= 0:
                         chunk = image[motion[source], last[other]]
-                        if not (have[chunk >> 6, rank] >> np.uint64(chunk & 63)) & one:
+                        if not (have[rank, chunk >> 6] >> np.uint64(chunk & 63)) & one:
                             dry[place], word[place] = False, chunk >> 6
                 if dry[place]:
                     continue
             at, best, looked, offered = word[place], -1, 0, False
             for _ in range(words):
-                offer = have[at, source] & ~have[at, rank]
+                offer = have[source, at] & ~have[rank, at]
                 if offer != none:
                     offered = True
                     for other in range(begin, end):
@@ -345,7 +344,7 @@ def _match(  # noqa: PLR0912 (one loop)
                     alone = offer
                     for other in range(begin, end):
                         if other != place:
-                            alone &= ~have[at, tail[other]]
+                            alone &= ~have[tail[other], at]
                     if best < 0 or alone != none:
                         some = alone if alone != none else offer
                         best = (at << 6) + ((low_bit((some >> down) | (some << up)) + bit) & 63)
@@ -372,12 +371,12 @@ def _pass_on(arcs: FoldedArcs, state: StreamState, row: Any) -> int:
             chunk = choice[place]
             row[arcs.column[place]] = last[place] = chunk
             if chunk >= 0:
-                have[chunk >> 6, rank] |= one << np.uint64(chunk & 63)
+                have[rank, chunk >> 6] |= one << np.uint64(chunk & 63)
                 lacking[rank] -= 1
                 count += 1
     for ghost in range(len(lacking), len(base)):
         for place in range(first[base[ghost]], first[base[ghost] + 1]):
             if last[place] >= 0:
                 chunk = arcs.image[arcs.motion[ghost], last[place]]
-                have[chunk >> 6, ghost] |= one << np.uint64(chunk & 63)
+                have[ghost, chunk >> 6] |= one << np.uint64(chunk & 63)
     return count
