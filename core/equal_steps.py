@@ -16,7 +16,7 @@ import numpy as np
 from .display import AnswerMixin
 from .errors import InputError
 from .schedule import Ints
-from .trees import Translation, TreeKind, check_translations, least_images, orbit_of
+from .trees import OrbitMixin, Translation, TreeKind, least_images, orbit_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +85,7 @@ Blocks = Callable[[], Iterator[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StreamedSteps(AnswerMixin, name="streamed-steps"):
+class StreamedSteps(OrbitMixin, AnswerMixin, name="streamed-steps"):
     """All-gather of all ranks in steps, stored only as the number and a digest of the sends.
 
     In a step a link carries one chunk from its tail, which has it, to its head; chunk ``r c + j`` is chunk j of
@@ -104,9 +104,6 @@ class StreamedSteps(AnswerMixin, name="streamed-steps"):
     #: Generates the blocks, the same ones at every call; a module-level function, so that it can be pickled.
     blocks: Blocks
     translations: tuple[Translation, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_translations(self.translations)
 
     @property
     def steps(self) -> int:
@@ -145,10 +142,10 @@ def send_images(motions: Sequence[tuple[Translation, Ints]], head: Ints, ranks: 
     """
     orders = [translation.order for translation, _ in motions]
     nodes, links = [translation.image for translation, _ in motions], [link for _, link in motions]
-    given = np.flatnonzero(least_images(orders, nodes, ranks)[head] == head)
+    links_into_first = np.flatnonzero(least_images(orders, nodes, ranks)[head] == head)
     rank = orbit_of(np.arange(ranks), orders, nodes).T * copies
     chunk = (rank[:, None, :] + np.arange(copies)[:, None]).reshape(ranks * copies, -1)
-    return SendImages(orbit_of(given, orders, links).T.astype(np.int32), chunk.astype(np.int32))
+    return SendImages(orbit_of(links_into_first, orders, links).T.astype(np.int32), chunk.astype(np.int32))
 
 
 class Digest:

@@ -76,22 +76,22 @@ def bound_of(instance: Instance, arcs: RankNetwork, members: Bools) -> Bound:
             return seconds, proof
         return ceil(seconds / timing.epoch_s) * timing.epoch_s, proof  # schedules end at whole ticks
     chunks = demand.chunks
-    found: list[tuple[int, Certificate]] = []
+    bounds: list[tuple[int, Certificate]] = []
     if demand.collective is Collective.ALL_REDUCE:
         need = 2 * (int(members.sum()) - 1) * int(members.sum()) * chunks
         singles = tuple((node,) for node in range(len(topology.nodes)))
-        found.append((slot_ticks(arcs.least, need), EpochPartition(singles)))
+        bounds.append((slot_ticks(arcs.least, need), EpochPartition(singles)))
         need = int(members.sum()) * chunks
     else:
         need = (int(members.sum()) - 1) * chunks
     if demand.collective is not Collective.REDUCE_SCATTER:
         most, sums = longest(chunks * int(members.sum())), demand.collective is Collective.ALL_REDUCE
-        found += _entering(topology, arcs, members, chunks, need, most, sums)
+        bounds += _entering(topology, arcs, members, chunks, need, most, sums)
     if demand.collective is not Collective.ALL_GATHER:
-        found += _leaving(arcs, members, need)
+        bounds += _leaving(arcs, members, need)
     if demand.collective is not Collective.ALL_REDUCE and not arcs.has_equal_arcs:
-        found += _worst_set(topology, arcs, members, chunks, demand.collective)
-    ticks, certificate = max(found, key=itemgetter(0))
+        bounds += _worst_set(topology, arcs, members, chunks, demand.collective)
+    ticks, certificate = max(bounds, key=itemgetter(0))
     return ticks * timing.epoch_s, certificate
 
 
@@ -101,14 +101,14 @@ def _entering(
     """Return bounds on data into one rank; for the slowest ranks, also with distances of chunks."""
     into = arcs.incoming
     slots = _slots(arcs.least[into.arc], into.first, members, need)
-    found: list[tuple[int, Certificate]] = []
+    bounds: list[tuple[int, Certificate]] = []
     lengths = [most] * len(topology.links)  # of what is left out, no more than it takes
     for (link,), least in zip(arcs.paths, arcs.least.tolist(), strict=True):
         lengths[link] = least
     sinks = sorted(slots, key=lambda r: -slots[r])[:_SINKS]
-    found += [(slots[rank], EpochCut((node := topology.rank_nodes[rank],), node)) for rank in sinks]
+    bounds += [(slots[rank], EpochCut((node := topology.rank_nodes[rank],), node)) for rank in sinks]
     if sums or sum(lengths) >= 2**53:
-        return found  # a sum may be of parts from nearby; and distances are exact below that
+        return bounds  # a sum may be of parts from nearby; and distances are exact below that
     entries = [into.arc[into.first[rank] : into.first[rank + 1]] for rank in sinks]
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     far = link_distances(topology, lengths, nodes[arcs.tail[np.concatenate(entries)]], backwards=True)[:, nodes]
@@ -119,20 +119,20 @@ def _entering(
         others[rank] = False
         releases = [np.repeat(np.sort(each[others]).astype(np.int64), chunks) for each in row]
         node = topology.rank_nodes[rank]
-        found.append((entry_ticks(releases, arcs.least[mine], need), EpochCut((node,), node)))
-    return found
+        bounds.append((entry_ticks(releases, arcs.least[mine], need), EpochCut((node,), node)))
+    return bounds
 
 
 def _slots(ticks: Ints, first: Ints, members: Bools, need: int) -> dict[int, int]:
     """Slot bounds of all members, whose links' ticks are in order; those with the same links are computed once."""
-    known: dict[bytes, int] = {}
-    found: dict[int, int] = {}
+    bound_of_ticks: dict[bytes, int] = {}
+    bounds: dict[int, int] = {}
     for rank in np.flatnonzero(members).tolist():
         mine = np.sort(ticks[first[rank] : first[rank + 1]])
-        if (key := mine.tobytes()) not in known:
-            known[key] = slot_ticks(mine, need)
-        found[rank] = known[key]
-    return found
+        if (key := mine.tobytes()) not in bound_of_ticks:
+            bound_of_ticks[key] = slot_ticks(mine, need)
+        bounds[rank] = bound_of_ticks[key]
+    return bounds
 
 
 def _leaving(arcs: RankNetwork, members: Bools, need: int) -> list[tuple[int, Certificate]]:
@@ -173,15 +173,15 @@ def _bottleneck(nodes: int, tail: Ints, head: Ints, rates: Sequence[Fraction], m
 
 def _seconds(instance: Instance, topology: Topology, members: Bools) -> tuple[Fraction, Certificate]:
     """Return the bound of bytes over bandwidth, for single ranks and for the worst set."""
-    found: list[Bound] = [best_bound(instance)]
+    bounds: list[Bound] = [best_bound(instance)]
     if len(topology.nodes) <= _MAX_CUT:
         ends = np.array(topology.link_ends, dtype=np.int64)
-        chosen = np.zeros(len(topology.nodes), dtype=np.bool_)
-        chosen[np.array(topology.rank_nodes)[members]] = True
+        members_at = np.zeros(len(topology.nodes), dtype=np.bool_)
+        members_at[np.array(topology.rank_nodes)[members]] = True
         rates = [link.bandwidth_Bps for link in topology.links]
         into = instance.demands[0].collective is not Collective.REDUCE_SCATTER
         tail, head = (ends[:, 0], ends[:, 1]) if into else (ends[:, 1], ends[:, 0])
-        side = _bottleneck(len(topology.nodes), tail.copy(), head.copy(), rates, chosen)
+        side = _bottleneck(len(topology.nodes), tail.copy(), head.copy(), rates, members_at)
         if side is not None:
-            found.append(cut_bound(instance, np.flatnonzero(~side if into else side).tolist()))
-    return max(found, key=itemgetter(0))
+            bounds.append(cut_bound(instance, np.flatnonzero(~side if into else side).tolist()))
+    return max(bounds, key=itemgetter(0))

@@ -26,6 +26,9 @@ _BLOCKS_PER_MESSAGE = 50  #: Blocks of a stream from one progress message to the
 #: With more chunks than this, the rarest chunk is sought in a sample (``RARE_OF_64``), not among all.
 _MAX_CHUNKS_FOR_RAREST = 1024
 
+#: Attempts by symmetry: each takes a part of the time of one on all links, and meets the bound of a torus more often.
+_SYMMETRIC_ATTEMPTS = 3
+
 #: Attempts in steps with random chunks; later attempts prefer the rarest. Forms take turns of twice as many attempts.
 _RANDOM_ATTEMPTS = 3
 
@@ -54,17 +57,17 @@ def run_stream(
     stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, copies, motions, budget.seed)
     sends, images = arcs.ranks * copies * (arcs.ranks - 1), len(stream.motions)
     require_streamable(sends, images, 2 * stream.state_bytes)
-    digest, steps, sent = Digest(), 0, 0
+    digest, steps, count = Digest(), 0, 0
     for number, block in enumerate(stream()):
         digest.add(block)
-        steps, sent = steps + len(block), sent + images * int((block >= 0).sum())
+        steps, count = steps + len(block), count + images * int((block >= 0).sum())
         if number % _BLOCKS_PER_MESSAGE == _BLOCKS_PER_MESSAGE - 1:
-            budget.progress(f"{steps:,} steps, {sent:,} of {sends:,} sends")
+            budget.progress(f"{steps:,} steps, {count:,} of {sends:,} sends")
         if budget.is_exhausted:
             return None
-    if sent < sends:
+    if count < sends:
         return None
-    return StreamedSteps(sha256, trees, steps, sent, digest.hex(), stream, stream.translations)
+    return StreamedSteps(sha256, trees, steps, count, digest.hex(), stream, stream.translations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +111,11 @@ def gather(
             break
         attempts += 1
         rows = rows or room_for((len(members) - 1) * len(owner))
-        ticks, used = engine(best.ticks if best else _NO_LIMIT, rows)
+        ticks, rows_used = engine(best.ticks if best else _NO_LIMIT, rows)
         if ticks and (best is None or ticks < best.ticks):
-            best = SynthesizedGather(arcs, TransferRows(*(column[:used] for column in rows)), ticks, name, attempts)
+            best = SynthesizedGather(
+                arcs, TransferRows(*(column[:rows_used] for column in rows)), ticks, name, attempts
+            )
             rows = None  # the best schedule keeps its rows
             if ticks <= bound:
                 break
@@ -137,9 +142,9 @@ def _attempts(
             (_, arcs), ranks = forms[0], np.arange(len(members))
             same = np.zeros_like(arcs.tail)
             motions = find_reflections(ColouredNetwork(np.zeros_like(ranks), arcs.tail, arcs.head, same, ranks))
-            for group in (motions, []) if motions else ([],):
+            for attempt, group in enumerate([motions] * (_SYMMETRIC_ATTEMPTS if motions else 0) + [[]]):
                 label = "steps, by symmetry" if group else "steps, as they come"
-                yield arcs, label, _stream_engine(arcs, len(owner) // len(ranks), group, _mix_seed(seed, 0))
+                yield arcs, label, _stream_engine(arcs, len(owner) // len(ranks), group, _mix_seed(seed, attempt))
         for attempt in count():
             name, arcs = forms[attempt // (2 * _RANDOM_ATTEMPTS) % len(forms)]
             rarest = RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
@@ -166,9 +171,9 @@ def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, choice: int, se
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
-        steps, used = gather_in_steps(arcs.incoming, owner, members, choice, seed, -(-limit // tick), rows)
-        rows.start[:used] *= tick
-        return steps * tick, used
+        steps, size = gather_in_steps(arcs.incoming, owner, members, choice, seed, -(-limit // tick), rows)
+        rows.start[:size] *= tick
+        return steps * tick, size
 
     return run
 
@@ -179,14 +184,14 @@ def _stream_engine(arcs: RankNetwork, copies: int, motions: Sequence[Motion], se
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
         images = send_images(motions, arcs.head, arcs.ranks, copies)
-        steps, used = 0, 0
+        steps, size = 0, 0
         for block in make_stream(arcs, copies, motions, seed)():
             step, arc, chunk = images.expand(block)
-            here = slice(used, used + len(arc))
+            here = slice(size, size + len(arc))
             rows.arc[here], rows.chunk[here], rows.head[here] = arc, chunk, arcs.head[arc]
             rows.start[here] = (steps + step) * tick
-            steps, used = steps + len(block), here.stop
-        complete = used == (arcs.ranks - 1) * arcs.ranks * copies and steps * tick < limit
-        return (steps * tick if complete else 0), used
+            steps, size = steps + len(block), here.stop
+        complete = size == (arcs.ranks - 1) * arcs.ranks * copies and steps * tick < limit
+        return (steps * tick if complete else 0), size
 
     return run

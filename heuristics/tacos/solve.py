@@ -42,17 +42,15 @@ class ArcTransfers:
     adds: Bools
 
 
-def transfers_of(found: SynthesizedGather, members: Bools, begin: int, *, adds: bool) -> ArcTransfers:
+def transfers_of(half: SynthesizedGather, members: Bools, begin: int, *, adds: bool) -> ArcTransfers:
     """Return an all-gather from a tick on, or if it adds, the reduce-scatter that reverses it, on reversed arcs.
 
     Transfers to ranks that neither need nor forward them are left out.
     """
-    keep = _needed_transfers(found.arcs, found.rows, members)
-    arc, chunk, start = (
-        column[keep].astype(np.int64) for column in (found.rows.arc, found.rows.chunk, found.rows.start)
-    )
-    start = begin + (found.ticks - start - found.arcs.ticks[arc] if adds else start)
-    arcs = reversed_arcs(found.arcs) if adds else found.arcs
+    keep = _needed_transfers(half.arcs, half.rows, members)
+    arc, chunk, start = (column[keep].astype(np.int64) for column in (half.rows.arc, half.rows.chunk, half.rows.start))
+    start = begin + (half.ticks - start - half.arcs.ticks[arc] if adds else start)
+    arcs = reversed_arcs(half.arcs) if adds else half.arcs
     return ArcTransfers(arcs, arc, chunk, start, np.full(len(arc), adds))
 
 
@@ -61,13 +59,13 @@ def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> 
     if members.all():
         return slice(None)
     sends_on: set[tuple[int, int]] = set()
-    kept: list[int] = []
+    rows_to_keep: list[int] = []
     head, chunk, tail = (column.tolist() for column in (rows.head, rows.chunk, arcs.tail[rows.arc]))
     for row in np.argsort(-rows.start, kind="stable").tolist():
         if members[head[row]] or (head[row], chunk[row]) in sends_on:
             sends_on.add((tail[row], chunk[row]))
-            kept.append(row)
-    return np.array(sorted(kept), dtype=np.int64)
+            rows_to_keep.append(row)
+    return np.array(sorted(rows_to_keep), dtype=np.int64)
 
 
 def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransfers]) -> Schedule:
@@ -89,8 +87,8 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     n, kind, size = len(ranks), demand.collective, chunk_bytes(demand, instance.npus)
     own = np.repeat(np.arange(n), demand.chunks)
     everyone = np.full_like(own, n)
-    held, needed = everyone if kind.sums else own, everyone if kind.copies else own
-    chunks = equal_chunks(ranks, size, held, needed, reduced=kind.sums)
+    holder, receiver = everyone if kind.sums else own, everyone if kind.copies else own
+    chunks = equal_chunks(ranks, size, holder, receiver, reduced=kind.sums)
     return Schedule(instance.sha256, chunks, sends, start_s, end_s)
 
 
@@ -169,21 +167,21 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
         warm_up()
     with budget.clock.phase("synthesis") as lap:
         if _streams(task, plain, options):
-            found = _stream(task, plain, budget)
+            synthesis = _stream(task, plain, budget)
         else:
-            found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
-    if found is None:
+            synthesis = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
+    if synthesis is None:
         text = f"no attempt reached all ranks{' in the time given' if budget.is_exhausted else ''}"
         return Outcome(Status.LIMIT, bound=float(bound_s), certificate=certificate, message=text)
-    seconds = found.ticks * timing.epoch_s
+    seconds = synthesis.ticks * timing.epoch_s
     times = {"synthesis_s": lap.cpu_seconds, "synthesized_time_s": float(seconds), "lower_bound_s": float(bound_s)}
-    metrics = {**found.metrics, **times}
-    if found.answer is None:
+    metrics = {**synthesis.metrics, **times}
+    if synthesis.answer is None:
         text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
         return Outcome(Status.FEASIBLE, None, None, float(bound_s), certificate, text, metrics=metrics)
     status = Status.OPTIMAL if seconds == bound_s else Status.FEASIBLE
     text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.is_rounded else ""
-    return Outcome(status, found.answer, float(seconds), float(bound_s), certificate, text, metrics=metrics)
+    return Outcome(status, synthesis.answer, float(seconds), float(bound_s), certificate, text, metrics=metrics)
 
 
 @cache
@@ -206,8 +204,8 @@ def warm_up() -> None:
 def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthesis | None:
     """Return one tree for all ranks, if the network is vertex-transitive and such an answer is wanted."""
     sends = task.kind.passes * len(task.owner) * (len(task.ranks) - 1)
-    wanted = options.answer == "trees" or (options.answer == "auto" and sends > SENDS_UNASKED)
-    if not wanted or options.variant == "paper" or not task.members.all():
+    gives_trees = options.answer == "trees" or (options.answer == "auto" and sends > SENDS_UNASKED)
+    if not gives_trees or options.variant == "paper" or not task.members.all():
         return None
     cayley = recognize(task.topology)
     if cayley is not None and task.kind is not Collective.ALL_GATHER:  # over the links turned around
@@ -322,12 +320,12 @@ def _networks(
     else:
         degrees = (0, *(d for d in DEGREES if d <= most))
     most = longest(len(task.owner))
-    found = [
+    forms = [
         (f"unwound {d}", arcs_of(task.topology, size, task.tick_s, most, d)) if d else ("ports", plain) for d in degrees
     ]
-    if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in found):
-        raise Unsupported(f"some ranks cannot be reached if switches are {found[0][0]}; expected unwind=0")
-    return found
+    if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in forms):
+        raise Unsupported(f"some ranks cannot be reached if switches are {forms[0][0]}; expected unwind=0")
+    return forms
 
 
 def _both_at_once(
@@ -335,8 +333,8 @@ def _both_at_once(
 ) -> tuple[int, list[ArcTransfers]] | None:
     """Try to do better than both halves in a row: ticks and the schedule, None if that does not succeed."""
     sends = 2 * len(task.owner) * (len(task.ranks) - 1)
-    tried = options.overlap and options.variant == "portfolio" and task.members.all() and ticks > task.bound
-    back = opposite(plain) if tried and sends <= _MAX_OVERLAPPED else None
+    is_worth_it = options.overlap and options.variant == "portfolio" and task.members.all() and ticks > task.bound
+    back = opposite(plain) if is_worth_it and sends <= _MAX_OVERLAPPED else None
     if back is None:
         return None
     best = None

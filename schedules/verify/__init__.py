@@ -6,7 +6,7 @@ links, :mod:`.sends`; on a grid of epochs, see :mod:`.epochs`. Data is replayed 
 chunks, see :mod:`.holdings`, unless one pass finds all copies valid, see :mod:`.copies`. Trees are checked one by one
 without expansion into sends, see :mod:`.trees`; of translated trees only the given ones are checked, see
 :mod:`.orbits` and :mod:`.equal_steps`; sends generated step by step are checked as they are generated, see
-:mod:`.streamed`.
+:mod:`.streams`.
 """
 
 from ...core.answers import Answer
@@ -14,7 +14,7 @@ from ...core.instance import Instance
 from . import epochs as epochs  # each registers what is done with its class
 from . import equal_steps as equal_steps
 from . import orbits as orbits
-from . import streamed as streamed
+from . import streams as streams
 from .answers import Findings, Report, Violation, check_answer
 from .network import network_of
 from .trees import heaviest_load

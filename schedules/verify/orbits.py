@@ -13,7 +13,6 @@ import numpy as np
 from ...core import trees
 from ...core.bounds import LengthCertificate
 from ...core.collective import Collective, Conditions, Demand
-from ...core.equal_steps import StreamedSteps
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, StepSchedule
@@ -149,9 +148,7 @@ def _(answer: StepOrbits, instance: Instance) -> StepSchedule:
     return expand_steps(answer, instance.topology)
 
 
-def checked_motions(
-    network: Network, answer: trees.TreeOrbits | StepOrbits | StreamedSteps, findings: Findings
-) -> Motions | None:
+def checked_motions(network: Network, answer: trees.OrbitMixin, findings: Findings) -> Motions | None:
     """Return the motions if translations are commuting symmetries with their orders, else None."""
     topology = network.topology
     if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least

@@ -134,7 +134,7 @@ FORGED = {
 
 @pytest.mark.parametrize("forged", FORGED)
 def test_forged_symmetries_are_refused(pose, solve, forged):
-    """What is no symmetry of the network, or moves ranks by two motions alike, is no reason to check fewer links."""
+    """No fewer links are checked by what is no symmetry of the network, or moves a rank by two motions alike."""
     done = solve(pose("mesh(4,4)"), answer="stream")
     assert len(done.answer.translations) == 2
     assert "symmetry" in verify(done.instance, replace(done.answer, translations=FORGED[forged])).counts

@@ -1,4 +1,4 @@
-"""Checks of all-gathers whose steps are generated: every send, with a set of bits for each rank, and none is kept.
+"""Checks of all-gathers whose steps are generated: of every send, with a set of bits for each rank.
 
 With translations, one rank of every orbit has a set, and only links into it are followed: any other rank has the images
 of its chunks, and receives those at the same times (docs/schedules/verifier.md, "Streamed steps").
@@ -79,11 +79,13 @@ def _play(network: Network, answer: StreamedSteps, copies: int, orbit: Ints, ima
     links = np.flatnonzero(by[head] == 0)
     ends = root[tail[links]], by[tail[links]], root[head[links]]
     number, roots = np.arange(chunks), orbit[0]
-    moved = images[:, number // copies] * copies + number % copies
-    own = np.argsort(moved, axis=1).astype(np.int32)  # chunk of the first rank whose image each chunk is
+    image_of = images[:, number // copies] * copies + number % copies
+    own = np.argsort(image_of, axis=1).astype(np.int32)  # the chunk that each motion moves to each one
     stock = np.zeros(((chunks + 63) // 64, len(roots)), dtype=np.uint64)
-    held = number[by[number // copies] == 0]
-    np.bitwise_or.at(stock, (held >> 6, root[held // copies]), np.uint64(1) << (held & 63).astype(np.uint64))
+    first_chunks = number[by[number // copies] == 0]
+    np.bitwise_or.at(
+        stock, (first_chunks >> 6, root[first_chunks // copies]), np.uint64(1) << (first_chunks & 63).astype(np.uint64)
+    )
     lacking = np.full(len(roots), chunks - copies, dtype=np.int64)
     digest, steps, sends = Digest(), 0, 0
     for block in answer.blocks():
