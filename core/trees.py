@@ -77,12 +77,14 @@ class TreePacking(AnswerMixin, name="tree-packing"):
             if not np.array_equal(getattr(reduction, name), getattr(self, name)):
                 raise InputError("differs from that of the broadcast", place=f"trees.reduction.{name}")
 
-    @cached_property
+    @property
     def passes(self) -> tuple[TreePacking, ...]:
         """One-way packings that the data traverses one after the other: reduction and broadcast of in-out trees."""
-        if self.reduction is None:
-            return (self,)
-        return self.reduction, replace(self, kind=TreeKind.OUT, reduction=None)
+        return (self,) if self.reduction is None else (self.reduction, self._broadcast)  # no cycle, which would stay
+
+    @cached_property
+    def _broadcast(self) -> TreePacking:
+        return replace(self, kind=TreeKind.OUT, reduction=None)
 
     @property
     def edge_tree(self) -> Ints:
