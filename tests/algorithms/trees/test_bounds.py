@@ -80,7 +80,6 @@ def test_larger_determinants_have_the_known_ends():
     assert [min({*range(99)} - {*values}) for values in DETERMINANTS] == [2, 2, 3, 4, 6, 10, 19, 41]
 
 
-@pytest.mark.slow
 @settings(max_examples=draws(40))
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([0, 0, 1, Fraction(1, 2), Fraction(2, 3)]))
 def test_the_best_trees_have_a_rate_of_a_vertex(seed, trees, least):

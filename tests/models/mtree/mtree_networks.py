@@ -135,7 +135,9 @@ def best_of_rates(edges, trees, most, floor):
         LinearConstraint(np.r_[np.zeros(count), np.ones(count)], ub=most or count),
     ]
     cost, integers = np.r_[-np.ones(count), np.zeros(count)], np.r_[np.zeros(count), np.ones(count)]
-    found = milp(
-        cost, constraints=rows, integrality=integers, bounds=Bounds(0, np.r_[np.full(count, np.inf), np.ones(count)])
-    )
+    bounds = Bounds(0, np.r_[np.full(count, np.inf), np.ones(count)])
+    for presolve in (True, False):  # HiGHS's presolve fails on some of these programs
+        found = milp(cost, constraints=rows, integrality=integers, bounds=bounds, options={"presolve": presolve})
+        if found.status == 0:
+            break
     return -found.fun
