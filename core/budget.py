@@ -263,10 +263,7 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
 
 
 def require_streamable(sends: int, images: int, size_bytes: int) -> None:
-    """Reject a schedule whose sends are not stored, or reserve time for verifying it with ``size_bytes`` of state.
-
-    Of every so many images, one send is made.
-    """
+    """Reject sends that are not stored, one made of so many images, or reserve time for verifying them."""
     seconds = STREAMED_S * sends / images
     if why := _shortage(f"{sends:,} sends, step by step, take", "to make and verify", size_bytes, 2 * seconds):
         raise OutOfTime(why)

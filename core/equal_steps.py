@@ -143,9 +143,9 @@ def send_images(motions: Sequence[tuple[Translation, Ints]], head: Ints, ranks: 
     orders = [translation.order for translation, _ in motions]
     nodes, links = [translation.image for translation, _ in motions], [link for _, link in motions]
     links_into_first = np.flatnonzero(least_images(orders, nodes, ranks)[head] == head)
-    rank = orbit_of(np.arange(ranks), orders, nodes).T * copies
-    chunk = (rank[:, None, :] + np.arange(copies)[:, None]).reshape(ranks * copies, -1)
-    return SendImages(orbit_of(links_into_first, orders, links).T.astype(np.int32), chunk.astype(np.int32))
+    chunks = orbit_of(np.arange(ranks), orders, nodes).T[:, None, :] * copies + np.arange(copies)[:, None]
+    columns = orbit_of(links_into_first, orders, links).T, chunks.reshape(ranks * copies, -1)
+    return SendImages(*(column.astype(np.int32, order="C") for column in columns))
 
 
 class Digest:

@@ -6,14 +6,13 @@ link that found nothing looks only at what its tail has received since.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.equal_steps import SendImages
 from ...core.kernel import kernel
-from ...core.schedule import Ints, offsets
-from ...core.trees import Translation, orbit_of
+from ...core.schedule import offsets
 from ..graphs.bits import ZERO, choose, draw, drop, has, low_bit, put, seed_state, shuffle
 from ..graphs.network import mask_of
 from .network import IncomingArcs
@@ -212,7 +211,7 @@ class FoldedArcs(NamedTuple):
     column: Any  #: (arcs,) column of each arc in a block, in the order of the numbers of arcs
     base: Any  #: (roots + ghosts,) root of which each one is the image, and the motion; of a root, itself by identity
     motion: Any
-    image: Any  #: int32 (motions, chunks) image of every chunk
+    image: Any  #: int32 (chunks, motions) images of every chunk
 
 
 class StreamState(NamedTuple):
@@ -236,7 +235,7 @@ class GatherStream:
     """
 
     into: IncomingArcs
-    translations: tuple[Translation, ...]  #: symmetries of which the motions are the products
+    images: SendImages  #: images of sends and chunks under all motions, the identity first
     copies: int  #: chunks of each rank: at the start, rank r has those from ``r copies`` on
     exclusive: int  #: nonempty words searched for a chunk that no other neighbour has
     seed: int
@@ -252,41 +251,31 @@ class GatherStream:
             if steps:
                 yield block[:steps]
 
-    @cached_property
-    def motions(self) -> Ints:
-        """Image of every rank under each motion, the identity first; shape (motions, ranks)."""
-        ranks = np.arange(len(self.into.first) - 1)
-        return orbit_of(ranks, [each.order for each in self.translations], [each.image for each in self.translations])
-
     @property
     def state_bytes(self) -> int:
         """Memory in bytes of the sets of chunks and of a block."""
-        count, ranks = len(self.motions), len(self.into.first) - 1
-        return ranks * -(-ranks * self.copies // 64) * 8 // count + 8 * _BLOCK
+        chunks, count = self.images.chunk.shape
+        return int(chunks // self.copies * -(-chunks // 64) * 8 // count + 8 * _BLOCK)
 
     def _start(self) -> tuple[FoldedArcs, StreamState]:
-        """Return the arcs into roots, and the state in which ranks have only their own chunks.
-
-        Every arc first searches for those of its tail.
-        """
-        (count, ranks), own = self.motions.shape, np.arange(self.copies)
-        roots = np.flatnonzero(self.motions.min(axis=0) == np.arange(ranks))
-        by, root, place = np.empty((3, ranks), dtype=np.int64)
-        by[self.motions[:, roots]], root[self.motions[:, roots]] = np.arange(count)[:, None], np.arange(len(roots))
+        """Return the arcs into roots, and the state in which ranks have only their own chunks, where arcs search."""
+        image, copies = self.images.chunk, self.copies
+        orbit = image[::copies] // copies
+        roots = np.flatnonzero(orbit.min(axis=1) == np.arange(len(orbit)))
+        by, root, place = np.empty((3, len(orbit)), dtype=np.int64)
+        by[orbit[roots]], root[orbit[roots]] = np.arange(orbit.shape[1]), np.arange(len(roots))[:, None]
         degree = np.diff(self.into.first)
-        inward = np.repeat(mask_of(ranks, roots), degree)
+        inward = np.repeat(mask_of(len(orbit), roots), degree)
         tail, arc = self.into.tail[inward], self.into.arc[inward]
         members = np.concatenate([roots, np.setdiff1d(tail, roots)])
         place[members] = np.arange(len(members))
-        image = (self.motions[:, :, None] * self.copies + own).reshape(count, -1).astype(np.int32)
         column, base, motion = np.argsort(np.argsort(arc)), root[members], by[members]
         arcs = FoldedArcs(offsets(degree[roots]), place[tail], column, base, motion, image)
-        have = np.zeros((len(members), -(-image.shape[1] // 64)), dtype=np.uint64)
-        chunk = members[:, None] * self.copies + own
+        have = np.zeros((len(members), -(-len(image) // 64)), dtype=np.uint64)
+        chunk = members[:, None] * copies + np.arange(copies)
         np.bitwise_or.at(have, (place[members, None], chunk >> 6), np.uint64(1) << (chunk & 63).astype(np.uint64))
-        lacking = np.full(len(roots), (ranks - 1) * self.copies)
+        lacking, word = np.full(len(roots), len(image) - copies), tail * copies >> 6
         nothing, dry = np.full(len(arc), -1, dtype=np.int64), np.zeros(len(arc), np.bool_)
-        word = tail * self.copies >> 6
         return arcs, StreamState(have, lacking, word, dry, nothing, nothing.copy(), seed_state(self.seed))
 
 
@@ -327,7 +316,7 @@ def _match(  # noqa: PLR0912 (one loop)
             if dry[place]:
                 for other in range(first[base[source]], first[base[source] + 1]):
                     if last[other] >= 0:
-                        chunk = image[motion[source], last[other]]
+                        chunk = image[last[other], motion[source]]
                         if not (have[rank, chunk >> 6] >> np.uint64(chunk & 63)) & one:
                             dry[place], word[place] = False, chunk >> 6
                 if dry[place]:
@@ -377,6 +366,6 @@ def _pass_on(arcs: FoldedArcs, state: StreamState, row: Any) -> int:
     for ghost in range(len(lacking), len(base)):
         for place in range(first[base[ghost]], first[base[ghost] + 1]):
             if last[place] >= 0:
-                chunk = arcs.image[arcs.motion[ghost], last[place]]
+                chunk = arcs.image[last[place], arcs.motion[ghost]]
                 have[ghost, chunk >> 6] |= one << np.uint64(chunk & 63)
     return count

@@ -38,7 +38,8 @@ _NO_LIMIT = 2**62  #: Larger than any tick.
 def make_stream(arcs: RankNetwork, copies: int, motions: Sequence[Motion], seed: int) -> GatherStream:
     """Return an all-gather whose steps are computed on demand, when it is iterated over."""
     words = _SEARCHED_WORDS if arcs.ranks * copies <= _FEW_CHUNKS else 1
-    return GatherStream(arcs.incoming, tuple(translation for translation, _ in motions), copies, words, seed)
+    images = send_images(motions, arcs.head, arcs.ranks, copies)
+    return GatherStream(arcs.incoming, images, copies, words, seed)
 
 
 def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: Collective) -> bool:
@@ -55,7 +56,7 @@ def run_stream(
 ) -> StreamedSteps | None:
     """Count and hash all steps of a stream; None if a rank lacks a chunk or the budget runs out."""
     stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, copies, motions, budget.seed)
-    sends, images = arcs.ranks * copies * (arcs.ranks - 1), len(stream.motions)
+    sends, images = arcs.ranks * copies * (arcs.ranks - 1), stream.images.chunk.shape[1]
     require_streamable(sends, images, 2 * stream.state_bytes)
     digest, steps, count = Digest(), 0, 0
     for number, block in enumerate(stream()):
@@ -65,9 +66,8 @@ def run_stream(
             budget.progress(f"{steps:,} steps, {count:,} of {sends:,} sends")
         if budget.is_exhausted:
             return None
-    if count < sends:
-        return None
-    return StreamedSteps(sha256, trees, steps, count, digest.hex(), stream, stream.translations)
+    translations = tuple(translation for translation, _ in motions)
+    return StreamedSteps(sha256, trees, steps, count, digest.hex(), stream, translations) if count == sends else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +183,9 @@ def _stream_engine(arcs: RankNetwork, copies: int, motions: Sequence[Motion], se
     tick = int(arcs.ticks[0])
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
-        images = send_images(motions, arcs.head, arcs.ranks, copies)
-        steps, size = 0, 0
-        for block in make_stream(arcs, copies, motions, seed)():
-            step, arc, chunk = images.expand(block)
+        steps, size, stream = 0, 0, make_stream(arcs, copies, motions, seed)
+        for block in stream():
+            step, arc, chunk = stream.images.expand(block)
             here = slice(size, size + len(arc))
             rows.arc[here], rows.chunk[here], rows.head[here] = arc, chunk, arcs.head[arc]
             rows.start[here] = (steps + step) * tick

@@ -18,7 +18,7 @@ from .answers import Findings, Violation, check_answer
 from .equal_steps import demand_of_all
 from .grid import TOO_LONG, grid_of
 from .network import Network
-from .orbits import checked_motions, roots_reach_ranks
+from .orbits import Motions, checked_motions, roots_reach_ranks
 
 #: Faults of a send, as the compiled loop numbers them.
 _FAULTS = {
@@ -50,42 +50,31 @@ def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network,
     if answer.kind is TreeKind.BOTH and not np.array_equal(np.sort(there), np.sort(back)):
         findings.add(Violation("path", "sums go back over the opposite links; expected one for every link"))
         return
-    if (orbits := _orbits_of(network, answer, findings)) is not None:
-        _play(network, answer, demand.chunks, *orbits, findings)
+    motions = checked_motions(network, answer, findings) if answer.translations else Motions((), (), ())
+    if motions is not None:
+        _play(network, answer, demand.chunks, motions, findings)
 
 
-def _orbits_of(network: Network, answer: StreamedSteps, findings: Findings) -> tuple[Ints, Ints] | None:
-    """Return the images of the first rank of every orbit, and those of all ranks; shape (motions, ranks) each."""
-    every = np.arange(network.nodes)
-    if not answer.translations:
-        return every[None], every[None]
-    motions = checked_motions(network, answer, findings)
-    if motions is None:
-        return None
-    roots = np.flatnonzero(least_images(motions.orders, motions.nodes, network.nodes) == every)
-    if not roots_reach_ranks(network, roots, motions, findings):
-        return None
-    return orbit_of(roots, motions.orders, motions.nodes), orbit_of(every, motions.orders, motions.nodes)
-
-
-def _play(network: Network, answer: StreamedSteps, copies: int, orbit: Ints, images: Ints, findings: Findings) -> None:
+def _play(network: Network, answer: StreamedSteps, copies: int, motions: Motions, findings: Findings) -> None:
     """Follow the gather into the first rank of every orbit; for a reduce-scatter, the gather that it reverses."""
     ranks, chunks = network.nodes, network.nodes * copies
+    roots = np.unique(least_images(motions.orders, motions.nodes, ranks))
+    if not roots_reach_ranks(network, roots, motions, findings):
+        return
     tail, head = network.link_source, network.link_target
     if answer.kind is TreeKind.IN:
         tail, head = head, tail
+    images = orbit_of(np.arange(ranks), motions.orders, motions.nodes)
     by, root = np.empty((2, ranks), dtype=np.int64)
-    by[orbit], root[orbit] = np.arange(len(orbit))[:, None], np.arange(orbit.shape[1])
+    by[images[:, roots]], root[images[:, roots]] = np.arange(len(images))[:, None], np.arange(len(roots))
     links = np.flatnonzero(by[head] == 0)
     ends = root[tail[links]], by[tail[links]], root[head[links]]
-    number, roots = np.arange(chunks), orbit[0]
-    image_of = images[:, number // copies] * copies + number % copies
-    own = np.argsort(image_of, axis=1).astype(np.int32)  # the chunk that each motion moves to each one
+    number = np.arange(chunks)
+    # the chunk that each motion moves to each one
+    own = np.argsort(images[:, number // copies] * copies + number % copies, axis=1).astype(np.int32)
     stock = np.zeros(((chunks + 63) // 64, len(roots)), dtype=np.uint64)
-    first_chunks = number[by[number // copies] == 0]
-    np.bitwise_or.at(
-        stock, (first_chunks >> 6, root[first_chunks // copies]), np.uint64(1) << (first_chunks & 63).astype(np.uint64)
-    )
+    data = roots[:, None] * copies + np.arange(copies)
+    np.bitwise_or.at(stock, (data >> 6, root[roots, None]), np.uint64(1) << (data & 63).astype(np.uint64))
     lacking = np.full(len(roots), chunks - copies, dtype=np.int64)
     digest, steps, sends = Digest(), 0, 0
     for block in answer.blocks():
@@ -99,10 +88,9 @@ def _play(network: Network, answer: StreamedSteps, copies: int, orbit: Ints, ima
             findings.add(Violation(kind, text, link=int(links[place]), chunk=chunk, step=at))
             return
         digest.add(block)
-        steps, sends = steps + len(block), sends + len(orbit) * int(count)
+        steps, sends = steps + len(block), sends + len(images) * int(count)
     for place in np.flatnonzero(lacking)[:1].tolist():
-        text = f"lacks {lacking[place]:,} chunks at the end"
-        findings.add(Violation("missing", text, rank=int(roots[place])))
+        findings.add(Violation("missing", f"lacks {lacking[place]:,} chunks at the end", rank=int(roots[place])))
     claim = answer.gather_steps, answer.gather_sends, answer.digest
     if claim != (steps, sends, digest.hex()):
         text = (
