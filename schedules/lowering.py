@@ -83,24 +83,17 @@ def store_sends(instance: Instance, answer: StreamedSteps) -> StepSchedule:
         parts.append((chunk, link, step + count))
         count += len(block)
     chunk, link, step = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
-    source, target = ends[link].T
-    if answer.kind is TreeKind.OUT:
-        columns = chunk, link, source, target, step, np.zeros(len(chunk), dtype=np.bool_)
-    elif answer.kind is TreeKind.IN:  # blocks gather over reversed links; backwards in time, they reduce
-        columns = chunk, link, source, target, answer.gather_steps - 1 - step, np.ones(len(chunk), dtype=np.bool_)
-    else:
-        link_of = {(int(a), int(b)): number for number, (a, b) in enumerate(ends.tolist())}
-        opposite = np.array([link_of[b, a] for a, b in ends.tolist()], dtype=np.int64)[link]
-        columns = (
-            np.tile(chunk, 2),
-            np.concatenate([opposite, link]),
-            np.concatenate([target, source]),
-            np.concatenate([source, target]),
-            np.concatenate([answer.gather_steps - 1 - step, answer.gather_steps + step]),
-            np.repeat(np.array([True, False]), len(chunk)),
-        )
-    chunks, links, sources, targets, steps, adds = columns
-    sends = Sends(chunks, sources, targets, adds, np.arange(len(chunks) + 1), links)
+    opposite = np.empty(len(ends), dtype=np.int64)
+    opposite[np.lexsort(ends.T)] = np.lexsort(ends.T[::-1])
+    columns = []
+    for number, way in enumerate(answer.kind.passes):  # blocks gather; backwards in time, they reduce
+        adds = way is TreeKind.IN
+        when = answer.gather_steps - 1 - step if adds else number * answer.gather_steps + step
+        over = opposite[link] if adds and answer.kind is TreeKind.BOTH else link
+        columns.append((chunk, over, when, np.full(len(chunk), adds)))
+    chunks, links, steps, sums = (np.concatenate(column) for column in zip(*columns, strict=True))
+    source, target = ends[links].T
+    sends = Sends(chunks, source, target, sums, np.arange(len(chunks) + 1), links)
     owner = np.repeat(np.arange(instance.npus), demand.chunks)
     of_chunks = chunks_of_kind(owner, instance.npus, Fraction(demand.size_bytes), answer.kind)
     return StepSchedule(answer.instance_sha256, of_chunks, sends, steps)

@@ -241,10 +241,8 @@ def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> 
     fits = can_stream(plain, len(task.topology.links), task.members, task.kind)
     if options.answer == "stream" and not fits:
         raise Unsupported("answer=stream: expected equal links, for an all_reduce both ways, no switches, all ranks")
-    if options.answer == "stream":
-        return True
     many = len(task.owner) * (len(task.ranks) - 1) > MAX_SENDS
-    return many and fits and recognize(task.topology) is None
+    return options.answer == "stream" or (many and fits and recognize(task.topology) is None)
 
 
 def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
