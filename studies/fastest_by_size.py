@@ -1,7 +1,7 @@
 """Lower envelope of cost curves, with the exact sizes at which the lowest curve changes (docs/exchange/select.md).
 
-A curve gives the seconds for a whole number of bytes. Between half octaves, a curve is left out only if it is slower at
-the smaller size than the lowest is at the larger one, which is exact for non-decreasing curves.
+A curve gives the seconds for a whole number of bytes. Between two sizes, a curve is left out only if it is slower at the
+smaller one than the lowest is at the larger one, which is exact for non-decreasing curves.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,10 @@ def sizes_between(first: int, last: int) -> list[int]:
 
 def fastest(curves: Sequence[Curve], first: int, last: int) -> list[Span]:
     """Divide a range of sizes into spans of one lowest curve each; of equal curves the first is used."""
-    starts = [(first, _lowest(curves, range(len(curves)), first))]
+    every = range(len(curves))
+    starts = [(first, _lowest(curves, every, first))]
     for low, high in pairwise(sizes_between(first, last)):
-        most = min(curve(high) for curve in curves)
-        alive = [index for index, curve in enumerate(curves) if curve(low) <= most * (1 + SAME)]
-        starts += _changes(curves, alive, (low, _lowest(curves, alive, low)), (high, _lowest(curves, alive, high)))
+        starts += _changes(curves, every, low, high)
     ends = [start - 1 for start, _ in starts[1:]] + [last]
     return [Span(start, end, curve) for (start, curve), end in zip(starts, ends, strict=True)]
 
@@ -51,16 +50,24 @@ def _lowest(curves: Sequence[Curve], among: Sequence[int], size: int) -> int:
 
 
 def _changes(
-    curves: Sequence[Curve], alive: Sequence[int], low: tuple[int, int], high: tuple[int, int]
+    curves: Sequence[Curve], among: Sequence[int], low: int, high: int, *, halve: bool = False
 ) -> list[tuple[int, int]]:
-    """Return the sizes between two others at which the lowest curve changes, each with the new one."""
-    if low[1] == high[1]:
+    """Return the sizes between two others at which the lowest curve changes, each with the new one.
+
+    The next size is where the two lowest curves would cross if they were straight, or the middle one.
+    """
+    old, new = _lowest(curves, among, low), _lowest(curves, among, high)
+    if old == new:
         return []
-    if high[0] == low[0] + 1:
-        return [high]
-    size = (low[0] + high[0]) // 2
-    middle = size, _lowest(curves, alive, size)
-    return _changes(curves, alive, low, middle) + _changes(curves, alive, middle, high)
+    if high == low + 1:
+        return [(high, new)]
+    most = min(curves[index](high) for index in among) * (1 + SAME)
+    alive = [index for index in among if index in (old, new) or curves[index](low) <= most]
+    behind, ahead = (abs(curves[new](size) - curves[old](size)) for size in (low, high))
+    part = 0.5 if halve or behind + ahead == 0 else behind / (behind + ahead)
+    size = min(max(low + round((high - low) * part), low + 1), high - 1)
+    sides = (low, size), (size, high)
+    return [at for a, b in sides for at in _changes(curves, alive, a, b, halve=2 * (b - a) > high - low)]
 
 
 def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> list[Span]:
