@@ -153,6 +153,7 @@ ITEMS_PER_CHECK = 2**14  #: Items made between two checks of the time: some mill
 ITEMS_PER_REPORT = 2**19  #: Items made between two progress reports: a second or two.
 MOST_COLUMNS = 5_000_000  #: Columns of the largest model that is built.
 COLUMN_BYTES, COLUMN_S = 1200, 2e-6  #: Least memory and time for a column of a model, with its part of the rows.
+FEW_BYTES = 2**20  #: Memory that is taken to be there: to ask the system takes longer than to make a small schedule.
 STOPPED_S = 2.0  #: Seconds that a step may take after the user has asked to stop.
 
 #: Memory and time for making, verifying, simulating and writing a send, and each link of its path.
@@ -273,7 +274,7 @@ def require_streamable(sends: int, images: int, size_bytes: int) -> None:
 def _shortage(take: str, to: str, size: float, seconds: float) -> str:
     """Return the shortage of memory or time as text; empty if there is none."""
     budget = _LIMITS.get()[0]
-    spare, rest_s = budget.spare_bytes(), budget.reserve_seconds(0.0)
+    spare, rest_s = budget.spare_bytes() if size > FEW_BYTES else None, budget.reserve_seconds(0.0)
     if spare is not None and size > spare:
         return f"{take} some {_round_text(size, SIZES)} of memory {to}, and {_remaining_text(spare, SIZES)}"
     if rest_s is not None and seconds > rest_s:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -70,6 +71,19 @@ class Shares:
     part: Ints
     sends: Sends
     step: Ints
+
+    @cached_property
+    def service(self) -> tuple[object, ...]:
+        """Columns that are equal if links serve the same sends of each part and step in the same order."""
+        chunks = sorted(range(len(self.part)), key=lambda chunk: (self.part[chunk], self.begin[chunk]))
+        number, sends = np.argsort(chunks), self.sends
+        order = np.lexsort((sends.target, sends.source, number[sends.chunk], self.step))
+        owner = sends.hop_send
+        by_link = np.lexsort((self.step[owner], self.part[sends.chunk][owner], sends.path_links))
+        same = sends.take(order)
+        columns = number[same.chunk], same.source, same.target, same.reduce, same.path_offset, same.path_links
+        of_chunks = [(int(self.part[chunk]), self.begin[chunk], self.end[chunk]) for chunk in chunks]
+        return of_chunks, self.step[order], *columns, np.argsort(order)[owner][by_link]
 
 
 def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Ints | None = None) -> Shares | None:

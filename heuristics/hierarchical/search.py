@@ -54,7 +54,7 @@ class AnswerCache:
     known: dict[tuple[str, str, bytes], Shares | str] = field(default_factory=dict)
 
     def shares(self, name: str, instance: Instance, parts: Ints | None = None) -> Shares | str:
-        """Return the answer of an algorithm, the same object for equal answers; the reason if it has none."""
+        """Return the answer of an algorithm, the same object for equal service; the reason if it has none."""
         wanted = instance.sha256, b"" if parts is None else parts.tobytes()
         if (key := (name, *wanted)) not in self.known:
             try:
@@ -62,7 +62,8 @@ class AnswerCache:
             except (InputError, Unsupported) as error:
                 made = str(error)
             others = (answer for (_, *known), answer in self.known.items() if tuple(known) == wanted)
-            self.known[key] = next((other for other in others if is_same(other, made)), made)
+            alike = (other for other in others if not isinstance(other, str) and not isinstance(made, str))
+            self.known[key] = next((other for other in alike if is_same(other.service, made.service)), made)
         return self.known[key]
 
     def _run(self, name: str, instance: Instance, parts: Ints | None) -> Shares:
