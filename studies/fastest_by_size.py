@@ -1,7 +1,7 @@
 """Lower envelope of cost curves, with the exact sizes at which the lowest curve changes (docs/exchange/select.md).
 
-A curve gives the seconds for a whole number of bytes. Between two sizes, a curve is left out only if it is slower at the
-smaller one than the lowest is at the larger one, which is exact for non-decreasing curves.
+A curve gives the seconds for a whole number of bytes. Between two sizes, a curve is left out only if it is slower at
+the smaller one than the lowest is at the larger one, which is exact for non-decreasing curves.
 """
 
 from collections.abc import Callable, Sequence
