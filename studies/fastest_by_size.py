@@ -49,13 +49,8 @@ def _lowest(curves: Sequence[Curve], among: Sequence[int], size: int) -> int:
     return next(index for index in among if curves[index](size) <= least * (1 + SAME))
 
 
-def _changes(
-    curves: Sequence[Curve], among: Sequence[int], low: int, high: int, *, halve: bool = False
-) -> list[tuple[int, int]]:
-    """Return the sizes between two others at which the lowest curve changes, each with the new one.
-
-    The next size is where the two lowest curves would cross if they were straight, or the middle one.
-    """
+def _changes(curves: Sequence[Curve], among: Sequence[int], low: int, high: int) -> list[tuple[int, int]]:
+    """Return the sizes between two others at which the lowest curve changes, each with the new one."""
     old, new = _lowest(curves, among, low), _lowest(curves, among, high)
     if old == new:
         return []
@@ -63,11 +58,8 @@ def _changes(
         return [(high, new)]
     most = min(curves[index](high) for index in among) * (1 + SAME)
     alive = [index for index in among if index in (old, new) or curves[index](low) <= most]
-    behind, ahead = (abs(curves[new](size) - curves[old](size)) for size in (low, high))
-    part = 0.5 if halve or behind + ahead == 0 else behind / (behind + ahead)
-    size = min(max(low + round((high - low) * part), low + 1), high - 1)
-    sides = (low, size), (size, high)
-    return [at for a, b in sides for at in _changes(curves, alive, a, b, halve=2 * (b - a) > high - low)]
+    size = (low + high) // 2
+    return _changes(curves, alive, low, size) + _changes(curves, alive, size, high)
 
 
 def limit_spans(curves: Sequence[Curve], first: int, last: int, most: int) -> list[Span]:

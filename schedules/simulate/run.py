@@ -151,7 +151,7 @@ def _simulate_totals(
     """Return last arrival, busy seconds of links, and, if compiled and asked, the last arrival without congestion."""
     played, own, _ = charged = add_rank_links(instance, transfers, columns)
     levels = True
-    if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
+    if worth_compiling(len(transfers.sends)) and not (transfers.fixed_order or columns.varying or transfers.service):
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         if not (isinstance(links, TickWires) and links.exact):
             result = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)
@@ -159,7 +159,7 @@ def _simulate_totals(
                 return result.latest, result.busy[: len(columns)], result.alone if unaware else None
         levels = False
     timeline = charged.on_network(timeline_of(played, own, mode, hold_latency=False, levels=levels))
-    trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
+    trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline)
     return trace.completion_s, trace.link_busy_s, None
 
 

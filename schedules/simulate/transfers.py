@@ -180,13 +180,18 @@ class Transfers:
         members, offset = np.argsort(waits, kind="stable"), offsets(np.bincount(waits, minlength=len(keys)))
         return np.where(inside, fed_by, -1), following, missing, members, offset
 
+    @cached_property
+    def service(self) -> list[Ints]:
+        """Order of all hops in the last simulation of events at any size, if there was one."""
+        return []
+
     def scale(self, factor: Fraction) -> "Transfers":
         """Return the same sends, with the same dependencies, of chunks that are larger by a factor."""
         unit_bytes = self.unit_bytes * factor
         sizes: Any = self.chunk_bytes * float(factor) if self.units is None else self.units * float(unit_bytes)
         scaled = replace(self, chunk_bytes=sizes, unit_bytes=unit_bytes)
         vars(scaled).update(
-            {name: getattr(self, name) for name in ("slot_columns", "waits_at", "feeds", "gate_columns")}
+            {name: getattr(self, name) for name in ("slot_columns", "waits_at", "feeds", "gate_columns", "service")}
         )
         return scaled
 
