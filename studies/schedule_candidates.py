@@ -151,8 +151,8 @@ class Candidate:
 
     @cached_property
     def _transfers(self) -> Transfers | None:
-        """Sends of a schedule, whose dependencies are the same at every size."""
-        return transfers_of(self.instance, self.answer) if isinstance(self.answer, StepSchedule | Schedule) else None
+        """Sends of a schedule in steps, whose dependencies are the same at every size."""
+        return transfers_of(self.instance, self.answer) if isinstance(self.answer, StepSchedule) else None
 
     def _seconds(self, size: int) -> float:
         if (line := self._line) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from inspect import getsource
 from itertools import combinations
 from math import inf
@@ -107,7 +107,7 @@ class Selection:
         offered = [at for at, cost in forecast.costs.items() if cost.bandwidth_GBps]
         if not offered:
             return {}
-        curves = [partial(expected_seconds, forecast, Pick(*at, inf)) for at in offered]
+        curves = [cache(partial(expected_seconds, forecast, Pick(*at, inf))) for at in offered]
         spans = [
             (first, last, offered[at][0].value, offered[at][1].value)
             for first, last, at in fastest(curves, choice.first, choice.last)

@@ -18,8 +18,8 @@ _HOPS = 4096  #: hops are below this in the keys of the heap; more of them only 
 _ANY = 2**40  #: more edges than any way has
 SOURCE = -1  #: starts and parents in a pool: no parent, the source itself
 
-#: Why placing has come to a halt: more room is needed for sends, for intervals, or for ticks; or a job ends too late.
-DONE, SENDS, INTERVALS, TICKS, LATE = range(5)
+#: Why placing has come to a halt: more room is needed for sends, for intervals, or for ticks.
+DONE, SENDS, INTERVALS, TICKS = range(4)
 
 
 class Jobs(NamedTuple):
@@ -156,8 +156,6 @@ def _improve(
     hop = scratch.hop[v] + 1
     if most < _ANY and hop + dist.hops[goal, w] > most:
         return -1
-    if scratch.mark[w] == now and (ready + net.delay[size, edge], hop) >= (scratch.arrival[w], scratch.hop[w]):
-        return -1  # however early the links are free
     start = earliest(net, busy, size, edge, ready)
     if start >= NEVER:
         return -1
@@ -328,24 +326,13 @@ def take_all(net: Any, busy: Any, jobs: Any, pool: Any, numbers: Any) -> None:
 
 @kernel
 def place_all(
-    net: Any,
-    busy: Any,
-    jobs: Any,
-    dist: Any,
-    pool: Any,
-    scratch: Any,
-    order: Any,
-    begin: int,
-    whole: bool,
-    slack: int,
-    latest: int,
+    net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, order: Any, begin: int, whole: bool, slack: int
 ) -> Any:
     """Find the paths of jobs in an order, from position ``begin`` on.
 
     ``whole`` searches all targets of a chunk at once, as in the paper; otherwise each search starts from the whole
-    tree. ``slack`` is that of :func:`reach`. Jobs after one that ends after tick ``latest`` are not placed. Return the
-    number of placed jobs, and the reason to stop: :data:`DONE`, :data:`SENDS`, :data:`INTERVALS`, :data:`TICKS` or
-    :data:`LATE`.
+    tree. ``slack`` is that of :func:`reach`. Return the number of placed jobs, and the reason to stop: :data:`DONE`,
+    :data:`SENDS`, :data:`INTERVALS` or :data:`TICKS`.
     """
     for index in range(begin, len(order)):
         j = order[index]
@@ -354,6 +341,4 @@ def place_all(
             remove(net, busy, jobs, pool, j)
             pool.fill[0] = pool.first[j]
             return index, halt
-        if pool.finish[j] > latest:
-            return index + 1, LATE
     return len(order), DONE

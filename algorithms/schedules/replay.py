@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
-from math import ceil, lcm
+from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +44,9 @@ def _ticks_of_hops(topology: Topology, chunks: Chunks, sends: Sends) -> tuple[An
     return table.astype(number)[sizes_of_hops, kinds_of_hops], late.astype(number)[kinds_of_hops], Fraction(1, scale)
 
 
-def first_come(topology: Topology, steps: StepSchedule, limit_s: Fraction | None = None) -> Fraction:
-    """Return the last arrival in seconds if links serve sends first come, first served.
-
-    If it is not before a limit, the answer is some time from the limit on, found without the rest of the simulation.
-    """
-    play, tick_s = _play_steps(topology, steps, limit_s)
+def first_come(topology: Topology, steps: StepSchedule) -> Fraction:
+    """Return the last arrival in seconds if links serve sends first come, first served."""
+    play, tick_s = _play_steps(topology, steps)
     return int(play.end.max(initial=0)) * tick_s
 
 
@@ -75,29 +72,22 @@ class _Play(NamedTuple):
     missing: Any
     start: Any
     end: Any
-    rest: Any  #: ticks for which each link will still be busy
-    limit: int  #: tick; once the last arrival is known to be no earlier, the simulation ends; -1 for never
 
 
-def _play_steps(topology: Topology, steps: StepSchedule, limit_s: Fraction | None = None) -> tuple[_Play, Fraction]:
+def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
     """Simulate a step schedule; return start and arrival ticks of its sends, and the tick in seconds."""
     sends, step = steps.sends, steps.step
     if (step[1:] < step[:-1]).any():
         order = np.argsort(step, kind="stable")
-        play, tick_s = _play_steps(topology, replace(steps, sends=sends.take(order), step=step[order]), limit_s)
+        play, tick_s = _play_steps(topology, replace(steps, sends=sends.take(order), step=step[order]))
         place = np.argsort(order)
         return play._replace(start=play.start[place], end=play.end[place]), tick_s
     passing, latency, tick_s = _ticks_of_hops(topology, steps.chunks, sends)
     kind, small = passing.dtype, passing.dtype != object
-    came, leave = _slots(sends)
-    slots = int(max(came.max(initial=-1), leave.max(initial=-1))) + 1
-    if slots > _MOST_SLOTS * len(step):
-        both = np.unique(np.concatenate([came, leave]), return_inverse=True)[1]
-        came, leave, slots = *np.split(both, 2), int(both.max()) + 1
+    slots = np.stack(_slots(sends))
+    if int(slots.max(initial=0)) > _MOST_SLOTS * len(step):
+        slots = np.unique(slots, return_inverse=True)[1].reshape(slots.shape)
     hops = len(sends.path_links)
-    rest = np.zeros(len(topology.links), dtype=kind)
-    np.add.at(rest, sends.path_links, passing)
-    limit = -1 if limit_s is None else ceil(limit_s / tick_s)
     play = _Play(
         sends.path_offset,
         sends.hop_send,
@@ -105,11 +95,9 @@ def _play_steps(topology: Topology, steps: StepSchedule, limit_s: Fraction | Non
         passing,
         latency,
         np.zeros(len(topology.links), dtype=kind),
-        *_releases(step, came, leave, slots),
+        *_releases(step, *slots, int(slots.max(initial=-1)) + 1),
         np.zeros(len(sends), dtype=kind),
         np.zeros(len(sends), dtype=kind),
-        rest,
-        min(limit, _EXACT) if small else limit,
     )
     heap = empty_heap(hops) if small else Heap(np.empty(hops, dtype=object), *empty_heap(hops)[1:])
     serve = _serve_hops if small else interpreted_form(_serve_hops)
@@ -130,11 +118,6 @@ def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
         size = drop_first(heap, size)
         send, link = play.owner[hop], play.link[hop]
         begin = max(int(asks), play.free[link])
-        over = begin + play.rest[link] + play.latency[hop]  # the last send over the link arrives then at the earliest
-        if 0 <= play.limit <= over:
-            play.end[send] = over
-            return 0
-        play.rest[link] -= play.passing[hop]
         play.free[link] = begin + play.passing[hop]
         arrives = play.free[link] + play.latency[hop]
         if hop == play.first[send]:

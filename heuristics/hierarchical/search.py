@@ -12,7 +12,6 @@ from ...algorithms.graphs.translations import Symmetry
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
-from ...core.answers import is_same
 from ...core.budget import Budget, Incumbent, ignore, why_unschedulable
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
@@ -30,7 +29,7 @@ from ..textbook.exchanges import BINE, BRUCK, DIRECT, RHD
 from ..textbook.rings import RING, SHIFTED_RING
 from ..textbook.trees import DBT, KNOMIAL
 from .levels import Hierarchy, Networks
-from .phase_composition import PhaseAnswers, Shares, Site, compose_phases, shares_of, site
+from .phase_composition import PhaseAnswers, Shares, Site, compose_phases, is_served_alike, shares_of, site
 from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
 
 #: Methods that may run on a level, with the options that they are asked with.
@@ -62,8 +61,7 @@ class AnswerCache:
             except (InputError, Unsupported) as error:
                 made = str(error)
             others = (answer for (_, *known), answer in self.known.items() if tuple(known) == wanted)
-            alike = (other for other in others if not isinstance(other, str) and not isinstance(made, str))
-            self.known[key] = next((other for other in alike if is_same(other.service, made.service)), made)
+            self.known[key] = next((other for other in others if is_served_alike(other, made)), made)
         return self.known[key]
 
     def _run(self, name: str, instance: Instance, parts: Ints | None) -> Shares:
@@ -151,8 +149,7 @@ class Levels:
 PLAYED, _WORK, _PIECES = 400_000, 10_000_000, (1, 4, 16, 32, 64)
 MOST_HOPS = 10_000_000  #: Links that sends take in the one schedule of a search that is played although it is large.
 _HIERARCHIES, _FIRST = 2, 4  #: Hierarchies that more than a first number of pieces is tried with, and that number.
-#: How much slower alone algorithms may be that are tried together with the other phases, and when none of them is.
-_NEAR, _FAR = Fraction(5, 4), Fraction(51, 40)
+_NEAR = Fraction(5, 4)  #: How much slower alone algorithms may be that are tried together with the other phases.
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,17 +231,12 @@ class Search:
     def _rate(self) -> Floats:
         return np.array([float(link.bandwidth_Bps) for link in self._topology.links])
 
-    def seconds(
-        self, schedule: StepSchedule, times: Fraction = Fraction(1), limit_s: Fraction | None = None
-    ) -> Fraction:
-        """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`.
-
-        Of one that is not complete before the limit, it is a lower bound from there on.
-        """
+    def seconds(self, schedule: StepSchedule, times: Fraction = Fraction(1)) -> Fraction:
+        """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`."""
         hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:
-            return first_come(self._topology, self._on_orbits(schedule), limit_s)
+            return first_come(self._topology, self._on_orbits(schedule))
         latency_s = int(schedule.sends.hops.max()) * max(float(link.latency_s) for link in self._topology.links)
         return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * latency_s)
 
@@ -329,10 +321,10 @@ class Search:
         block_bytes = self.problem.demand.size_bytes * share / block_share(kind, hierarchy, order, roots)
         blocks = blocks_of(kind, hierarchy, order, roots)
 
-        def make_part(filled: Sequence[tuple[str, PhaseAnswers]], limit_s: Fraction | None = None) -> Part:
+        def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
             answers = [each for _, each in filled]
             schedule = compose_phases(self.problem, kind, hierarchy, blocks, block_bytes, answers, pieces)
-            return Part(tuple(filled), schedule, self.seconds(schedule, limit_s=limit_s))
+            return Part(tuple(filled), schedule, self.seconds(schedule))
 
         parts = phases(kind, hierarchy, order, roots)
         ranked = [self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in parts]
@@ -345,7 +337,7 @@ class Search:
             if self.over or (key := _identity(filled)) in tried:
                 continue
             tried.add(key)
-            best = min(best, make_part(filled, best.seconds), key=lambda part: part.seconds)
+            best = min(best, make_part(filled), key=lambda part: part.seconds)
         return best
 
     def _rank_algorithms(
@@ -366,7 +358,7 @@ class Search:
         found = dict[tuple[int, ...], Fraction]()
         for key in sorted(least, key=least.__getitem__):
             if not found or (least[key] <= _NEAR * min(found.values()) and not self.budget.is_exhausted):
-                found[key] = self.seconds(alone[key], times, _FAR * min(found.values()) if found else None)
+                found[key] = self.seconds(alone[key], times)
         ranked = sorted((found[key], index) for index, key in enumerate(keys) if key in found)
         return [fillings[index] for seconds, index in ranked if seconds <= _NEAR * ranked[0][0]]
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.paths.grid import farthest_first, grid_sides, grid_ways
-from ...algorithms.paths.reservations import NEVER, PathNetwork, Reservations
+from ...algorithms.paths.reservations import PathNetwork, Reservations
 from ...algorithms.paths.search import (
     INTERVALS,
-    LATE,
     SENDS,
     DistanceTables,
     Jobs,
@@ -103,8 +102,8 @@ class Attempt:
             take_all(net, found.busy, *stage.fixed, np.arange(stage.fixed[0].number))
         return found
 
-    def place(self, order: Ints, *, whole: bool, slack: int, budget: Budget, latest: int = NEVER) -> int:
-        """Place jobs in an order; return how many there was time for, or the end of all is after a tick."""
+    def place(self, order: Ints, *, whole: bool, slack: int, budget: Budget) -> int:
+        """Place jobs in an order; give how many there was time for."""
         stage, done = self.stage, 0
         # A job has one search, or one for each of its targets, and a search may pass every edge.
         targets = np.diff(stage.jobs.target_first)[order]
@@ -113,9 +112,7 @@ class Attempt:
         while done < len(order) and not budget.is_exhausted:
             batch = order[: done + jobs]
             tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
-            done, halt = place_all(*tables, batch, done, whole, slack, latest)
-            if halt == LATE:
-                break
+            done, halt = place_all(*tables, batch, done, whole, slack)
             if halt == SENDS:
                 columns = {name: getattr(self.pool, name) for name in ("edge", "start", "parent")}
                 longer = {name: np.concatenate([old, np.zeros_like(old)]) for name, old in columns.items()}
@@ -166,14 +163,14 @@ class Recipe:
     seed: int = field(default=0, compare=False)
 
 
-def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget, latest: int = NEVER) -> Attempt | None:
-    """Place all jobs by a recipe, or those up to one that ends after a tick; None if the budget ends first."""
+def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt | None:
+    """Place all jobs by a recipe; None if the budget ends first."""
     found = Attempt.empty(stage, seed)
     order = np.random.default_rng(seed).permutation(stage.jobs.number)
     if recipe.order == "longest":
         order = order[np.argsort(-stage.length[order], kind="stable")]
-    done = found.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget, latest=latest)
-    return found if done == len(order) or found.finish > latest else None
+    done = found.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget)
+    return found if done == len(order) else None
 
 
 def along_dimensions(stage: Stage, seed: int, variant: int) -> "StageResult | None":
@@ -269,8 +266,7 @@ def best_of(stage: Stage, orders: str, restarts: int, steps: SearchEffort, budge
     for recipe in recipes(stage, orders, restarts):
         if best is not None and (steps.left < stage.jobs.number or best.ticks <= stage.lower):
             break
-        ends = [NEVER, *([] if best is None else [best.ticks]), *([] if kept is None else [kept.finish - 1])]
-        found = attempt(stage, recipe, 1000 * budget.seed + made, budget, min(ends))
+        found = attempt(stage, recipe, 1000 * budget.seed + made, budget)
         if found is None:
             break
         steps.spend(stage.jobs.number)

@@ -80,104 +80,71 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sends, hops, ranks = transfers.sends, len(transfers.sends.path_links), wires.rank_links
     seconds = wires.passing_s(transfers.chunk_bytes, np.repeat(sends.chunk, sends.hops), sends.path_links)
     compiled = worth_compiling(hops) and not wires.varying and seconds.dtype == np.float64
-    gates = gates_of(transfers, compiled=compiled)
     pays = np.ones(len(sends)) if transfers.pays is None else transfers.pays
     columns = sends.hop_send, sends.path_offset, sends.path_links, seconds, wires.latency_s, pays.astype(np.int64)
     sizes = len(wires), len(sends), len(sends), hops, hops
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
-    state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
-    queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), np.zeros(hops, dtype=np.int64)
-    if hops and compiled:
-        _play(columns, how, in_order, gates, state, queues, None)
-        transfers.service[:] = queues[2:]
-    elif hops:
-        lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))
-        interpreted_form(_play)(lists, how, in_order, gates, state, links, wires.varying or None)
+    for order in (*(transfers.service if compiled else ()), None):
+        gates = gates_of(transfers, compiled=compiled)
+        state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
+        again = order is not None
+        queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order if again else np.zeros(hops, np.int64)
+        if hops and compiled:
+            if _play(columns, how, in_order, gates, state, queues, None, again):
+                transfers.service[:] = queues[2:]
+                break
+        elif hops:
+            lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))
+            interpreted_form(_play)(lists, how, in_order, gates, state, links, wires.varying or None, False)
     gates.require_all_open()
     return Timeline(*map(np.array, state[2:]))
 
 
-def simulate_again(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
-    """Simulate in the order of the last simulation of events; None without one, or if links would serve otherwise."""
-    sends, links = transfers.sends, transfers.sends.path_links
-    if not transfers.service or rules != (False, True, False) or wires.of_ranks:
-        return None
-    seconds = wires.passing_s(transfers.chunk_bytes, sends.chunk[sends.hop_send], links)
-    if seconds.dtype != np.float64:
-        return None
-    columns = sends.hop_send, sends.path_offset, links, seconds, wires.latency_s
-    state = tuple(np.zeros(size) for size in (len(wires), len(sends), len(sends), len(links), len(links)))
-    gates = gates_of(transfers, compiled=True)
-    return Timeline(*state[2:]) if _replay(*transfers.service, columns, transfers.fixed_order, gates, state) else None
-
-
-@kernel
-def _replay(order: Any, columns: Any, in_order: bool, gates: Gates, state: Any) -> bool:
-    """Serve hops in the order of another simulation; return False if links would not, by the times of requests."""
-    owner, offset, links, seconds, latency = columns
-    free, came, end, hop_start, hop_end = state
-    latest, latest_by = np.full(len(free), -1.0), np.full(len(free), -1)
-    gate_of, is_open = np.empty(len(end), dtype=np.int64), np.zeros(len(gates.opens_s), dtype=np.bool_)
-    for gate in range(len(is_open)):
-        gate_of[gates.members[gates.member_offset[gate] : gates.member_offset[gate + 1]]] = gate
-    for entry in order:
-        send, link = owner[entry], links[entry]
-        if entry == offset[send]:
-            gate = before = gate_of[send]
-            while not is_open[before] and before > 0 and gates.following[before - 1] == before:
-                before -= 1
-                gates.opens_s[gate] = max(gates.opens_s[gate], gates.opens_s[before])
-            is_open[gate], came[send] = True, gates.opens_s[gate]
-        asks = came[send]
-        if not in_order and (asks < latest[link] or (asks == latest[link] and entry < latest_by[link])):
-            return False
-        latest[link], latest_by[link] = asks, entry
-        hop_start[entry] = max(asks, free[link])
-        free[link] = hop_end[entry] = hop_start[entry] + seconds[entry]
-        came[send] = hop_end[entry] + latency[link]
-        if entry + 1 == offset[send + 1]:
-            end[send], gate = came[send], gates.fed_by[send]
-            if gate >= 0:
-                gates.opens_s[gate] = max(gates.opens_s[gate], end[send])
-    return True
-
-
 @kernel
 def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take half of the time)
-    columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, queues: Any, varying: Any
-) -> None:
+    columns: Any, how: Any, in_order: bool, gates: Gates, state: Any, queues: Any, varying: Any, again: bool
+) -> bool:
     """Take hops from a heap by time of request, or whole sends by their order.
 
     Requests that come over a link are mostly in order, and only the first one is in the heap. Until it is served, a hop
-    has its request in place of its start. The last column of ``queues`` becomes the order of service.
+    has its request in place of its start. The last column of ``queues`` becomes the order of all hops, or has that of
+    another size to do it ``again``: return False if links would not serve in this order, by the times of requests.
     """
     owner, offset, links, seconds, latency, pays = columns
     streaming, contended, hold_latency, while_receiving, adders, senders = how
     free, came, end, hop_start, hop_end = state
     after, last, order = queues
-    heap, served = [(free[0], 0)], 0
+    heap, asked, served = [(free[0], 0)], np.full(len(free), -1.0), 0
     heap.pop()
     starting = [gate for gate in range(len(gates.missing) - 1, -1, -1) if gates.missing[gate] == 0]
     for gate in starting:
         gates.missing[gate] = 1
-    while len(starting) + len(heap) > 0:
+    while len(starting) + len(heap) > 0 or (again and served < len(order)):
         if len(starting) > 0:
             gate, link = starting.pop(), -1
             tail = gates.opens_s[gate]
         else:
-            asks, entry = heap[0]
-            following, after[entry] = after[entry], _SERVED
-            if following >= 0:
-                heapq.heapreplace(heap, (hop_start[following], following))
+            if again:
+                entry = order[served]
+                asks = hop_start[entry]
             else:
-                heapq.heappop(heap)
+                asks, entry = heap[0]
+                following, after[entry] = after[entry], _SERVED
+                if following >= 0:
+                    heapq.heapreplace(heap, (hop_start[following], following))
+                else:
+                    heapq.heappop(heap)
             send = owner[entry]
             tail = came[send]
             if in_order:
                 asks = tail
             while True:
                 link = links[entry]
+                if again and not in_order:
+                    if asks < asked[link] or (asks == asked[link] and entry < last[link]):
+                        return False
+                    asked[link], last[link] = asks, entry
                 begin = max(asks, free[link])
                 if varying is None:
                     finish = max(begin + seconds[entry], tail)
@@ -188,9 +155,8 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
                 if contended:
                     free[link] = finish + late if hold_latency or link >= senders else finish
                 hop_start[entry], hop_end[entry] = begin, finish
+                order[served], served = entry, served + 1
                 tail = finish + late
-                order[served] = entry
-                served += 1
                 entry += 1
                 if entry == offset[send + 1]:
                     break
@@ -199,7 +165,7 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
                     break
             if entry < offset[send + 1]:
                 came[send] = tail
-                _add_request(heap, hop_start, after, last, link, asks, entry)
+                _add_request(again, heap, hop_start, after, last, link, asks, entry)
                 continue
             end[send], gate = tail, gates.fed_by[send]
         while gate >= 0:
@@ -210,19 +176,24 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
             for place in range(gates.member_offset[gate], gates.member_offset[gate + 1]):
                 send = gates.members[place]
                 came[send] = tail
-                _add_request(heap, hop_start, after, last, link, send if in_order else tail, offset[send])
+                key = send if in_order else tail
+                _add_request(again, heap, hop_start, after, last, link, key, offset[send])
             gate = gates.following[gate]
+    return True
 
 
 @kernel
-def _add_request(heap: Any, asks: Any, after: Any, last: Any, link: int, key: Any, entry: int) -> None:
-    """Add an entry behind the last one over its link, if that waits and is earlier; else to the heap."""
+def _add_request(again: bool, heap: Any, asks: Any, after: Any, last: Any, link: int, key: Any, entry: int) -> None:
+    """Add an entry behind the last one over its link, if that waits and is earlier; else to the heap, if needed."""
+    asks[entry] = key
+    if again:
+        return
     before = last[link]
     if after[before] == _LAST and (asks[before] < key or (asks[before] == key and before < entry)):
         after[before] = entry
     else:
         heapq.heappush(heap, (key, entry))
-    asks[entry], after[entry], last[link] = key, _LAST, entry
+    after[entry], last[link] = _LAST, entry
 
 
 WORTHWHILE = 16  #: Fewer sends than this per call of numpy are faster in the event loop.

@@ -151,7 +151,7 @@ def _simulate_totals(
     """Return last arrival, busy seconds of links, and, if compiled and asked, the last arrival without congestion."""
     played, own, _ = charged = add_rank_links(instance, transfers, columns)
     levels = True
-    if worth_compiling(len(transfers.sends)) and not (transfers.fixed_order or columns.varying or transfers.service):
+    if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = to_ticks(played, len(played.sends.path_links), own, exact=False)
         if not (isinstance(links, TickWires) and links.exact):
             result = compiled_levels(played, links, rules(mode), keep=False, unaware=unaware)

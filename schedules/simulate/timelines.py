@@ -15,15 +15,7 @@ from ...core.kernel import worth_compiling
 from ...core.schedule import Floats, Ints, Sends, offsets, ranges
 from ...core.trace import SimulationMode, Trace
 from .compiled_runs import compiled_levels
-from .events import (
-    count_arrival,
-    gates_of,
-    simulate_again,
-    simulate_by_events,
-    simulate_by_levels,
-    simulate_by_windows,
-    start_sends,
-)
+from .events import count_arrival, gates_of, simulate_by_events, simulate_by_levels, simulate_by_windows, start_sends
 from .network import Rules, TickWires, Timeline, Wires, rules, to_ticks, wires
 from .transfers import Transfers, sends_of
 
@@ -90,10 +82,8 @@ def timeline_of(
 
 def _simulate(transfers: Transfers, columns: Wires, how: Rules) -> Timeline:
     """Simulate by the fastest suitable simulator; all suitable ones give the same times."""
-    timeline = simulate_again(transfers, columns, how)
-    if timeline is None and not (
-        transfers.fixed_order or columns.varying or (isinstance(columns, TickWires) and columns.exact)
-    ):
+    timeline: Timeline | None = None
+    if not (transfers.fixed_order or columns.varying or (isinstance(columns, TickWires) and columns.exact)):
         if worth_compiling(len(transfers.sends)):
             played = compiled_levels(transfers, columns, how, keep=True)
             timeline = None if played is None else played.timeline
