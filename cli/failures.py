@@ -80,7 +80,7 @@ def _show_repair(result: RepairedSchedule) -> None:
     nodes = ", ".join(result.nodes[:6]) + (f" and {len(result.nodes) - 6:,} more" if len(result.nodes) > 6 else "")
     for name, value in (
         ("sends or edges of trees", f"{result.transfers:,}"),
-        ("that used what is lost", f"{result.lost:,}, {100 * result.lost_part:.1f} % of the bytes on links"),
+        ("that used what is lost", f"{result.losses:,}, {100 * result.lost_part:.1f} % of the bytes on links"),
         ("what the old schedule still brings", f"{100 * result.served:.1f} % of what the ranks that are left need"),
         ("ranks with another path or partner", f"{len(result.nodes):,}" + (f": {nodes}" if nodes else "")),
         ("completion time before", amount(result.before_s, TIMES)),

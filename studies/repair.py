@@ -41,10 +41,10 @@ class RepairedSchedule:
     instance: Instance
     answer: StepSchedule | Schedule | TreePacking
     report: Report
-    #: ``transfers`` and ``lost``: number of sends, or edges of trees, of the old schedule; and of those over a lost
+    #: ``transfers`` and ``losses``: number of sends, or edges of trees, of the old schedule; and of those over a lost
     #: link or node.
     transfers: int
-    lost: int
+    losses: int
     lost_part: float  #: Share of lost transfers in all bytes on links.
     served: float  #: Share of the required bytes that the old schedule still delivers to the remaining ranks.
     nodes: tuple[str, ...]  #: Nodes whose transfers change in data or path.
@@ -59,7 +59,9 @@ class RepairedSchedule:
         """Return the output of ``cwb repair --json``."""
         return {
             "instance": self.instance.name,
-            **{name: getattr(self, name) for name in ("transfers", "lost", "lost_part", "served")},
+            "transfers": self.transfers,
+            "lost": self.losses,
+            **{name: getattr(self, name) for name in ("lost_part", "served")},
             "nodes": list(self.nodes),
             **{name: getattr(self, name) for name in ("before_s", "after_s")},
             "bound_s": float(self.bound_s),

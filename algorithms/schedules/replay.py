@@ -87,6 +87,7 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
     slots = np.stack(_slots(sends))
     if int(slots.max(initial=0)) > _MOST_SLOTS * len(step):
         slots = np.unique(slots, return_inverse=True)[1].reshape(slots.shape)
+    after, first_after, last_after, missing = _releases(step, slots[0], slots[1], int(slots.max(initial=-1)) + 1)
     hops = len(sends.path_links)
     play = _Play(
         sends.path_offset,
@@ -95,7 +96,10 @@ def _play_steps(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fractio
         passing,
         latency,
         np.zeros(len(topology.links), dtype=kind),
-        *_releases(step, *slots, int(slots.max(initial=-1)) + 1),
+        after,
+        first_after,
+        last_after,
+        missing,
         np.zeros(len(sends), dtype=kind),
         np.zeros(len(sends), dtype=kind),
     )
@@ -137,7 +141,7 @@ def _serve_hops(play: Any, heap: Heap, size: int, events: int) -> int:
 
 @kernel
 def _releases(step: Any, came: Any, leave: Any, slots: int) -> Any:
-    """Return sends by the slot that they leave, the range of those that wait for each, and how many each waits for.
+    """Return sends by the slot that they leave, the range that waits for each, and the number of its predecessors.
 
     The sends are sorted by ``step``; each arrives in the slot ``came``, whose sends of later steps wait for it.
     """

@@ -55,10 +55,10 @@ class Hierarchy:
 
     def span_positions(self, levels: Sequence[int]) -> Ints:
         """Return all positions whose coordinates are 0 but in some levels."""
-        found = np.zeros(1, dtype=np.int64)
+        positions = np.zeros(1, dtype=np.int64)
         for level in levels:
-            found = (found[:, None] + np.arange(self.sizes[level]) * self.strides[level]).ravel()
-        return found
+            positions = (positions[:, None] + np.arange(self.sizes[level]) * self.strides[level]).ravel()
+        return positions
 
     def group(self, base: int, level: int) -> list[int]:
         """Return the ranks of a group, by its first position."""
@@ -70,8 +70,8 @@ class Hierarchy:
         first = np.full(n, int(np.flatnonzero(self.order == rank)[0]))
         here = np.arange(n)
         turned = [(self.coordinate(here, d) + self.coordinate(first, d)) % self.sizes[d] for d in self.levels]
-        moved = sum((t * stride for t, stride in zip(turned, self.strides, strict=True)), np.zeros_like(here))
-        return Hierarchy(self.order[moved], self.sizes)
+        place = sum((t * stride for t, stride in zip(turned, self.strides, strict=True)), np.zeros_like(here))
+        return Hierarchy(self.order[place], self.sizes)
 
     def coarser(self) -> "Iterator[Hierarchy]":
         """Yield the hierarchy itself, and its coarsenings to two levels."""
@@ -207,13 +207,13 @@ class Networks:
         Ranks of a block differ in this level and inner ones.
         """
         size = self.hierarchy.strides[level] * self.hierarchy.sizes[level]
-        found: dict[int, list[int]] = defaultdict(list)
+        nodes_of: dict[int, list[int]] = defaultdict(list)
         for node, position in enumerate(self._position.tolist()):
             if position >= 0:
-                found[position // size].append(node)
+                nodes_of[position // size].append(node)
             elif (fabric := self._fabric[node]) >= 0 and fabric in self._level and self._level[fabric] <= level:
-                found[self._reach[fabric][0] // size].append(node)
-        return [tuple(found[block]) for block in sorted(found)]
+                nodes_of[self._reach[fabric][0] // size].append(node)
+        return [tuple(nodes_of[block]) for block in sorted(nodes_of)]
 
     def links(self, nodes: Sequence[int], level: int) -> list[int]:
         """Return the links that a group of a level may use, in the order of the network."""
@@ -221,12 +221,12 @@ class Networks:
             some = self._links(set(nodes), choice)
             tail, head = self._ends[some].T
             if len(np.unique(components(len(self._position), tail, head, strong=True)[list(nodes)])) == 1:
-                found: list[int] = some.tolist()
-                return found
+                result: list[int] = some.tolist()
+                return result
         return list(range(len(self.topology.links)))
 
     def _links(self, nodes: set[int], level: int | None) -> Ints:
-        chosen: set[int] = set()
+        links: set[int] = set()
         fabrics: set[int] = set()
         for node in nodes:
             for link in self._rank_links[node]:
@@ -235,11 +235,11 @@ class Networks:
                 if (fabric := self._fabric[other]) < 0:
                     pair = self._position[node], self._position[other]
                     if other in nodes and (level is None or self._level_of(pair) == level):
-                        chosen.add(link)
+                        links.add(link)
                 elif level is None or self._level[fabric] == level:
-                    chosen.add(link)
+                    links.add(link)
                     fabrics.add(fabric)
-        return np.array(sorted(chosen.union(*(self._switch_links[fabric] for fabric in fabrics))), dtype=np.int64)
+        return np.array(sorted(links.union(*(self._switch_links[fabric] for fabric in fabrics))), dtype=np.int64)
 
 
 def _joined_switches(topology: Topology) -> list[int]:

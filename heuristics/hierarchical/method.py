@@ -112,8 +112,8 @@ def _keeps_levels(problem: GroupProblem, options: HierarchicalOptions, image: In
     """Return whether an image of the ranks adds as much to the coordinates of all of them."""
     hierarchy = _hierarchy(problem, options)
     place = np.argsort(hierarchy.order)
-    moved = place[image[hierarchy.order]]
-    return np.array_equal(moved, translate_ranks(hierarchy.sizes, place[hierarchy.order], moved[:1]))
+    images = place[image[hierarchy.order]]
+    return np.array_equal(images, translate_ranks(hierarchy.sizes, place[hierarchy.order], images[:1]))
 
 
 def choose(
@@ -167,8 +167,8 @@ def _merge_schedules(instance: Instance, schedules: Sequence[StepSchedule | Sche
     """Run the schedules of several collectives at once; the result is timed if one is and they share no link."""
     if all(isinstance(schedule, StepSchedule) for schedule in schedules):
         return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
-    used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
-    if len(np.unique(used)) < len(used):  # a link serves who asks first
+    links = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
+    if len(np.unique(links)) < len(links):  # a link serves who asks first
         nodes = instance.topology.rank_nodes
         in_steps = [
             StepSchedule(s.instance_sha256, s.chunks, s.sends, depths(s, nodes)) if isinstance(s, Schedule) else s
@@ -200,10 +200,10 @@ def reverse_choice(problem: GroupProblem, forwards: Choice) -> Choice | None:
     if problem.collective is AR:
         back = concatenate(back, steps)
         start, end = (np.concatenate(pair) for pair in ((start, last + there.start_s), (end, last + there.end_s)))
-    made = Schedule(problem.instance.sha256, back.chunks, back.sends, np.maximum(start, 0.0), end)
-    if len(made.sends.path_links) > PLAYED:
-        return replace(forwards, schedule=made, seconds=Fraction(float(end.max())), backwards=True)
-    played, seconds = in_order(problem.topology, made)
+    schedule = Schedule(problem.instance.sha256, back.chunks, back.sends, np.maximum(start, 0.0), end)
+    if len(schedule.sends.path_links) > PLAYED:
+        return replace(forwards, schedule=schedule, seconds=Fraction(float(end.max())), backwards=True)
+    played, seconds = in_order(problem.topology, schedule)
     return replace(forwards, schedule=played, seconds=seconds, backwards=True)
 
 

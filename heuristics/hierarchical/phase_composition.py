@@ -110,16 +110,16 @@ def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Int
     if parts is not None:
         if not np.isin(parts, part).all():
             return None
-        kept, number = np.isin(part, parts), np.cumsum(np.isin(part, parts)) - 1
-        mine = kept[sends.chunk]
-        sends, step, part, units = sends.take(mine), step[mine], part[kept], units[kept]
+        is_read, number = np.isin(part, parts), np.cumsum(np.isin(part, parts)) - 1
+        mine = is_read[sends.chunk]
+        sends, step, part, units = sends.take(mine), step[mine], part[is_read], units[is_read]
         sends = replace(sends, chunk=number[sends.chunk])
     begin, end = [], []
-    total, done = np.bincount(part, units).tolist(), defaultdict[int, Fraction](Fraction)
+    total, position = np.bincount(part, units).tolist(), defaultdict[int, Fraction](Fraction)
     for of, count in zip(part.tolist(), units.tolist(), strict=True):
-        begin.append(done[of])
-        done[of] += Fraction(count, int(total[of]))
-        end.append(done[of])
+        begin.append(position[of])
+        position[of] += Fraction(count, int(total[of]))
+        end.append(position[of])
     return Shares(begin, end, part, sends, step)
 
 
@@ -127,10 +127,10 @@ def _part(chunks: Chunks, kind: Collective, n: int) -> Ints:
     if kind in _WHOLE:
         return np.zeros(len(chunks), dtype=np.int64)
     first = np.array([group[0] for group in chunks.groups], dtype=np.int64)
-    held, needed = first[chunks.held_by], first[chunks.needed_by]
+    holder, receiver = first[chunks.held_by], first[chunks.needed_by]
     if kind is Collective.ALL_TO_ALL:
-        return held * n + needed
-    return needed if kind in _BY_RECEIVER else held
+        return holder * n + receiver
+    return receiver if kind in _BY_RECEIVER else holder
 
 
 def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
@@ -187,7 +187,7 @@ def _columns(filled: PhaseAnswers, slices: Sequence[Fraction], block_index: Ints
 
     Columns are chunk, source, target, reduce, step, levels ahead, hops and links.
     """
-    phase, found = filled.phase, list[tuple[Ints, ...]]()
+    phase, columns = filled.phase, list[tuple[Ints, ...]]()
     group = np.searchsorted(filled.bases, phase.base)
     answer = np.unique([id(shares) for shares in filled.shares], return_inverse=True)[1]
     for kind in range(int(answer.max()) + 1):
@@ -203,7 +203,7 @@ def _columns(filled: PhaseAnswers, slices: Sequence[Fraction], block_index: Ints
         row = ranges(first, last - first)
         send, at = send_of[row], where[task]
         sends = shares.sends.take(send)
-        found.append(
+        columns.append(
             (
                 block_index[phase.block[mine][task]] * (len(slices) - 1) + piece[row],
                 nodes[at, sends.source],
@@ -215,7 +215,7 @@ def _columns(filled: PhaseAnswers, slices: Sequence[Fraction], block_index: Ints
                 links[np.repeat(at, sends.hops), sends.path_links],
             )
         )
-    return found
+    return columns
 
 
 def compose_phases(
@@ -233,8 +233,8 @@ def compose_phases(
     ahead come first.
     """
     # Every phase's shares are unions of slices between these.
-    known = {id(shares): shares for each in filled for shares in each.shares}
-    cuts = sorted({Fraction(0), Fraction(1), *(end for shares in known.values() for end in shares.end)})
+    distinct = {id(shares): shares for each in filled for shares in each.shares}
+    cuts = sorted({Fraction(0), Fraction(1), *(end for shares in distinct.values() for end in shares.end)})
     count = len(cuts) - 1
     index = np.full(int(blocks.max()) + 1, -1)
     index[blocks] = np.arange(len(blocks))
@@ -252,8 +252,8 @@ def compose_phases(
     sends = once.take(order % len(step))
     every = replace(sends, chunk=(sends.chunk // count * pieces + piece) * count + sends.chunk % count)
     chunks = _chunks(kind, hierarchy, blocks, block_bytes / pieces, pieces, cuts)
-    made = StepSchedule(problem.instance.sha256, chunks, every, step[order % len(step)])
-    return _once(made, problem.topology.rank_nodes[int(hierarchy.order[0])]) if kind is BROADCAST else made
+    schedule = StepSchedule(problem.instance.sha256, chunks, every, step[order % len(step)])
+    return _once(schedule, problem.topology.rank_nodes[int(hierarchy.order[0])]) if kind is BROADCAST else schedule
 
 
 def _once(schedule: StepSchedule, root: int) -> StepSchedule:
@@ -261,8 +261,8 @@ def _once(schedule: StepSchedule, root: int) -> StepSchedule:
     sends = schedule.sends
     nodes = int(max(sends.source.max(), sends.target.max())) + 1
     first = np.unique(sends.chunk * nodes + sends.target, return_index=True)[1]
-    kept = np.sort(first[sends.target[first] != root])
-    return replace(schedule, sends=sends.take(kept), step=schedule.step[kept])
+    firsts = np.sort(first[sends.target[first] != root])
+    return replace(schedule, sends=sends.take(firsts), step=schedule.step[firsts])
 
 
 def _chunks(
@@ -271,23 +271,23 @@ def _chunks(
     parts = [b - a for a, b in pairwise(cuts)]
     unit = common_unit(parts)
     n, each = len(hierarchy.order), pieces * len(parts)
-    held = needed = np.full(len(blocks), n)
+    holder = receiver = np.full(len(blocks), n)
     if kind is Collective.ALL_TO_ALL:
-        held, needed = np.divmod(blocks, n)
+        holder, receiver = np.divmod(blocks, n)
     elif kind in (Collective.ALL_GATHER, GATHER):
-        held = blocks
+        holder = blocks
     elif kind in (RS, SCATTER):
-        needed = blocks
+        receiver = blocks
     if kind in (BROADCAST, SCATTER):
-        held = np.zeros_like(blocks)
+        holder = np.zeros_like(blocks)
     if kind in (REDUCE, GATHER):
-        needed = np.zeros_like(blocks)
+        receiver = np.zeros_like(blocks)
     ranks = [int(rank) for rank in hierarchy.order]
     return Chunks(
         np.tile(np.array([int(part / unit) for part in parts], dtype=np.int64), len(blocks) * pieces),
         piece_bytes * unit,
         (*((rank,) for rank in ranks), tuple(sorted(ranks))),
-        np.repeat(held, each),
-        np.repeat(needed, each),
+        np.repeat(holder, each),
+        np.repeat(receiver, each),
         np.full(len(blocks) * each, kind in (RS, AR, REDUCE)),
     )

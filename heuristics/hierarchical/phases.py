@@ -63,46 +63,46 @@ def phases(kind: Collective, hierarchy: Hierarchy, order: Sequence[int], roots: 
     """
     blocks = blocks_of(kind, hierarchy, order, roots)
     if kind is ALL_TO_ALL:
-        return [_exchange(hierarchy, blocks, level, order[:done]) for done, level in enumerate(order)]
+        return [_exchange(hierarchy, blocks, level, order[:count]) for count, level in enumerate(order)]
     *inner, top = order
 
-    def phase(of: Collective, level: int, kept: Sequence[int], free: Sequence[int] = ()) -> Phase:
-        return _phase(hierarchy, of, blocks, level, kept, free)
+    def phase(of: Collective, level: int, fixed: Sequence[int], free: Sequence[int] = ()) -> Phase:
+        return _phase(hierarchy, of, blocks, level, fixed, free)
 
     def one_by_one(of: Collective, levels: Sequence[int]) -> list[Phase]:
         """Reduce and scatter; or gather, the other way round. All ranks of a group of later levels have the block."""
-        found = [phase(of, level, order[:k], order[k + 1 :]) for k, level in enumerate(levels)]
-        return found[::-1] if of is AG else found
+        result = [phase(of, level, order[:k], order[k + 1 :]) for k, level in enumerate(levels)]
+        return result[::-1] if of is AG else result
 
     def rooted_phases(of: Collective) -> list[Phase]:
-        found = [phase(of, level, inner[:k]) for k, level in enumerate(inner)]
-        return found[::-1] if of is GATHER else found
+        result = [phase(of, level, inner[:k]) for k, level in enumerate(inner)]
+        return result[::-1] if of is GATHER else result
 
-    found: list[Phase]
+    result: list[Phase]
     match kind:
         case Collective.ALL_GATHER | Collective.REDUCE_SCATTER:
-            found = one_by_one(kind, order)
+            result = one_by_one(kind, order)
         case Collective.ALL_REDUCE if roots is not None:
-            found = [*one_by_one(RS, order), *one_by_one(AG, order)]
+            result = [*one_by_one(RS, order), *one_by_one(AG, order)]
         case Collective.ALL_REDUCE:
-            found = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
+            result = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
         case Collective.BROADCAST:
-            found = [*rooted_phases(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
+            result = [*rooted_phases(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
         case Collective.REDUCE:
-            found = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted_phases(GATHER)]
+            result = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted_phases(GATHER)]
         case Collective.SCATTER:
-            found = [*rooted_phases(SCATTER), phase(SCATTER, top, inner)]
+            result = [*rooted_phases(SCATTER), phase(SCATTER, top, inner)]
         case _:
-            found = [phase(GATHER, top, inner), *rooted_phases(GATHER)]
-    return found
+            result = [phase(GATHER, top, inner), *rooted_phases(GATHER)]
+    return result
 
 
 def _phase(
-    hierarchy: Hierarchy, kind: Collective, blocks: Ints, level: int, kept: Sequence[int], free: Sequence[int]
+    hierarchy: Hierarchy, kind: Collective, blocks: Ints, level: int, fixed: Sequence[int], free: Sequence[int]
 ) -> Phase:
     """Blocks in groups whose coordinates are the block's in some levels, any in others, and the root's in the rest."""
-    later = free if kind is RS else [d for d in hierarchy.levels if d not in (*kept, level)] if kind is SCATTER else ()
-    base = hierarchy.keep_levels(blocks, kept)[:, None] + hierarchy.span_positions(free)[None, :]
+    later = free if kind is RS else [d for d in hierarchy.levels if d not in (*fixed, level)] if kind is SCATTER else ()
+    base = hierarchy.keep_levels(blocks, fixed)[:, None] + hierarchy.span_positions(free)[None, :]
     block = np.repeat(blocks, base.shape[1])
     part = hierarchy.coordinate(block, level) if kind in _BY_RANK else np.zeros_like(block)
     moves = part > 0 if kind in (GATHER, SCATTER) else np.ones(len(part), dtype=np.bool_)
@@ -116,12 +116,12 @@ def _ahead(hierarchy: Hierarchy, position: Ints, target: Ints, levels: Sequence[
     return sum((each.astype(np.int64) for each in differ), np.zeros_like(position))
 
 
-def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, done: Sequence[int]) -> Phase:
+def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, earlier: Sequence[int]) -> Phase:
     """Move blocks to the receiver's coordinate of a level; in others that are done they are there already."""
     n, size = len(hierarchy.order), hierarchy.sizes[level]
     source, target = np.divmod(blocks, n)
-    rest = [other for other in hierarchy.levels if other not in (*done, level)]
-    base = hierarchy.keep_levels(source, rest) + hierarchy.keep_levels(target, done)
+    rest = [other for other in hierarchy.levels if other not in (*earlier, level)]
+    base = hierarchy.keep_levels(source, rest) + hierarchy.keep_levels(target, earlier)
     here, there = hierarchy.coordinate(source, level), hierarchy.coordinate(target, level)
     moves = here != there
     block, start = blocks[moves], base[moves]

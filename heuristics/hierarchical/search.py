@@ -50,19 +50,19 @@ class AnswerCache:
 
     solver: Solver
     budget: Budget
-    known: dict[tuple[str, str, bytes], Shares | str] = field(default_factory=dict)
+    answers: dict[tuple[str, str, bytes], Shares | str] = field(default_factory=dict)
 
     def shares(self, name: str, instance: Instance, parts: Ints | None = None) -> Shares | str:
         """Return the answer of an algorithm, the same object for equal service; the reason if it has none."""
-        wanted = instance.sha256, b"" if parts is None else parts.tobytes()
-        if (key := (name, *wanted)) not in self.known:
+        request = instance.sha256, b"" if parts is None else parts.tobytes()
+        if (key := (name, *request)) not in self.answers:
             try:
-                made: Shares | str = self._run(name, instance, parts)
+                result: Shares | str = self._run(name, instance, parts)
             except (InputError, Unsupported) as error:
-                made = str(error)
-            others = (answer for (_, *known), answer in self.known.items() if tuple(known) == wanted)
-            self.known[key] = next((other for other in others if is_served_alike(other, made)), made)
-        return self.known[key]
+                result = str(error)
+            others = (answer for (_, *rest), answer in self.answers.items() if tuple(rest) == request)
+            self.answers[key] = next((other for other in others if is_served_alike(other, result)), result)
+        return self.answers[key]
 
     def _run(self, name: str, instance: Instance, parts: Ints | None) -> Shares:
         method, values = ALGORITHMS[name]
@@ -116,20 +116,20 @@ class Levels:
         names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
         bases, sites = self._groups(phase)
         parts = np.unique(phase.part) if self.by_parts else None
-        found: list[tuple[str, PhaseAnswers]] = []
+        result: list[tuple[str, PhaseAnswers]] = []
         reasons: list[str] = []
         for name in names:
-            if found and self.cache.budget.is_exhausted:
+            if result and self.cache.budget.is_exhausted:
                 break
             answers = [self.cache.shares(name, each.instance, parts) for each in sites]
             shares = [answer for answer in answers if isinstance(answer, Shares)]
             if len(shares) == len(sites):
-                found.append((name, PhaseAnswers(phase, bases, sites, shares)))
+                result.append((name, PhaseAnswers(phase, bases, sites, shares)))
             reasons += [f"{name}: {answer}" for answer in answers if isinstance(answer, str)][:1]
-        if not found:
+        if not result:
             size = self.hierarchy.sizes[phase.level]
             raise Unsupported(f"no {phase.kind.name} for groups of {size} ranks here ({'; '.join(reasons)})")
-        return found
+        return result
 
     def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
         """First positions of a phase's groups, and their networks."""
@@ -252,18 +252,18 @@ class Search:
         ``pieces=None`` tries more and more as long as they help; ``balance``, whether these use several orders of the
         levels, tries both if None.
         """
-        found: list[Choice] = []
+        choices: list[Choice] = []
         for each in self._promising(levels, _FIRST if pieces is None else pieces):
             for choice in self._choices(each, pieces, balance):
-                if not found or choice.seconds < min(one.seconds for one in found):
+                if not choices or choice.seconds < min(one.seconds for one in choices):
                     self.budget.tell(
                         Incumbent(float(choice.seconds), answer=partial(to_step_orbits, choice.schedule, self.symmetry))
                     )
-                found.append(choice)
+                choices.append(choice)
                 if self.over:
                     break
-        wanted = [choice for choice in found if not balance or len(choice.parts) > 1] or found
-        best = min(wanted, key=lambda choice: choice.seconds)
+        eligible = [choice for choice in choices if not balance or len(choice.parts) > 1] or choices
+        best = min(eligible, key=lambda choice: choice.seconds)
         assert isinstance(best.schedule, StepSchedule)  # noqa: S101 (none is backwards yet)
         if PLAYED < len(best.schedule.sends.path_links) <= MOST_HOPS:
             best = replace(best, seconds=first_come(self._topology, self._on_orbits(best.schedule)))
@@ -273,11 +273,11 @@ class Search:
         """Return the fastest hierarchies with so many pieces, in order."""
         if len(levels) <= _HIERARCHIES:
             return list(levels)
-        found: list[tuple[Fraction, int]] = []
+        times: list[tuple[Fraction, int]] = []
         for index, each in enumerate(levels):
-            if not (found and self.over):
-                found.append((self.part(each, each.hierarchy.levels, Fraction(1), pieces).seconds, index))
-        return [levels[index] for _, index in sorted(found)[:_HIERARCHIES]]
+            if not (times and self.over):
+                times.append((self.part(each, each.hierarchy.levels, Fraction(1), pieces).seconds, index))
+        return [levels[index] for _, index in sorted(times)[:_HIERARCHIES]]
 
     def _choices(self, levels: Levels, pieces: int | None, balance: bool | None) -> Iterator[Choice]:
         """Choices with more and more pieces, until that does not help; then as many, or four, in several orders."""
@@ -306,8 +306,8 @@ class Search:
         for _ in range(pieces):
             best = min(range(len(orders)), key=lambda o: float((total + loads[o]).max()))
             total, count[best] = total + loads[best], count[best] + 1
-        used = [(order, number) for order, number in zip(orders, count, strict=True) if number]
-        parts = tuple(self.part(levels, order, Fraction(number, pieces), number) for order, number in used)
+        pairs = [(order, number) for order, number in zip(orders, count, strict=True) if number]
+        parts = tuple(self.part(levels, order, Fraction(number, pieces), number) for order, number in pairs)
         whole = merge(self.problem.instance.sha256, [part.schedule for part in parts])
         by_step = np.argsort(whole.step, kind="stable")
         schedule = replace(whole, sends=whole.sends.take(by_step), step=whole.step[by_step])
@@ -331,12 +331,12 @@ class Search:
         best = make_part([some[0] for some in ranked])
         if len(best.schedule.sends.path_links) > PLAYED:
             return best
-        tried = {_identity(best.filled)}
+        identities = {_identity(best.filled)}
         for change in _changes(ranked):
             filled = [change.get(place, each) for place, each in enumerate(best.filled)]
-            if self.over or (key := _identity(filled)) in tried:
+            if self.over or (key := _identity(filled)) in identities:
                 continue
-            tried.add(key)
+            identities.add(key)
             best = min(best, make_part(filled), key=lambda part: part.seconds)
         return best
 
@@ -355,11 +355,11 @@ class Search:
             for key, (_, filled) in dict(zip(keys, fillings, strict=True)).items()
         }
         least = {key: float(self.loads_s(schedule).max()) for key, schedule in alone.items()}
-        found = dict[tuple[int, ...], Fraction]()
+        seconds_of = dict[tuple[int, ...], Fraction]()
         for key in sorted(least, key=least.__getitem__):
-            if not found or (least[key] <= _NEAR * min(found.values()) and not self.budget.is_exhausted):
-                found[key] = self.seconds(alone[key], times)
-        ranked = sorted((found[key], index) for index, key in enumerate(keys) if key in found)
+            if not seconds_of or (least[key] <= _NEAR * min(seconds_of.values()) and not self.budget.is_exhausted):
+                seconds_of[key] = self.seconds(alone[key], times)
+        ranked = sorted((seconds_of[key], index) for index, key in enumerate(keys) if key in seconds_of)
         return [fillings[index] for seconds, index in ranked if seconds <= _NEAR * ranked[0][0]]
 
     def _alone(
@@ -393,8 +393,8 @@ def _distinct_groups(filled: PhaseAnswers) -> Ints:
     pairs = np.unique(np.stack([filled.phase.base, filled.phase.part]), axis=1)
     parts = np.split(pairs[1], np.searchsorted(pairs[0], filled.bases)[1:])
     groups = enumerate(zip(filled.sites, parts, strict=True))
-    known = {(site.instance.sha256, mine.tobytes()): number for number, (site, mine) in groups}
-    return np.array(sorted(known.values()), dtype=np.int64)
+    group_of = {(site.instance.sha256, mine.tobytes()): number for number, (site, mine) in groups}
+    return np.array(sorted(group_of.values()), dtype=np.int64)
 
 
 def _changes(ranked: Sequence[Sequence[tuple[str, PhaseAnswers]]]) -> Iterator[dict[int, tuple[str, PhaseAnswers]]]:

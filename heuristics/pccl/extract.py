@@ -31,23 +31,23 @@ class SendTable:
 
 def mirror_trees(net: PathNetwork, jobs: Jobs, pool: SendPool, ticks: int) -> tuple[SendPool, Ints]:
     """Reverse the trees of sums in time; return them with the completion of every sum at its root."""
-    chosen, owner, _ = _sends_in_use(pool)
-    delay = net.delay[jobs.size[owner], pool.edge[chosen]]
+    index, owner, _ = _sends_in_use(pool)
+    delay = net.delay[jobs.size[owner], pool.edge[index]]
     start = pool.start.copy()
-    start[chosen] = ticks - pool.start[chosen] - delay
+    start[index] = ticks - pool.start[index] - delay
     complete = np.zeros(jobs.number, dtype=np.int64)
-    np.maximum.at(complete, owner, start[chosen] + delay)
+    np.maximum.at(complete, owner, start[index] + delay)
     return pool._replace(start=start), complete
 
 
 def rows_of(jobs: Jobs, pool: SendPool, first: int, *, reduce: bool) -> SendTable:
     """List the sends of a stage; the first one gets the number ``first``."""
-    chosen, owner, begin = _sends_in_use(pool)
-    parent = pool.parent[chosen]
+    index, owner, begin = _sends_in_use(pool)
+    parent = pool.parent[index]
     return SendTable(
         jobs.chunk[owner],
-        pool.edge[chosen],
-        pool.start[chosen],
+        pool.edge[index],
+        pool.start[index],
         np.where(parent == SOURCE, SOURCE, first + begin + parent),
         np.full(len(owner), reduce),
     )
@@ -81,14 +81,14 @@ def justify_starts(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) 
     the order of starts. ``sizes`` are the size classes of the chunks.
     """
     columns = rows.chunk, rows.edge, rows.next, rows.reduce, sizes
-    start = given = rows.start
+    start = before = rows.start
     for _ in range(1 if len(net.link) == len(net.tail) else _ROUNDS):
         start = np.zeros(len(rows.edge), dtype=np.int64)
         free, ready = (np.zeros(count, dtype=np.int64) for count in (int(net.link.max()) + 1, chunks))
-        _justify(net, np.argsort(given, kind="stable"), *columns, free, ready, start)
-        if np.array_equal(start, given):
+        _justify(net, np.argsort(before, kind="stable"), *columns, free, ready, start)
+        if np.array_equal(start, before):
             break
-        given = start
+        before = start
     return start
 
 

@@ -51,9 +51,9 @@ def supports(instance: Instance) -> Refusal | None:
 
 def pose(instance: Instance, options: PcclOptions) -> Instance:
     """Add the options' conditions; where all chunks take equally long, count time in steps (``Method.pose``)."""
-    posed = with_conditions(instance, options.conditions)
-    step = step_of(posed)
-    return posed if step is None else posed.with_changes(timing=Timing(Semantics.CIRCUIT, step))
+    problem = with_conditions(instance, options.conditions)
+    step = step_of(problem)
+    return problem if step is None else problem.with_changes(timing=Timing(Semantics.CIRCUIT, step))
 
 
 def step_of(instance: Instance) -> Fraction | None:
@@ -77,15 +77,15 @@ def with_conditions(instance: Instance, text: str) -> Instance:
 
     Conditions are separated by semicolons; an empty text changes nothing. Each needs one holder, receivers and a size.
     """
-    written = [part for part in text.split(";") if part.strip()]
+    parts = [part for part in text.split(";") if part.strip()]
     topology = instance.network
-    if not written or not isinstance(topology, Topology):
+    if not parts or not isinstance(topology, Topology):
         return instance
-    if len(written) > MAX_CONDITIONS:
-        raise InputError(f"{len(written):,} conditions; expected at most {MAX_CONDITIONS:,}", place="conditions")
+    if len(parts) > MAX_CONDITIONS:
+        raise InputError(f"{len(parts):,} conditions; expected at most {MAX_CONDITIONS:,}", place="conditions")
     ranks = {topology.nodes[node].name: rank for rank, node in enumerate(topology.rank_nodes)}
-    added = tuple(_demand_of(topology, ranks, part, index) for index, part in enumerate(written))
-    demands = (*instance.demands, *added)
+    extra = tuple(_demand_of(topology, ranks, part, index) for index, part in enumerate(parts))
+    demands = (*instance.demands, *extra)
     return instance.with_changes(demand=demands[0], also=demands[1:])
 
 
@@ -93,34 +93,34 @@ def _demand_of(topology: Topology, ranks: dict[str, int], text: str, index: int)
     place = f"conditions[{index}]"
     ends, colon, size = text.rpartition(":")
     holders, arrow, receivers = ends.partition("->")
-    shown = show_value(text.strip())
+    quote = show_value(text.strip())
     if not (colon and arrow):
-        raise InputError(f"{shown}; expected such as '0->1,2: 1 MiB'", place=place)
-    held = _ranks_named(topology, ranks, holders, place)
-    if len(held) != 1:
-        what = f"{len(held)} nodes hold the chunk {shown}; expected one" if held else f"no node holds the chunk {shown}"
+        raise InputError(f"{quote}; expected such as '0->1,2: 1 MiB'", place=place)
+    sources = _ranks_named(topology, ranks, holders, place)
+    if (count := len(sources)) != 1:
+        what = f"{count} nodes hold the chunk {quote}; expected one" if count else f"no node holds the chunk {quote}"
         raise InputError(what, place=place)
-    needed = [rank for rank in dict.fromkeys(_ranks_named(topology, ranks, receivers, place)) if rank != held[0]]
-    if not needed:
-        raise InputError(f"no other node needs the chunk {shown}", place=place)
+    targets = [rank for rank in dict.fromkeys(_ranks_named(topology, ranks, receivers, place)) if rank != sources[0]]
+    if not targets:
+        raise InputError(f"no other node needs the chunk {quote}", place=place)
     try:
         size_bytes = Fraction(parse(size.strip(), Quantity.SIZE))
     except InputError as error:
         raise error.at(place=place) from None
-    kind = Collective.POINT_TO_POINT if len(needed) == 1 else Collective.BROADCAST
-    return Demand(kind, size_bytes, ranks=(held[0], *needed))
+    kind = Collective.POINT_TO_POINT if len(targets) == 1 else Collective.BROADCAST
+    return Demand(kind, size_bytes, ranks=(sources[0], *targets))
 
 
 def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: str) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     for name in filter(None, (part.strip() for part in names.split(","))):
         if name not in ranks:
-            known = topology.node_index.get(name)
-            switch = known is not None and topology.nodes[known].kind is NodeKind.SWITCH
+            node = topology.node_index.get(name)
+            switch = node is not None and topology.nodes[node].kind is NodeKind.SWITCH
             what = "a switch" if switch else "no node"
             raise InputError(f"{show_value(name)} is {what}; expected a compute node", place=place)
-        found.append(ranks[name])
-    return found
+        numbers.append(ranks[name])
+    return numbers
 
 
 METHOD = Method(

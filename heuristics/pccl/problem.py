@@ -27,13 +27,13 @@ MAX_SENDS = 40_000_000
 class CommodityGroup:
     """Chunks of one demand with equal sizes and as many holders and receivers each, in columns of groups of ranks.
 
-    Sizes are in bytes; ``held`` and ``needed`` have a row of sorted ranks for each chunk. If ``reduced``, contributions
-    of the holders are summed; ``root`` is the rank at which a sum comes together, or that has the data.
+    Sizes are in bytes; ``holders`` and ``receivers`` have a row of sorted ranks for each chunk. If ``reduced``,
+    contributions are summed; ``root`` is the rank at which a sum comes together, or that has the data.
     """
 
     size: Fraction
-    held: Ints
-    needed: Ints
+    holders: Ints
+    receivers: Ints
     reduced: bool
     root: Ints
 
@@ -90,15 +90,15 @@ def _parts(demand: Demand, npus: int) -> Iterator[CommodityGroup]:
     n, c = len(ranks), demand.chunks
     if demand.collective is Collective.ALL_TO_ALL:
         source, target = (ranks[index].ravel() for index in np.indices((n, n)))
-        chosen = np.repeat(np.flatnonzero(source != target), c)
-        source, target = source[chosen, None], target[chosen, None]
+        pairs = np.repeat(np.flatnonzero(source != target), c)
+        source, target = source[pairs, None], target[pairs, None]
         yield CommodityGroup(demand.size_bytes / n / c, source, target, False, source[:, 0])
     elif demand.collective is Collective.ALL_REDUCE:
         everyone = np.tile(ranks, (n * c, 1))
         yield CommodityGroup(demand.size_bytes / n / c, everyone, everyone, True, np.repeat(ranks, c))
     else:
-        for (held, needed, reduced), size in conditions(demand, npus).bytes_of.items():
-            held_by, needed_by = (np.tile(np.array(group, dtype=np.int64), (c, 1)) for group in (held, needed))
+        for (holders, receivers, reduced), size in conditions(demand, npus).bytes_of.items():
+            held_by, needed_by = (np.tile(np.array(group, dtype=np.int64), (c, 1)) for group in (holders, receivers))
             yield CommodityGroup(size / c, held_by, needed_by, reduced, (needed_by if reduced else held_by)[:, 0])
 
 
@@ -110,16 +110,16 @@ def _chunks(parts: list[CommodityGroup]) -> Chunks:
             ranks = np.unique(rows)
             index = [groups.setdefault((rank,), len(groups)) for rank in ranks.tolist()]
             return np.array(index, dtype=np.int64)[np.searchsorted(ranks, rows[:, 0])]
-        found, where = np.unique(rows, axis=0, return_inverse=True)
-        index = [groups.setdefault(tuple(row), len(groups)) for row in found.tolist()]
+        distinct, where = np.unique(rows, axis=0, return_inverse=True)
+        index = [groups.setdefault(tuple(row), len(groups)) for row in distinct.tolist()]
         return np.array(index, dtype=np.int64)[where.ravel()]
 
-    held = np.concatenate([numbers(part.held) for part in parts])
-    needed = np.concatenate([numbers(part.needed) for part in parts])
+    holders = np.concatenate([numbers(part.holders) for part in parts])
+    receivers = np.concatenate([numbers(part.receivers) for part in parts])
     unit = common_unit(part.size for part in parts)
     units = [np.full(len(part.root), int(part.size / unit)) for part in parts]
     reduced = np.concatenate([np.full(len(part.root), part.reduced) for part in parts])
-    return Chunks(np.concatenate(units), unit, tuple(groups), held, needed, reduced)
+    return Chunks(np.concatenate(units), unit, tuple(groups), holders, receivers, reduced)
 
 
 def _jobs(parts: list[CommodityGroup], sizes: tuple[Fraction, ...], nodes: Ints, *, reduced: bool) -> Jobs:
@@ -128,7 +128,7 @@ def _jobs(parts: list[CommodityGroup], sizes: tuple[Fraction, ...], nodes: Ints,
     begin = 0
     for part in parts:
         count = len(part.root)
-        others = part.held if reduced else part.needed
+        others = part.holders if reduced else part.receivers
         lacks = others != part.root[:, None]
         if (part.reduced or not reduced) and lacks.any():
             number = np.arange(begin, begin + count)
@@ -252,11 +252,11 @@ def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
     for link, (tail, _) in enumerate(topology.link_ends):
         leaving[tail].append(link)
     ways: list[tuple[int, ...]] = [(link,) for link, (tail, _) in enumerate(topology.link_ends) if not passing[tail]]
-    found: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    ways_of: dict[tuple[int, int], list[tuple[int, ...]]] = {}
     for way in ways:
         at = topology.link_ends[way[-1]][1]
         if not passing[at]:
-            same = found.setdefault((way[0], at), [])
+            same = ways_of.setdefault((way[0], at), [])
             if len(same) < ALIKE and (not same or len(way) == len(same[0])):
                 same.append(way)
         elif len(ways) > MAX_WAYS:
@@ -264,7 +264,7 @@ def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
         elif len(way) < MAX_LINKS:
             passed = {topology.link_ends[way[0]][0], *(topology.link_ends[link][1] for link in way)}
             ways.extend((*way, link) for link in leaving[at] if topology.link_ends[link][1] not in passed)
-    return [way for same in found.values() for way in same]
+    return [way for same in ways_of.values() for way in same]
 
 
 def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool]:
@@ -281,13 +281,13 @@ def distance_tables(net: PathNetwork, targets: Ints) -> DistanceTables:
     nodes = len(net.branches)
     if nodes > MAX_NODES:
         raise InputError(f"{nodes:,} nodes; expected at most {MAX_NODES:,}", place="network.nodes")
-    wanted = np.unique(targets)
+    goals = np.unique(targets)
     hops = np.zeros((nodes, nodes), dtype=np.int32)
     ticks = np.zeros((nodes, nodes), dtype=np.int64)
     shortest = net.delay.min(axis=0)
-    found = distances(nodes, net.tail, net.head, np.ones_like(shortest), wanted, backwards=True)
-    hops[wanted] = np.where(np.isinf(found), 2**20, found)
+    far = distances(nodes, net.tail, net.head, np.ones_like(shortest), goals, backwards=True)
+    hops[goals] = np.where(np.isinf(far), 2**20, far)
     alike = shortest.size and bool((shortest == shortest[0]).all())
-    found = found * shortest[0] if alike else distances(nodes, net.tail, net.head, shortest, wanted, backwards=True)
-    ticks[wanted] = np.where(np.isinf(found), NEVER, found)
+    far = far * shortest[0] if alike else distances(nodes, net.tail, net.head, shortest, goals, backwards=True)
+    ticks[goals] = np.where(np.isinf(far), NEVER, far)
     return DistanceTables(hops, ticks)

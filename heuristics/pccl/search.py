@@ -89,30 +89,30 @@ class Attempt:
         ticks = stage.lower + int(stage.length.max(initial=0)) + earlier
         words = np.zeros((links, ticks // 64 + 2 if stage.stepped else 0), dtype=np.uint64)
         room = 0 if stage.stepped else 16
-        held = (len(net.branches), 16 if bool((net.room >= 0).any()) else 0)
-        shapes = {"begin": (links, room), "end": (links, room), "runs": (links,), "stays": held[:1]}
-        shapes |= dict.fromkeys(("stay_begin", "stay_end", "stay_units"), held)
+        stays = (len(net.branches), 16 if bool((net.room >= 0).any()) else 0)
+        shapes = {"begin": (links, room), "end": (links, room), "runs": (links,), "stays": stays[:1]}
+        shapes |= dict.fromkeys(("stay_begin", "stay_end", "stay_units"), stays)
         columns: dict[str, Any] = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
         busy = Reservations(words=words, **columns)
         pool = empty_pool(jobs.number, expected + expected // 8 + 2 * len(net.branches))
-        found = cls(stage, scratch_of(net, seed), busy, pool)
+        result = cls(stage, scratch_of(net, seed), busy, pool)
         if stage.fixed is not None:
             if not stage.stepped:
-                found.widen(int(uses(net, stage.fixed[1].edge).max()) + 16)
-            take_all(net, found.busy, *stage.fixed, np.arange(stage.fixed[0].number))
-        return found
+                result.widen(int(uses(net, stage.fixed[1].edge).max()) + 16)
+            take_all(net, result.busy, *stage.fixed, np.arange(stage.fixed[0].number))
+        return result
 
     def place(self, order: Ints, *, whole: bool, slack: int, budget: Budget) -> int:
         """Place jobs in an order; give how many there was time for."""
-        stage, done = self.stage, 0
+        stage, count = self.stage, 0
         # A job has one search, or one for each of its targets, and a search may pass every edge.
         targets = np.diff(stage.jobs.target_first)[order]
         searches = len(order) if whole else int(targets.sum())
         jobs = max(1, _EDGES * len(order) // max(1, searches * len(stage.net.tail)))
-        while done < len(order) and not budget.is_exhausted:
-            batch = order[: done + jobs]
+        while count < len(order) and not budget.is_exhausted:
+            batch = order[: count + jobs]
             tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
-            done, halt = place_all(*tables, batch, done, whole, slack)
+            count, halt = place_all(*tables, batch, count, whole, slack)
             if halt == SENDS:
                 columns = {name: getattr(self.pool, name) for name in ("edge", "start", "parent")}
                 longer = {name: np.concatenate([old, np.zeros_like(old)]) for name, old in columns.items()}
@@ -122,7 +122,7 @@ class Attempt:
             elif halt:
                 words = self.busy.words
                 self.busy = self.busy._replace(words=np.concatenate([words, np.zeros_like(words)], axis=1))
-        return done
+        return count
 
     def widen(self, room: int) -> None:
         """Assign every list of intervals this much room."""
@@ -165,12 +165,12 @@ class Recipe:
 
 def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt | None:
     """Place all jobs by a recipe; None if the budget ends first."""
-    found = Attempt.empty(stage, seed)
+    result = Attempt.empty(stage, seed)
     order = np.random.default_rng(seed).permutation(stage.jobs.number)
     if recipe.order == "longest":
         order = order[np.argsort(-stage.length[order], kind="stable")]
-    done = found.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget)
-    return found if done == len(order) else None
+    count = result.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget)
+    return result if count == len(order) else None
 
 
 def along_dimensions(stage: Stage, seed: int, variant: int) -> "StageResult | None":
@@ -211,13 +211,13 @@ _PATIENCE = 500  #: Rounds of ruin and recreate without a better schedule after 
 class SearchEffort:
     """Remaining number of path searches. The first attempt of a stage is made in any case."""
 
-    left: int
-    used: int = 0
+    rest: int
+    count: int = 0
 
     def spend(self, count: int) -> None:
         """Count ways."""
-        self.left -= count
-        self.used += count
+        self.rest -= count
+        self.count += count
 
 
 @dataclass(eq=False)
@@ -239,56 +239,56 @@ def recipes(stage: Stage, orders: str, restarts: int) -> list[Recipe]:
     """List the attempts."""
     if orders == "paper":
         return [Recipe("longest", "longest", whole=True)]
-    found = [Recipe("longest", "longest", whole=True), Recipe("random", "random", whole=True)]
+    result = [Recipe("longest", "longest", whole=True), Recipe("random", "random", whole=True)]
     if stage.single:
-        found.append(Recipe("longest, shortest ways", "longest", slack=0))
+        result.append(Recipe("longest, shortest ways", "longest", slack=0))
     else:
-        found += [Recipe("longest, target by target", "longest"), Recipe("random, target by target", "random")]
-    again = [Recipe(r.name, r.order, r.whole, r.slack, turn) for turn in range(1, restarts + 1) for r in found]
-    return found + again
+        result += [Recipe("longest, target by target", "longest"), Recipe("random, target by target", "random")]
+    again = [Recipe(r.name, r.order, r.whole, r.slack, turn) for turn in range(1, restarts + 1) for r in result]
+    return result + again
 
 
 def best_of(stage: Stage, orders: str, restarts: int, steps: SearchEffort, budget: Budget) -> StageResult | None:
     """Return the best attempt, improved by ruin and recreate; None if the budget ends before there is any."""
     best: StageResult | None = None
-    kept: Attempt | None = None
-    made = 0
+    state: Attempt | None = None
+    number = 0
     for variant in range(3 if orders == "portfolio" else 0):
         along = along_dimensions(stage, budget.seed + variant, variant)
         if along is None:
             break
         steps.spend(stage.jobs.number)
-        made += 1
-        along.attempts = made
+        number += 1
+        along.attempts = number
         best = _better(best, along)
-        if best.ticks <= stage.lower or steps.left < stage.jobs.number:
+        if best.ticks <= stage.lower or steps.rest < stage.jobs.number:
             return best
     for recipe in recipes(stage, orders, restarts):
-        if best is not None and (steps.left < stage.jobs.number or best.ticks <= stage.lower):
+        if best is not None and (steps.rest < stage.jobs.number or best.ticks <= stage.lower):
             break
-        found = attempt(stage, recipe, 1000 * budget.seed + made, budget)
-        if found is None:
+        other = attempt(stage, recipe, 1000 * budget.seed + number, budget)
+        if other is None:
             break
         steps.spend(stage.jobs.number)
-        made += 1
-        budget.progress(f"{recipe.name}: {found.finish} ticks, at least {stage.lower}")
-        if kept is None or found.finish < kept.finish:
-            kept = found
-        best = _better(best, StageResult(found.pool, found.finish, recipe.name, made))
-    if best is None or kept is None or kept.finish > best.ticks:
+        number += 1
+        budget.progress(f"{recipe.name}: {other.finish} ticks, at least {stage.lower}")
+        if state is None or other.finish < state.finish:
+            state = other
+        best = _better(best, StageResult(other.pool, other.finish, recipe.name, number))
+    if best is None or state is None or state.finish > best.ticks:
         return best
     if orders == "portfolio" and best.ticks > stage.lower and not (stage.net.room >= 0).any():
-        before = kept.finish
-        ruin_and_recreate(kept, steps, np.random.default_rng(budget.seed), budget)
-        by = best.by if kept.finish == before else "ruin and recreate"
-        best = StageResult(kept.pool, kept.finish, by, made)
+        before = state.finish
+        ruin_and_recreate(state, steps, np.random.default_rng(budget.seed), budget)
+        by = best.by if state.finish == before else "ruin and recreate"
+        best = StageResult(state.pool, state.finish, by, number)
     return best
 
 
-def _better(best: StageResult | None, found: StageResult) -> StageResult:
-    if best is None or found.ticks < best.ticks:
-        return found
-    best.attempts = found.attempts
+def _better(best: StageResult | None, other: StageResult) -> StageResult:
+    if best is None or other.ticks < best.ticks:
+        return other
+    best.attempts = other.attempts
     return best
 
 
@@ -299,49 +299,49 @@ def ruin_and_recreate(state: Attempt, steps: SearchEffort, rng: np.random.Genera
     up, or nothing has become better for long.
     """
     stage, idle = state.stage, 0
-    while steps.left > 0 and idle < _PATIENCE and state.finish > stage.lower and not budget.is_exhausted:
+    while steps.rest > 0 and idle < _PATIENCE and state.finish > stage.lower and not budget.is_exhausted:
         finish = state.pool.finish
         latest = finish == state.finish
-        chosen = np.flatnonzero(latest | (rng.random(len(finish)) < _RUIN))
+        jobs = np.flatnonzero(latest | (rng.random(len(finish)) < _RUIN))
         before = (state.finish, int(latest.sum()))
-        steps.spend(len(chosen))
-        old = [column[chosen].copy() for column in (state.pool.first, state.pool.length, finish)]
-        _make_room(state, chosen)
-        old[0] = state.pool.first[chosen].copy()
-        remove_all(stage.net, state.busy, stage.jobs, state.pool, chosen)
-        order = _order(stage, chosen, old[2], rng)
-        done = state.place(order, whole=bool(rng.integers(0, 2)) and stage.plain, slack=-1, budget=budget)
+        steps.spend(len(jobs))
+        old = [column[jobs].copy() for column in (state.pool.first, state.pool.length, finish)]
+        _make_room(state, jobs)
+        old[0] = state.pool.first[jobs].copy()
+        remove_all(stage.net, state.busy, stage.jobs, state.pool, jobs)
+        order = _order(stage, jobs, old[2], rng)
+        count = state.place(order, whole=bool(rng.integers(0, 2)) and stage.plain, slack=-1, budget=budget)
         after = (state.finish, int((state.pool.finish == state.finish).sum()))
         idle = 0 if after < before else idle + 1
-        if done == len(order) and after <= before:
+        if count == len(order) and after <= before:
             continue
-        remove_all(stage.net, state.busy, stage.jobs, state.pool, order[:done])
+        remove_all(stage.net, state.busy, stage.jobs, state.pool, order[:count])
         for column, values in zip((state.pool.first, state.pool.length, state.pool.finish), old, strict=True):
-            column[chosen] = values
-        take_all(stage.net, state.busy, stage.jobs, state.pool, chosen)
+            column[jobs] = values
+        take_all(stage.net, state.busy, stage.jobs, state.pool, jobs)
 
 
-def _order(stage: Stage, chosen: Ints, finish: Ints, rng: np.random.Generator) -> Ints:
+def _order(stage: Stage, jobs: Ints, finish: Ints, rng: np.random.Generator) -> Ints:
     """Put the jobs in order: longest first, latest first, or at random."""
-    shuffled = rng.permutation(len(chosen))
+    shuffled = rng.permutation(len(jobs))
     kind = int(rng.integers(0, 3))
     if kind == 0:
-        shuffled = shuffled[np.argsort(-stage.length[chosen][shuffled], kind="stable")]
+        shuffled = shuffled[np.argsort(-stage.length[jobs][shuffled], kind="stable")]
     elif kind == 1:
         shuffled = shuffled[np.argsort(-finish[shuffled], kind="stable")]
-    return chosen[shuffled]
+    return jobs[shuffled]
 
 
-def _make_room(state: Attempt, chosen: Ints) -> None:
+def _make_room(state: Attempt, jobs: Ints) -> None:
     """Drop unused sends of the pool, and make sure that the lists of intervals can be cut."""
     pool = state.pool
     if pool.fill[0] > 3 * len(pool.edge) // 4:
-        used = ranges(pool.first, pool.length)
+        index = ranges(pool.first, pool.length)
         for name in ("edge", "start", "parent"):
             column = getattr(pool, name)
-            column[: len(used)] = column[used]
+            column[: len(index)] = column[index]
         pool.first[:] = np.cumsum(pool.length) - pool.length
-        pool.fill[0] = len(used)
+        pool.fill[0] = len(index)
     if not state.stage.stepped:
-        cuts = uses(state.stage.net, pool.edge[ranges(pool.first[chosen], pool.length[chosen])])
+        cuts = uses(state.stage.net, pool.edge[ranges(pool.first[jobs], pool.length[jobs])])
         state.widen(int((state.busy.runs + cuts).max(initial=0)) + 8)

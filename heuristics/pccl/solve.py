@@ -52,13 +52,13 @@ _ALONE = 64  #: Collectives up to which each is bounded on its own, too.
 def cheap_bound(instance: Instance, topology: Topology) -> Bound:
     """Return the largest bound without a solver: of single collectives, and of cuts and distances for all."""
     groups = groups_of(instance)
-    found: list[Bound] = [best_bound(instance.with_single_demand(demand)) for demand in instance.demands[:_ALONE]]
+    bounds: list[Bound] = [best_bound(instance.with_single_demand(demand)) for demand in instance.demands[:_ALONE]]
     cut = joint_cut(instance, groups, candidate_sets(topology, groups, sides_of(topology) or ()))
     if cut is not None:
-        found.append(cut)
+        bounds.append(cut)
     if instance.also and len((pairs := pairs_of(instance))[0]):
-        found.append(joint_length(instance, pairs, [1] * len(topology.links)))
-    return max(found, key=itemgetter(0))
+        bounds.append(joint_length(instance, pairs, [1] * len(topology.links)))
+    return max(bounds, key=itemgetter(0))
 
 
 def whole_steps(instance: Instance, bound: Bound) -> Bound:
@@ -173,15 +173,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         from ...models.mcf.solve import bound as of_flow
 
         with budget.clock.phase("flow"):
-            found = of_flow(instance, solver, budget)
-        reports = (found.report,) if found.report else ()
-        if isinstance(found.certificate, LengthCertificate) and found.seconds is not None and found.seconds > bound[0]:
-            bound = whole_steps(instance, (found.seconds, found.certificate))
+            flow = of_flow(instance, solver, budget)
+        reports = (flow.report,) if flow.report else ()
+        if isinstance(flow.certificate, LengthCertificate) and flow.seconds is not None and flow.seconds > bound[0]:
+            bound = whole_steps(instance, (flow.seconds, flow.certificate))
     return _outcome(instance, answer, bound, reports)
 
 
-def _meets(found: PathSchedule | None, bound: Bound) -> bool:
-    return found is not None and (found.seconds or found.complete_s) <= bound[0]
+def _meets(answer: PathSchedule | None, bound: Bound) -> bool:
+    return answer is not None and (answer.seconds or answer.complete_s) <= bound[0]
 
 
 def _best_other_answer(
@@ -201,7 +201,7 @@ def _best_other_answer(
         for name, schedule, last in other_answers(instance, topology, solver, budget):
             if best is None or last < best.complete_s:
                 best = PathSchedule(schedule, last if instance.timing else None, last, name, 0, 0)
-                budget.tell(Incumbent(float(last), answer=lambda kept=schedule: kept))  # type: ignore[misc]
+                budget.tell(Incumbent(float(last), answer=lambda answer=schedule: answer))  # type: ignore[misc]
                 budget.progress(f"{name}: {float(last):.6g} s")
     return best
 
@@ -226,11 +226,11 @@ def _outcome(
     # Without a grid, ranks with costs and a network with paths of its own change the declared end.
     changed = instance.rank_costs is not None or instance.routing is not Routing.FIXED
     exact = instance.timing is not None or not changed
-    met = exact and answer.seconds is not None and answer.seconds == bound[0]
+    is_met = exact and answer.seconds is not None and answer.seconds == bound[0]
     return Outcome(
-        Status.OPTIMAL if met else Status.FEASIBLE,
+        Status.OPTIMAL if is_met else Status.FEASIBLE,
         answer.schedule,
-        objective=seconds if met else None,
+        objective=seconds if is_met else None,
         bound=seconds,
         certificate=certificate,
         reports=reports,
@@ -266,7 +266,7 @@ def _schedule_conditions(
     if stepped:  # all sends take equally long: count steps in place of ticks
         net = net._replace(window=np.ones_like(net.window), delay=np.ones_like(net.delay))
     steps = SearchEffort(options.steps)
-    found: list[StageResult] = []
+    results: list[StageResult] = []
     fixed: tuple[Jobs, SendPool] | None = None
     copies, sums = conditions.copies, conditions.sums
     alone = not (sums.number and copies.number)
@@ -278,14 +278,14 @@ def _schedule_conditions(
         best = best_of(stage, options.orders, options.restarts, steps, budget)
         if best is None:
             return None
-        found.append(best)
+        results.append(best)
         pool, complete = mirror_trees(net, sums, best.pool, best.ticks)
         fixed = sums, pool
         # Copies are released at the tick at which their sums are complete.
         when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max())) + 1, dtype=np.int64)
         when[sums.chunk] = complete
         copies = copies._replace(release=when[copies.chunk])
-        steps = SearchEffort(max(options.steps - steps.used, 1), steps.used)
+        steps = SearchEffort(max(options.steps - steps.count, 1), steps.count)
     if copies.number:
         stage = _stage(topology, net, copies, fixed, fewest_ticks(ticked, bound), stepped=stepped)
         if stepped:
@@ -293,10 +293,10 @@ def _schedule_conditions(
         best = best_of(stage, options.orders, options.restarts, steps, budget)
         if best is None:
             return None
-        found.append(best)
-    schedule, seconds = _schedule(sha256, conditions, ticked, fixed, found, copies)
-    by, attempts = ", then ".join(stage.by for stage in found), sum(stage.attempts for stage in found)
-    return PathSchedule(schedule, seconds, Fraction(float(schedule.end_s.max())), by, attempts, steps.used)
+        results.append(best)
+    schedule, seconds = _schedule(sha256, conditions, ticked, fixed, results, copies)
+    by, attempts = ", then ".join(stage.by for stage in results), sum(stage.attempts for stage in results)
+    return PathSchedule(schedule, seconds, Fraction(float(schedule.end_s.max())), by, attempts, steps.count)
 
 
 def _stage(
@@ -306,8 +306,8 @@ def _stage(
     dist = distance_tables(net, jobs.target)
     owner = np.repeat(np.arange(jobs.number), np.diff(jobs.target_first))
     hops = dist.hops[jobs.target, jobs.source[owner]]
-    if (lost := np.flatnonzero(hops >= 2**20)).size:
-        ends = topology.nodes[jobs.source[owner[lost[0]]]].name, topology.nodes[jobs.target[lost[0]]].name
+    if (far := np.flatnonzero(hops >= 2**20)).size:
+        ends = topology.nodes[jobs.source[owner[far[0]]]].name, topology.nodes[jobs.target[far[0]]].name
         raise InputError("no path leads between {!r} and {!r}, where data must travel".format(*ends), place="network")
     least = int(hops.sum()) if len(hops) == jobs.number else len(hops)
     if least > MAX_SENDS:
@@ -323,18 +323,18 @@ def _schedule(
     conditions: PathProblem,
     ticked: TickedNetwork,
     fixed: tuple[Jobs, SendPool] | None,
-    found: list[StageResult],
+    results: list[StageResult],
     copies: Jobs,
 ) -> tuple[Schedule, Fraction | None]:
     """Join the stages, start everything as early as the order allows, and say when the last send ends."""
     net, chunks = ticked.net, conditions.chunks
     parts = [] if fixed is None else [rows_of(*fixed, 0, reduce=True)]
-    if found[-1].in_ticks:
-        rows = ways_of(copies, found[-1].pool)
+    if results[-1].in_ticks:
+        rows = ways_of(copies, results[-1].pool)
         start, delay = rows.start, net.delay[:1, 0]
     else:
         if copies.number:
-            parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
+            parts.append(rows_of(copies, results[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
         rows = concatenate_sends(parts)
         sizes = np.searchsorted(np.array(conditions.units, dtype=np.int64), chunks.units)
         limited = bool((net.room >= 0).any())
@@ -358,8 +358,8 @@ class _HalfClock(NoClock):
 
     def remaining_s(self) -> float | None:
         """Return the seconds until half of the time is over; None without a limit."""
-        left = self._clock.remaining_s()
-        return None if left is None else max(0.0, left - self._rest_s)
+        seconds = self._clock.remaining_s()
+        return None if seconds is None else max(0.0, seconds - self._rest_s)
 
 
 def other_answers(
@@ -373,12 +373,12 @@ def other_answers(
     """
     # What the others tell is about answers of their own.
     half = replace(budget, tell=ignore, clock=_HalfClock(budget.clock))
-    found = False
+    has_one = False
     # Switches that join boxes to boxes make levels, each of which may have an algorithm of its own.
     levels = HIERARCHICAL.supports(instance) is None and bool(topology.switches)
     levels = levels and any(len(find_hierarchy(problem).sizes) > 1 for problem in group_problems(instance))
     for method in (*_METHODS, HIERARCHICAL) if levels else _METHODS:
-        if found and half.is_exhausted:
+        if has_one and half.is_exhausted:
             return
         if method.supports(instance) or (instance.timing is not None and method.answer_type is not Schedule):
             continue
@@ -388,10 +388,10 @@ def other_answers(
         except (InputError, OutOfTime, Unsupported):
             continue
         if isinstance(answer, StepSchedule):
-            found = True
+            has_one = True
             yield method.name, answer, first_come(topology, answer)
         elif isinstance(answer, Schedule):
-            found = True
+            has_one = True
             answer = replace(answer, instance_sha256=instance.sha256)
             if instance.timing is not None:
                 epoch_s = instance.timing.epoch_s

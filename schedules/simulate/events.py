@@ -115,7 +115,7 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
     streaming, contended, hold_latency, while_receiving, adders, senders = how
     free, came, end, hop_start, hop_end = state
     after, last, order = queues
-    heap, asked, served = [(free[0], 0)], np.full(len(free), -1.0), 0
+    heap, latest, served = [(free[0], 0)], np.full(len(free), -1.0), 0
     heap.pop()
     starting = [gate for gate in range(len(gates.missing) - 1, -1, -1) if gates.missing[gate] == 0]
     for gate in starting:
@@ -142,9 +142,9 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
             while True:
                 link = links[entry]
                 if again and not in_order:
-                    if asks < asked[link] or (asks == asked[link] and entry < last[link]):
+                    if asks < latest[link] or (asks == latest[link] and entry < last[link]):
                         return False
-                    asked[link], last[link] = asks, entry
+                    latest[link], last[link] = asks, entry
                 begin = max(asks, free[link])
                 if varying is None:
                     finish = max(begin + seconds[entry], tail)
@@ -184,7 +184,7 @@ def _play(  # noqa: PLR0912, PLR0915 (one loop: calls with so many arrays take h
 
 @kernel
 def _add_request(again: bool, heap: Any, asks: Any, after: Any, last: Any, link: int, key: Any, entry: int) -> None:
-    """Add an entry behind the last one over its link, if that waits and is earlier; else to the heap, if needed."""
+    """Add an entry behind the last one over its link, if that waits and is earlier; else to the heap."""
     asks[entry] = key
     if again:
         return

@@ -34,7 +34,7 @@ def test_a_repaired_schedule_is_right(method, spec, collective, link):
     changed = edit_instance(run.problem, [Edit("--without-link", link)])
     found = repair_schedule(run.problem, run.schedule, changed)
     assert found.report.ok, found.report.violations
-    assert 0 < found.lost < found.transfers
+    assert 0 < found.losses < found.transfers
     assert found.after_s >= float(found.bound_s) * (1 - 1e-9)
     assert found.after_s >= found.before_s * (1 - 1e-9)
 
@@ -43,7 +43,7 @@ def test_what_has_lost_nothing_stays():
     """A link that becomes slower moves nothing, and the new time counts it."""
     run = cwb.solve("ring(4)", "ring", collective="all_gather", size="1 GiB")
     found = repair_schedule(run.problem, run.schedule, edit_instance(run.problem, [Edit("--link", "0:1=10 GB/s")]))
-    assert (found.lost, found.nodes) == (0, ())
+    assert (found.losses, found.nodes) == (0, ())
     assert np.array_equal(found.answer.sends.path_links, run.schedule.sends.path_links)
     assert found.after_s > 2 * found.before_s
 
@@ -81,7 +81,7 @@ def test_others_stand_in_for_a_lost_node(method, spec, collective, nodes):
     changed = edit_instance(run.problem, [Edit("--without-node", node) for node in nodes])
     found = repair_schedule(run.problem, run.schedule, changed)
     assert found.report.ok, found.report.violations
-    assert 0 < found.lost < found.transfers
+    assert 0 < found.losses < found.transfers
     assert 0 <= found.served < 1
     assert found.after_s >= float(found.bound_s) * (1 - 1e-9)
     assert set(found.nodes) <= set(changed.network.node_index)

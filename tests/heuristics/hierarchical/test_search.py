@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,11 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.harness import Request, run_one
 from cwb.heuristics.hierarchical.levels import find_hierarchy
+from cwb.heuristics.hierarchical.phase_composition import is_served_alike
 from cwb.heuristics.hierarchical.phases import phases
 from cwb.heuristics.hierarchical.search import AnswerCache, Levels, Search, _distinct_groups
 from cwb.instances import load
+from cwb.instances.demand import with_demand
 
 
 @pytest.mark.parametrize("kind", ["all_reduce", "all_to_all", "broadcast", "gather"])
@@ -36,6 +39,18 @@ def test_one_of_groups_that_share_no_links_takes_as_long_as_all(network, counts,
                 search.seconds(search._alone(hierarchy, filled, groups, Fraction(2**16), 4)) for groups in (few, every)
             )
             assert some == whole
+
+
+def test_answers_of_equal_service_are_one_object():
+    """Between two ranks, Bine's sends are direct ones in another order over other links, and are not tried again; not
+    equal are a ring's halves, another step, and another order over one link."""
+    instance = with_demand(load("switch(2)"), "all_reduce", "1 MiB", None)
+    cache = AnswerCache(None, Budget())
+    direct, bine, ring = (cache.shares(name, instance) for name in ("direct", "bine", "ring"))
+    assert bine is direct
+    assert ring is not direct
+    assert not is_served_alike(direct, replace(direct, step=np.array([0, 0, 0, 1])))
+    assert not is_served_alike(ring, replace(ring, sends=ring.sends.take(np.array([2, 1, 0, 3, 4, 5, 6, 7]))))
 
 
 def test_an_algorithm_without_the_collective_that_is_reversed_keeps_its_own():

@@ -27,6 +27,33 @@ UNAWARE, AWARE, CUT, FAIR = MODES
 QUEUED = [AWARE, CUT]
 
 
+@pytest.mark.parametrize("mode", QUEUED)
+def test_other_sizes_are_simulated_in_the_same_order_only_if_links_would_serve_so(make, mode, monkeypatch):
+    """After a simulation, those of the same sends at other sizes have the times of a simulation without it; some, but
+    not all, repeat its order of service."""
+    monkeypatch.setattr("cwb.core.kernel.WORTH_CODE", 1)
+    monkeypatch.setattr("cwb.core.kernel.WORTH_COMPILER", 1)
+    repeated = set()
+
+    @settings(max_examples=draws(200))
+    @given(st.data())
+    def check(data):
+        instance = data.draw(make.random_networks())
+        schedule = make.steps(instance, *data.draw(make.random_rows(instance)))
+        columns, how = wires(instance.network), rules(mode)
+        transfers = transfers_of(instance, schedule)
+        simulate_by_events(transfers, columns, how)
+        for factor in (Fraction(1, 3), Fraction(8), Fraction(8001, 1000)):
+            before = transfers.service[0]
+            again = simulate_by_events(transfers.scale(factor), columns, how)
+            repeated.add(transfers.service[0] is before)
+            alone = simulate_by_events(transfers_of(instance, schedule).scale(factor), columns, how)
+            assert all(map(np.array_equal, again, alone))
+
+    check()
+    assert repeated == {False, True}
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("barrier", [False, True])
 @pytest.mark.parametrize("least", [1, 10**9])
