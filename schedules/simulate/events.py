@@ -85,14 +85,15 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sizes = len(wires), len(sends), len(sends), hops, hops
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
-    for order in (*(transfers.service if compiled else ()), None):
+    earlier = transfers.service.get(how) if compiled else None
+    for order in (None,) if earlier is None else (earlier, None):
         gates = gates_of(transfers, compiled=compiled)
         state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
         again = order is not None
         queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order if again else np.zeros(hops, np.int64)
         if hops and compiled:
             if _play(columns, how, in_order, gates, state, queues, None, again):
-                transfers.service[:] = queues[2:]
+                transfers.service[how] = queues[2]
                 break
         elif hops:
             lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))

@@ -181,9 +181,9 @@ class Transfers:
         return np.where(inside, fed_by, -1), following, missing, members, offset
 
     @cached_property
-    def service(self) -> list[Ints]:
-        """Order of all hops in the last simulation of events at any size, if there was one."""
-        return []
+    def service(self) -> dict[Any, Ints]:
+        """Order of all hops in the last simulation of events at any size, by its rules."""
+        return {}
 
     def scale(self, factor: Fraction) -> "Transfers":
         """Return the same sends, with the same dependencies, of chunks that are larger by a factor."""
