@@ -150,12 +150,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOp
     heights: list[int] = []
     with budget.clock.phase("build"):
         for problem in problems:
-            built = build(problem, budget, parallel=options.links == "parallel")
-            if built is None:
+            tree = build(problem, budget, parallel=options.links == "parallel")
+            if tree is None:
                 message = "the trees were not complete in time"
                 return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
-            schedules.append(built[0])
-            heights.append(built[1])
+            schedules.append(tree[0])
+            heights.append(tree[1])
     metrics = {"tree_height": max(heights)}
     schedule = merge(instance.sha256, schedules)
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)

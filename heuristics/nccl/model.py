@@ -6,6 +6,7 @@ Written after ``ncclTopoTuneModel`` and ``ncclTopoGetAlgoTime`` of ``src/graph/t
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from math import floor, log2
 from typing import NamedTuple
 
@@ -153,10 +154,8 @@ def measured_protocol(machine: Machine, tuning: Tuning, kind: Collective, size: 
 
 def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[Protocol]) -> Table:
     """Return the table restricted to algorithms and protocols, as by ``NCCL_ALGO`` and ``NCCL_PROTO``."""
-    usable, written = set(algorithms), set(protocols)
-    return {
-        at: cost if at[0] in usable and at[1] in written else Cost(cost.latency_us, 0.0) for at, cost in costs.items()
-    }
+    usable = set(product(algorithms, protocols))
+    return {at: cost if at in usable else Cost(cost.latency_us, 0.0) for at, cost in costs.items()}
 
 
 def _older(gpu: str, other: str) -> bool:
