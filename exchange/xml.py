@@ -6,7 +6,7 @@ too deep or too much is rejected before it is in memory. The parser is the stand
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -28,25 +28,15 @@ def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMEN
     return element
 
 
-class Target(Protocol):
-    """Receiver of the events of opening and closing elements."""
-
-    def start(self, tag: str, attributes: dict[str, str], /) -> object:
-        """Take the begin of an element."""
-
-    def end(self, tag: str, /) -> object:
-        """Take the end of one."""
-
-
-def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS) -> None:
-    """Parse a text without keeping it, for files of millions of elements; errors get the line."""
+def feed_xml(text: str | bytes, target: Any, max_elements: int = MAX_ELEMENTS) -> None:
+    """Tell a target of the elements of a text, as ElementTree's parser does; errors get the line."""
     _Reader(max_elements, target, namespaces=False).read(text)
 
 
 class _Reader:
     """Tells of the elements, and rejects those that are too deep or too many."""
 
-    def __init__(self, max_elements: int, target: Target, *, namespaces: bool) -> None:
+    def __init__(self, max_elements: int, target: Any, *, namespaces: bool) -> None:
         self._most, self._count, self._depth = max_elements, 0, 0
         self._target, self._namespaces = target, namespaces
 

@@ -152,9 +152,8 @@ def export_goal(
     costs = flow.costs or RankCosts()
     text = goal_text(flow, rate or costs.reduce_rate_Bps)
     _write(output, text)
-    messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
     remark = "; rank_overhead is left out, a parameter of the simulator (o)" if costs.overhead_s else ""
-    return ExportedFile(text, f"{flow.ranks:,} ranks, {messages:,} messages{remark}{flow.left_out}")
+    return ExportedFile(text, f"{flow.ranks:,} ranks, {len(flow.hops.chunk):,} messages{remark}{flow.left_out}")
 
 
 @verb

@@ -107,9 +107,9 @@ def _nodes(
         after = tuple(sorted({numbers[before] for before in operation.after}))
         size = max(1, ceil(operation.count * flow.grain_bytes))
         distance = (peer - rank if kind == SEND else rank - peer) % flow.ranks
-        places.append(max([(operation.hop.start, kind == SEND, distance), *(places[before] for before in after)]))
-        links.append(operation.hop.link if kind == SEND else -1)
-        starts.append(operation.hop.start)
+        places.append(max([(operation.start, kind == SEND, distance), *(places[before] for before in after)]))
+        links.append(operation.link if kind == SEND else -1)
+        starts.append(operation.start)
         numbers[operation] = number = len(nodes)
         use = PASSED if operation.passed else ADDED if operation.kind == "rrc" else KEPT
         nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name, operation.chunk, use))

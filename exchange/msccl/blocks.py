@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.schedule import Ints
-from .operations import CHANNEL, COPY, KINDS, RCS, RECEIVE, RRCS, RRS, SEND, Operation, Operations, connection_end
-from .program import BUFFERS, Block, Gpu, Step
+from .operations import CHANNEL, COPY, RCS, RECEIVE, RRCS, RRS, SEND, Operation, Operations, connection_end
+from .program import BUFFERS, NAMES, Block, Gpu, Steps
 
 
 @dataclass
@@ -168,41 +168,35 @@ def _match_connections(ops: Operations) -> dict[int, int]:
 
 def gpu_of(sizes: tuple[int, int], drafts: Drafts) -> Gpu:
     """Return the GPU with its thread blocks in file order: blocks that others wait for come first."""
-    ops, active, begin = drafts.ops, drafts.order, drafts.begin.tolist()
+    ops, active = drafts.ops, drafts.order
     order = sorted(range(len(drafts.ends)), key=lambda index: (not drafts.waited[index], index))
     name = {index: position for position, index in enumerate(order)}
     position = drafts.begin[drafts.block] + drafts.place
     times = np.ones(len(active), dtype=np.int64)
     for one, others in drafts.waits.items():
         times[position[one]] = len(others)
-    total = np.cumsum(times)
-    number = total - 1 - np.append(0, total)[drafts.begin[drafts.block[active]]]
-    waits, flags = np.full((2, len(active)), -1), np.zeros(len(active), dtype=np.int64)
-    nops: dict[int, list[Step]] = {}
-    for one, others in drafts.waits.items():
-        here = int(position[one])
-        pairs = [(name[int(drafts.block[other])], int(number[position[other]])) for other in others]
-        first = int(number[here]) - len(pairs) + 1
-        nops[here] = [Step(first + s, "nop", "i", -1, "i", -1, 0, *pair, 0) for s, pair in enumerate(pairs[:-1])]
-        waits[:, here] = pairs[-1]
-    for low, places in zip(begin, drafts.waited, strict=False):
-        flags[[low + place for place in places]] = 1
-    kind, ends, scratch = ops.kind[active], drafts.ends_of_steps(), drafts.scratch()
+    end = np.cumsum(times)  # of the steps of every operation, the last of which does it
+    begin = np.append(0, end)[drafts.begin]
+    ends, scratch = drafts.ends_of_steps(), drafts.scratch()
     inside = np.flatnonzero(ends[0] == BUFFERS.index("s"))
     ends[1, inside] = [scratch.place[offset] for offset in ends[1, inside].tolist()]
-    buffers, (source, target) = [BUFFERS[one] for one in ends[0].tolist()], np.split(ends[1], 2)
-    columns = source.tolist(), buffers[len(active) :], target.tolist(), ops.count[active].tolist(), *waits.tolist()
-    kinds = [KINDS[one] for one in kind.tolist()]
-    rows = list(map(Step._make, zip(number.tolist(), kinds, buffers, *columns, flags.tolist(), strict=False)))
+    ((read, written), (source, target)), kind = (np.split(one, 2) for one in ends), ops.kind[active]
+    steps = np.tile((0, NAMES.index("nop"), 0, -1, 0, -1, 0, -1, -1, 0), (begin[-1], 1))
+    steps[:, 0] = np.arange(len(steps)) - np.repeat(begin[:-1], np.diff(begin))
+    steps[end - 1, 1:7] = np.stack([kind, read, source, written, target, ops.count[active]], axis=1)
+    for one, others in drafts.waits.items():
+        here, ends_of_others = int(end[position[one]]), end[position[others]] - 1
+        steps[here - len(others) : here, 7] = [name[block] for block in drafts.block[others].tolist()]
+        steps[here - len(others) : here, 8] = steps[ends_of_others, 0]
+        steps[ends_of_others, 9] = 1
     blocks: list[Block] = []
     for index in order:
-        into, out = map(connection_end, drafts.ends[index])
-        steps = [step for place in range(*begin[index : index + 2]) for step in (*nops.get(place, ()), rows[place])]
-        send, recv = (-1 if end is None else end[0] for end in (out, into))
-        end = into or out
-        blocks.append(Block(name[index], send, recv, 0 if end is None else end[1], tuple(steps)))
+        into, out = drafts.ends[index]  # -1 without
+        channel = max(into if into >= 0 else out, 0) % (1 << CHANNEL)
+        table = Steps(steps[slice(*begin[index : index + 2])])
+        blocks.append(Block(name[index], out >> CHANNEL, into >> CHANNEL, channel, table))
     # a launch has a thread block
-    return Gpu(ops.rank, *sizes, scratch.size, tuple(blocks) or (Block(0, -1, -1, 0, ()),))
+    return Gpu(ops.rank, *sizes, scratch.size, tuple(blocks) or (Block(0, -1, -1, 0, Steps.of([])),))
 
 
 class Scratch:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...core.errors import locate_errors
 from ...core.files import read_whole, without_collector
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
-from .files import MAX_BYTES, parse_algorithm, quirks
+from .files import MAX_BYTES, parse_algorithm, quirks, shorten
 from .findings import Finding, Findings, first_fault
 from .interpreter import execute
 from .lint import RULES, lint
@@ -55,10 +55,8 @@ class AlgorithmReport:
 def check_file(path: Path, dialects: Sequence[Dialect]) -> AlgorithmReport:
     """Check a file."""
     with locate_errors(source=str(path)):
-        raw = read_whole(path, MAX_BYTES, "an XML file")
-        algorithm, text = parse_algorithm(raw), quirks(raw)
-        del raw  # which is as large as the program
-        return check_algorithm(algorithm, dialects, path, text)
+        raw, runs = shorten(read_whole(path, MAX_BYTES, "an XML file"))
+        return check_algorithm(parse_algorithm(raw, runs), dialects, path, quirks(raw))
 
 
 def check_algorithm(

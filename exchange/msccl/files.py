@@ -9,18 +9,19 @@ or texts. Written is what they take, with an element on each line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from operator import itemgetter
+from io import BytesIO
 from pathlib import Path
-from sys import intern
+
+import numpy as np
 
 from ...core.errors import InputError, locate_errors, show_value
 from ...core.files import read_whole
 from ..xml import feed_xml
 from .dialects import MAX_ATTRIBUTES, MAX_CHARACTERS
 from .findings import Findings
-from .program import Algorithm, Block, Gpu, Step
+from .program import NAMES, WORDS, Algorithm, Block, Gpu, Step, Steps
 
 #: Files and elements beyond this are not read.
 MAX_BYTES = 2**29
@@ -31,8 +32,8 @@ _HEAD = (
     "name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes", "maxBytes",
     "nthreads",
 )  # fmt: skip
-_of_step = itemgetter("type", "srcbuf", "dstbuf", "s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
-_NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
+_TEXTS, _NUMBERS = ("type", "srcbuf", "dstbuf"), ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep")
+_NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 
 
 def number(text: str) -> int:
@@ -41,61 +42,79 @@ def number(text: str) -> int:
     if match is None:
         return 0
     sign, digits = match.groups()
-    if len(digits) > 24:
-        value = 2**63 - 1
-    elif digits[:2] in ("0x", "0X"):
-        value = int(digits, 16)
-    elif digits[0] == "0":
-        octal = re.match("0[0-7]*", digits)
-        value = int(octal.group(), 8) if octal else 0
-    else:
-        value = int(digits)
-    value = min(value, 2**63 - 1)
+    base = 10 if digits[0] != "0" else 16 if digits[1:2] in ("x", "X") else 8
+    value = min(int(digits[:25] if base == 10 else digits, base), 2**63 - 1)
     return -value if sign == "-" else value
 
 
 def read_algorithm(path: Path) -> Algorithm:
     """Read a file."""
     with locate_errors(source=str(path)):
-        return parse_algorithm(read_whole(path, MAX_BYTES, "an XML file"))
+        return parse_algorithm(*shorten(read_whole(path, MAX_BYTES, "an XML file")))
 
 
-def parse_algorithm(raw: bytes) -> Algorithm:
-    """Read the text of a file; see :func:`read_algorithm`."""
-    reader = _Reader()
+def parse_algorithm(raw: bytes, runs: Sequence[Steps] = ()) -> Algorithm:
+    """Read the text of a file, which may be shortened (:func:`shorten`); see :func:`read_algorithm`."""
+    reader = _Reader(runs)
     feed_xml(raw, reader, MAX_STEPS)
     if reader.algorithm is None:
         raise InputError("has no element algo; expected an MSCCL algorithm")
     return reader.algorithm
 
 
+def shorten(raw: bytes) -> tuple[bytes, list[Steps]]:
+    """Replace the steps between the first and the last of a run of plain ones by an element ``steps`` with its number.
+
+    Their line breaks stay. XML allows this element exactly where it allows the first step, so that errors are found at
+    the same lines. A text with such an element, too many elements or perhaps another encoding stays as it is.
+    """
+    parts, runs, done = list[bytes](), list[Steps](), 0
+    plain = re.match(rb"\s*<[a-z!]", raw) and b"<steps" not in raw and raw.count(b"<") <= MAX_STEPS
+    for match in _RUN.finditer(raw) if plain else ():
+        run = match.group()
+        low, high = run.index(b">") + 1, run.rindex(b"\n")
+        breaks = b"\n" * run.count(b"\n", low, high)
+        parts += raw[done : match.start() + low], b'<steps number="%d"/>' % len(runs), breaks
+        rows = np.loadtxt(BytesIO(run[low:high]), _ROW, comments=None, delimiter='"', usecols=_VALUE_COLUMNS, ndmin=1)
+        columns = [rows[name] for name in Step._fields]
+        for place in WORDS:
+            columns[place] = _ORDER[np.searchsorted(_BYTES, columns[place], sorter=_ORDER)]
+        runs.append(Steps(np.stack(columns, axis=1)))
+        done = match.start() + high
+    return b"".join([*parts, raw[done:]]), runs
+
+
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, runs: Sequence[Steps]) -> None:
         self.algorithm: Algorithm | None = None
+        self.runs, self.depths = runs, {**_DEPTHS, "steps": 3} if runs else _DEPTHS
         self.number_of = cache(number)
         self.path: list[str] = []
         self.foreign = 0
-        self.head: dict[str, str] = {}
-        self.gpu: dict[str, str] = {}
-        self.block: dict[str, str] = {}
+        self.attributes: dict[str, dict[str, str]] = {}  # of the last element of each name
         self.gpus: list[Gpu] = []
         self.blocks: list[Block] = []
-        self.steps: list[Step] = []
+        self.steps: list[Step | Steps] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Take an element in its place, and leave out others, with all that is in them, as the runtimes do."""
-        if self.foreign or _DEPTHS.get(tag) != len(self.path) or self.algorithm is not None:
+        if self.foreign or self.depths.get(tag) != len(self.path) or self.algorithm is not None:
             self.foreign += 1
             return
         self.path.append(tag)
+        self.attributes[tag] = attributes
         if tag == "step":
-            self.steps.append(self.step(attributes))
+            s, srcoff, dstoff, *numbers = self.numbers(tag, *_TEXTS, *_NUMBERS)[len(_TEXTS) :]
+            kind, source, target = (attributes[name] for name in _TEXTS)
+            self.steps.append(Step(s, kind, source, srcoff, target, dstoff, *numbers))
+        elif tag == "steps":
+            self.steps.append(self.runs[int(attributes["number"])])
         elif tag == "tb":
-            self.block, self.steps = attributes, []
+            self.steps = []
         elif tag == "gpu":
-            self.gpu, self.blocks = attributes, []
+            self.blocks = []
         else:
-            self.head, self.gpus = attributes, []
+            self.gpus = []
 
     def end(self, tag: str) -> None:
         if self.foreign:
@@ -103,45 +122,31 @@ class _Reader:
             return
         self.path.pop()
         if tag == "tb":
-            name, send, recv, chan = (self.whole(self.block, name, tag) for name in ("id", "send", "recv", "chan"))
-            self.blocks.append(Block(name, send, recv, chan, tuple(self.steps)))
+            name, send, recv, chan = self.numbers(tag, "id", "send", "recv", "chan")
+            self.blocks.append(Block(name, send, recv, chan, Steps.of(self.steps)))
         elif tag == "gpu":
-            names = ("id", "i_chunks", "o_chunks", "s_chunks")
-            rank, before, after, scratch = (self.whole(self.gpu, name, tag) for name in names)
+            rank, before, after, scratch = self.numbers(tag, "id", "i_chunks", "o_chunks", "s_chunks")
             self.gpus.append(Gpu(rank, before, after, scratch, tuple(self.blocks)))
         elif tag == "algo":
             self.algorithm = self.whole_algorithm()
 
-    def step(self, attributes: dict[str, str]) -> Step:
-        try:
-            kind, source, target, *texts = _of_step(attributes)
-        except KeyError as error:
-            raise self.missing_attribute("step", str(error.args[0])) from None
-        s, srcoff, dstoff, cnt, depid, deps, hasdep = map(self.number_of, texts)
-        # Millions of steps share a few names.
-        return Step(s, intern(kind), intern(source), srcoff, intern(target), dstoff, cnt, depid, deps, hasdep)
-
-    def missing_attribute(self, tag: str, name: str) -> InputError:
-        """Return the error for an attribute that every runtime requires."""
-        return InputError(f"{tag} has no attribute {name}; every runtime requires it")
-
-    def whole(self, attributes: dict[str, str], name: str, tag: str) -> int:
-        if name not in attributes:
-            raise self.missing_attribute(tag, name)
-        return number(attributes[name])
+    def numbers(self, tag: str, *names: str) -> list[int]:
+        """Return the values of attributes that every runtime requires; those of names are 0."""
+        attributes = self.attributes[tag]
+        if missing := next((name for name in names if name not in attributes), None):
+            raise InputError(f"{tag} has no attribute {missing}; every runtime requires it")
+        return [self.number_of(attributes[name]) for name in names]
 
     def whole_algorithm(self) -> Algorithm:
-        head = self.head
+        head = self.attributes["algo"]
         inplace, outofplace, low, high, threads = (
             number(head[name]) if name in head else None
             for name in ("inplace", "outofplace", "minBytes", "maxBytes", "nthreads")
         )
-        ngpus = self.whole(head, "ngpus", "algo")
+        (ngpus,) = self.numbers("algo", "ngpus")
         if not 1 <= ngpus <= 2**16:
             raise InputError(f"{show_value(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
-        if missing := next((name for name in ("proto", "coll") if name not in head), None):
-            raise self.missing_attribute("algo", missing)
-        channels, chunks = (self.whole(head, name, "algo") for name in ("nchannels", "nchunksperloop"))
+        *_, channels, chunks = self.numbers("algo", "proto", "coll", "nchannels", "nchunksperloop")
         fields = head.get("name", ""), head["proto"], head["coll"], channels, chunks, ngpus
         return Algorithm(*fields, inplace, outofplace, low, high, threads, tuple(self.gpus))
 
@@ -164,8 +169,14 @@ def xml_text(algorithm: Algorithm) -> Iterator[str]:
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 #: Steps as they are written, in which no rule finds anything: nearly all of a large file.
-_VALUES = ("[a-z]{1,9}" if kind is str else "-?(?:0|[1-9][0-9]{0,17})" for kind in Step.__annotations__.values())
+_KINDS = Step.__annotations__.values()
+_VALUES = (f"(?:{'|'.join(NAMES)})" if kind is str else "-?(?:0|[1-9][0-9]{0,17})" for kind in _KINDS)
 _PLAIN_STEP = re.compile(("\n *" + _STEP.strip() % tuple(_VALUES)).encode())
+_RUN = re.compile(b"(?:%b){3,}+" % _PLAIN_STEP.pattern)
+_ROW = np.dtype([(name, "S4" if kind is str else np.int64) for name, kind in Step.__annotations__.items()])
+_VALUE_COLUMNS = range(1, 2 * len(Step._fields), 2)  #: Every other text between quotes.
+_BYTES = np.array(NAMES, dtype="S4")
+_ORDER = np.argsort(_BYTES)
 
 #: Attributes that are numbers, where they are not written as numbers are.
 _ODD_NUMBER = re.compile(
@@ -202,16 +213,16 @@ def quirks(raw: bytes) -> Findings:
     findings = Findings()
     text = _COMMENT.sub(lambda match: b"\n" * match.group().count(b"\n"), raw)
     text = _PLAIN_STEP.sub(b"\n<step/>", text)
-    for rule, (pattern, problem) in _PATTERNS.items():
-        for match in re.finditer(pattern, text):
-            _add(findings, rule, problem, text, match.start(match.lastindex or 0))
+    found = [
+        (rule, problem, match.start(match.lastindex or 0))
+        for rule, (pattern, problem) in _PATTERNS.items()
+        for match in re.finditer(pattern, text)
+    ]
     if (first := re.search(rb"<\s*([^\s>?!/]+)", text)) is not None and first[1] != b"algo":
-        _add(findings, "first", "does not begin with algo, where the size range is read from", text, first.start())
+        found.append(("first", "does not begin with algo, where the size range is read from", first.start()))
     for match in _ODD_NUMBER.finditer(text):
         name, value = (part.decode("utf-8", "replace") for part in match.groups())
-        _add(findings, "number", f'{name}="{value[:30]}" is read as {number(value)}', text, match.start())
+        found.append(("number", f'{name}="{value[:30]}" is read as {number(value)}', match.start()))
+    for rule, problem, place in found:
+        findings.add(rule, problem, f"line {text.count(bytes([10]), 0, place) + 1}")
     return findings
-
-
-def _add(findings: Findings, rule: str, problem: str, text: bytes, place: int) -> None:
-    findings.add(rule, problem, f"line {text.count(bytes([10]), 0, place) + 1}")

@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from ...core.collective import Collective, Demand
 from ...core.errors import InputError
 from ...core.files import without_collector
 from ...core.instance import Instance
-from ...core.schedule import Ints, Sends
+from ...core.schedule import Bools, Ints, Sends, ranges
 from ...core.timing import RankCosts
 from ...core.topology import NodeKind, Topology
 from ...core.trace import Routing, SimulationMode
@@ -34,31 +32,22 @@ MAX_MESSAGES = 2**20  #: Messages of trees in pieces.
 Kind = tuple[tuple[int, ...], tuple[int, ...], bool]  #: What a chunk is: who has it, who needs it, whether it is a sum.
 
 
-class Hop(NamedTuple):
-    """A message between GPUs in a simulation: its start, as place among all distinct ones, and its first link."""
+class Hops(NamedTuple):
+    """Messages between two GPUs, as columns; those of a transfer follow one another, since GPUs between forward."""
 
-    start: int
-    link: int
-
-
-class Transfer(NamedTuple):
-    """Data sent from GPU to GPU."""
-
-    chunk: int
-    way: tuple[int, ...]  #: GPUs on the path, from the first to the last; those between forward.
-    reduce: bool
-    #: ``read`` and ``write``: order of the reading at the first and the writing at the last GPU. If they are equal, as
-    #: within a step, all reading of the chunk comes before all writing of it.
-    read: int
-    write: int
-    hops: tuple[Hop, ...] = ()  #: Messages from GPU to GPU; empty if not simulated.
-
-    def hop(self, number: int) -> Hop:
-        """Return a simulated message, or else one that starts in the order of reading."""
-        return self.hops[number] if self.hops else _unsimulated_hop(self.read)
-
-
-_unsimulated_hop = cache(lambda order: Hop(order, -1))
+    chunk: Ints
+    number: Ints  #: Number in its transfer.
+    last: Bools
+    reduce: Bools  #: Whether the last GPU of the transfer adds the chunk.
+    #: ``read`` and ``write``: order of the reading at the first and the writing at the last GPU of the transfer. If
+    #: they are equal, as within a step, all reading of the chunk comes before all writing of it.
+    read: Ints
+    write: Ints
+    source: Ints
+    target: Ints
+    #: Start in a simulation, as place among all distinct ones, and first link; without one, ``read`` and -1.
+    start: Ints
+    link: Ints
 
 
 class Piece(NamedTuple):
@@ -80,7 +69,7 @@ class Flow:
     grain_bytes: Fraction
     sizes: tuple[tuple[int, int], ...]  #: Grains of each rank's input and output.
     chunks: tuple[Piece, ...]
-    transfers: tuple[Transfer, ...]
+    hops: Hops
     costs: RankCosts | None = None  #: Costs of the ranks of its instance, for formats that have some of them.
     routing: Routing = Routing.FIXED  #: Routing of its instance, which no format has.
     boxes: tuple[str, ...] | None = None  #: Box of every rank; None if the names of the network's nodes have none.
@@ -119,12 +108,12 @@ def flow_of(instance: Instance, answer: Written, mode: SimulationMode | None = N
     if mode is not None:  # messages take the paths of the schedule
         played = simulate(instance, whole, mode, pieces=pieces, routing=Routing.FIXED)
         starts = rank_times(played.hop_start_s)
-    transfers = _transfers(topology, sends, read, write, {node: r for r, node in enumerate(members)}, starts)
+    hops = _hops_of(topology, sends, read, write, {node: r for r, node in enumerate(members)}, starts)
     numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
     local = {
         one: (tuple(numbers[r] for r in one[0]), tuple(numbers[r] for r in one[1]), one[2]) for one in set(conditions)
     }
-    flow = _lay_out_chunks(instance, kind, len(members), [local[one] for one in conditions], units, unit, transfers)
+    flow = _lay_out_chunks(instance, kind, len(members), [local[one] for one in conditions], units, unit, hops)
     boxes = topology.box_names(members)
     return replace(flow, costs=instance.rank_costs, routing=instance.routing, boxes=boxes)
 
@@ -154,54 +143,67 @@ def _collective(instance: Instance) -> tuple[Collective | None, list[int]]:
     return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
 
 
-def _transfers(
+def _hops_of(
     topology: Topology, sends: Sends, read: Ints, write: Ints, rank: Mapping[int, int], starts: Ints | None
-) -> list[Transfer]:
+) -> Hops:
     """Return sends from rank to rank; those through switches that store are joined."""
-    compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
-    ends = topology.link_ends
-    links, offset = sends.path_links.tolist(), np.asarray(sends.path_offset)
-    messages = [] if starts is None else list(map(Hop, starts.tolist(), links))
-    stored: dict[tuple[int, int], list[_Half]] = defaultdict(list)
-    transfers: list[Transfer] = []
-    ways: dict[tuple[int, ...], tuple[int, ...]] = {}  # of which many transfers share each
-    columns = sends.chunk, sends.source, sends.target, sends.reduce, read, write, offset[:-1], offset[1:]
-    parts = np.array_split(np.argsort(read, kind="stable"), len(read) // 2**16 + 1)
-    rows = chain.from_iterable(zip(*(one[part].tolist() for one in columns), strict=True) for part in parts)
-    for chunk, source, target, reduce, start, end, low, high in rows:
-        begin, nodes = start, [source, *[ends[link][1] for link in links[low:high]]]
-        way = [node for node in nodes if compute[node]]
-        hops = [hop for hop, node in zip(messages[low:high], nodes, strict=False) if compute[node]]
-        if not compute[source]:
-            halves = stored[chunk, source]  # every arrival leaves once
-            before = next((one for one in halves if one.end <= begin), None)
-            if before is None:
+    compute = np.array([node.kind is NodeKind.COMPUTE for node in topology.nodes])
+    gpu = np.array([rank.get(node, -1) for node in range(len(compute))])
+    low, high, links = sends.path_offset[:-1], sends.path_offset[1:], sends.path_links
+    nodes = np.insert(np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)[links, 1], low, sends.source)
+    kept = np.flatnonzero(compute[nodes])  # GPUs of every send
+    owner, nodes = np.repeat(np.arange(len(read)), sends.hops + 1)[kept], nodes[kept]
+    count = np.bincount(owner, minlength=len(read))
+    first = np.cumsum(count) - count
+    apart = ~(compute[sends.source] & compute[sends.target])
+    outside = np.flatnonzero(gpu[nodes] < 0)[::-1]
+    apart[owner[outside]] = True
+    foreign = dict(zip(owner[outside].tolist(), nodes[outside].tolist(), strict=True))  # the first of every send
+    order = np.argsort(read, kind="stable")
+    final = _final_sends(topology, sends, read, write, order[apart[order]], foreign)
+    parts = order[compute[sends.target[final[order]]]]
+    parts = parts[np.argsort(np.argsort(order)[final[parts]], kind="stable")]
+    begins = np.diff(final[parts], prepend=-1) != 0
+    of, finals, begin = np.cumsum(begins) - 1, parts[final[parts] == parts], read[parts[begins]]
+    rows, index = ranges(first[parts], count[parts]), np.repeat(of, count[parts])
+    hop = np.flatnonzero(index[:-1] == index[1:])  # from these nodes to the next ones
+    number, index = (np.arange(len(rows)) - np.searchsorted(index, index))[hop], index[hop]
+    start, link = begin[index], np.full(len(hop), -1)
+    if starts is not None:
+        start, link = (np.insert(column, high, -1)[kept][rows[hop]] for column in (starts, links))
+    times = begin[index], np.maximum(begin, write[finals])[index]
+    columns = sends.chunk[finals][index], number, np.diff(index, append=-1) != 0, sends.reduce[finals][index], *times
+    return Hops(*columns, gpu[nodes[rows[hop]]], gpu[nodes[rows[hop + 1]]], start, link)
+
+
+def _final_sends(
+    topology: Topology, sends: Sends, read: Ints, write: Ints, order: Ints, foreign: Mapping[int, int]
+) -> Ints:
+    """Return for every send the one over which its data comes to a GPU; of ``order`` are those that are not alone."""
+    stored: dict[tuple[int, int], list[list[int]]] = defaultdict(list)  # at switches: every arrival leaves once
+    final = np.arange(len(sends))
+    for send in order.tolist():
+        chunk, source, target = int(sends.chunk[send]), int(sends.source[send]), int(sends.target[send])
+        parts: list[int] = []
+        if topology.nodes[source].kind is not NodeKind.COMPUTE:
+            halves = stored[chunk, source]
+            parts = next((one for one in halves if write[one[-1]] <= read[send]), parts)
+            if not parts:
                 text = f"switch {topology.nodes[source].name} copies; programs of sends and receives send every copy"
                 raise InputError(f"{text} from a GPU", place="sends")
-            halves.remove(before)
-            way, hops, begin = before.way + way, before.hops + hops, before.begin
-        if not compute[target]:
-            if reduce and stored[chunk, target]:
-                text = f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone"
+            halves.remove(parts)
+        if topology.nodes[target].kind is NodeKind.COMPUTE:
+            if strangers := [foreign[one] for one in (*parts, send) if one in foreign]:
+                name = topology.nodes[strangers[0]].name
+                text = f"data goes over {name}, which is not in the group; a file is of one communicator"
                 raise InputError(text, place="sends")
-            stored[chunk, target].append(_Half(way, hops, begin, end))
+            final[parts] = send
             continue
-        ranks = tuple([rank.get(node, -1) for node in way])
-        if -1 in ranks:
-            name = topology.nodes[way[ranks.index(-1)]].name
-            text = f"data goes over {name}, which is not in the group; a file is of one communicator"
+        if sends.reduce[send] and stored[chunk, target]:
+            text = f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone"
             raise InputError(text, place="sends")
-        transfers.append(Transfer(chunk, ways.setdefault(ranks, ranks), reduce, begin, max(begin, end), tuple(hops)))
-    return transfers
-
-
-class _Half(NamedTuple):
-    """A send that ends in a switch: its GPUs, their messages, and the order of its ends."""
-
-    way: list[int]
-    hops: list[Hop]
-    begin: int
-    end: int
+        stored[chunk, target].append([*parts, send])
+    return final
 
 
 def _lay_out_chunks(
@@ -211,15 +213,16 @@ def _lay_out_chunks(
     kinds: list[Kind],
     units: list[int],
     unit: Fraction,
-    transfers: list[Transfer],
+    hops: Hops,
 ) -> Flow:
     """Join chunks that are sent alike, count in grains, and give every chunk its place in the buffers."""
-    ways: list[list[tuple[object, ...]]] = [[] for _ in kinds]
+    ways: list[list[tuple[object, ...]]] = [[] for _ in kinds]  # transfers of chunks that may be joined
     count = Counter(kinds)
-    joinable = [count[some] > 1 for some in kinds]
-    for transfer in transfers:
-        if joinable[transfer.chunk]:
-            ways[transfer.chunk].append(transfer[1:])
+    rows = np.flatnonzero(np.array([count[some] > 1 for some in kinds])[hops.chunk])
+    for chunk, number, *row in zip(*(column[rows].tolist() for column in hops), strict=True):
+        if number == 0:
+            ways[chunk].append(())
+        ways[chunk][-1] += (tuple(row),)
     alike: dict[object, list[int]] = defaultdict(list)
     for chunk, sends in enumerate(ways):
         alike[kinds[chunk], tuple(sorted(sends))].append(chunk)
@@ -233,9 +236,9 @@ def _lay_out_chunks(
     counts = [int(size / grain) for size in sizes]
     pieces, buffers = _places(kind, ranks, [kinds[members[0]] for members in groups], counts, whole, grain)
     total = int(whole[-1] / grain) if kind is not None else max(map(max, buffers), default=1)
-    if any(chunk != joined for chunk, joined in number.items()) or len(number) < len(kinds):
-        transfers = [one._replace(chunk=number[one.chunk]) for one in transfers if one.chunk in number]
-    return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), tuple(transfers))
+    joined = np.array([number.get(chunk, -1) for chunk in range(len(kinds))])[hops.chunk]
+    hops = Hops._make(column[joined >= 0] for column in hops._replace(chunk=joined))
+    return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), hops)
 
 
 def _whole_sizes(kind: Collective | None, demand: Demand, ranks: int) -> list[Fraction]:

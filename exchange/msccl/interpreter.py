@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.kernel import interpreted_form, kernel, worth_compiling
-from ...core.schedule import Bools, Ints
+from ...core.schedule import Bools, Ints, ranges
 from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
 from .findings import place_text
 from .order import Access, Order, Races, Source
@@ -30,29 +30,18 @@ _GPU = 43  #: Bits of an address; a GPU's number is above them.
 _AT_ONCE = 2**22  #: Chunks that the compiled loop moves before the run can be interrupted.
 
 
-class Event(NamedTuple):
-    """A chunk that a thread block sent, received, added or copied, in the order of the run."""
-
-    type: str  #: Type of the step.
-    gpu: int
-    sender: int  #: Number of the event that sent the chunk; -1 if none was received.
-    value: int  #: Value that is received, else the one that is sent or written.
-    sources: tuple[int, ...]
-    target: int | None
-    block: Block
+#: A chunk that a thread block sent, received, added or copied: type of the step, GPU, number of the event that sent it
+#: (-1 if none was received), value that is received or else sent or written, addresses that are read, the one that is
+#: written (or None), and the thread block.
+Event = tuple[str, int, int, int, tuple[int, ...], int | None, Block]
 
 
-def execute(algorithm: Algorithm, *, inplace: bool, events: list[Event] | None = None) -> Run:
+def execute(algorithm: Algorithm, *, inplace: bool) -> Run:
     """Run a program whose GPUs and peers are numbers below ``ngpus``, see :func:`~.lint.lint`.
 
     ``inplace`` is whether the call's input and output are the same memory, as NCCL defines it for the collective.
     """
-    machine = _Machine(algorithm, inplace)
-    machine.go()
-    machine.check()
-    if events is not None:
-        events += machine.events()
-    return machine.run
+    return Machine(algorithm, inplace).run
 
 
 def chunks_at_once(algorithm: Algorithm) -> int:
@@ -178,7 +167,9 @@ def _add(value: int, other: int, values: Any, size: Any) -> int:
     return number
 
 
-class _Machine:
+class Machine:
+    """A program after its run; see :func:`execute`."""
+
     def __init__(self, algorithm: Algorithm, inplace: bool) -> None:
         self.columns = columns = algorithm.columns
         self.run = Run(meaning_of(algorithm), inplace=inplace)
@@ -195,6 +186,8 @@ class _Machine:
         self._connect()
         self._find_operands()
         self._report_overlaps()
+        self._play()
+        self._check()
 
     def _is(self, *kinds: str) -> Bools:
         return np.asarray(self.columns.has_type(kinds)[self.columns.step])
@@ -237,7 +230,7 @@ class _Machine:
         inside = np.flatnonzero(self.low < self.high)
         lengths = (self.high - self.low)[inside]
         begin = (gpu[inside] << _GPU) + (self.address + self.low)[inside]
-        self.cells = np.unique(np.repeat(begin - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum()))
+        self.cells, _ = np.unique(ranges(begin, lengths), return_counts=True)  # by sorting
         self.cell = np.full(len(owner), -1)
         self.cell[inside] = np.searchsorted(self.cells, begin) - self.low[inside]
 
@@ -249,7 +242,7 @@ class _Machine:
             text = "writes chunks where it reads others, and its threads are in no order"
             self.run.findings.add("race", text, self._text(instruction))
 
-    def go(self) -> None:
+    def _play(self) -> None:
         """Run the program; keep the log, and the values of memory."""
         columns, blocks, links = self.columns, len(self.columns.blocks), len(self.connections)
         cells, gpus = len(self.cells), len(self.bases)
@@ -284,7 +277,7 @@ class _Machine:
         self.log = [np.asarray(each[: size[2]], dtype=np.int64) for each in log]
         self.run.values.extend(*(np.asarray(each[: size[3]]).tolist() for each in values[1:]))
         self._find_accesses()
-        touched = np.unique(self.access_cell[self.access_cell >= 0])
+        touched = np.flatnonzero(np.bincount(self.access_cell[self.access_cell >= 0], minlength=1))
         begin = np.searchsorted(gpu[touched], np.arange(gpus + 1)).tolist()
         items = list(zip(address[touched].tolist(), np.asarray(values[0])[touched].tolist(), strict=True))
         for one, (low, high) in zip(self.run.memory, pairwise(begin), strict=True):
@@ -302,7 +295,7 @@ class _Machine:
         copied = self._is("cpy")[instruction] & (cell[self.first_access] == cell[self.first_access + lengths - 1])
         self.access_cell = np.where(copied[self.row] & (cell >= 0), -2, cell)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Report faults in the order of the run, then what hangs, and what is sent and never received."""
         self._report_faults()
         step, begin, visits = self.step, self.columns.instruction_begin.tolist(), set[int]()
@@ -403,7 +396,7 @@ class _Machine:
             writes = bool(self.writes[high - 1])
             sources = addresses[kind == "re" :] if writes else [*addresses, target]
             where = tuple(sources), target if writes else None
-            yield Event(kind, int(self.gpu[block]), sender, result, *where, columns.blocks[block])
+            yield kind, int(self.gpu[block]), sender, result, *where, columns.blocks[block]
 
     def _follow(self, block: int, visits: set[int]) -> None:
         """Follow blocked blocks to the cause, or around a cycle, and report it."""

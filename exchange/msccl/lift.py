@@ -5,7 +5,7 @@ A program is run once, and every chunk that arrives becomes a send of the chunk 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -19,7 +19,7 @@ from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
 from .check import obstacle, placements
 from .dialects import MAX_FUSION
-from .interpreter import Event, execute
+from .interpreter import Event, Machine
 from .links import routes
 from .outcome import ROOTED, SCRATCH, Run, check_outcome
 from .program import RECEIVES, REDUCES, SENDS, Algorithm
@@ -52,8 +52,8 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
         raise InputError(text, place="algo.ngpus")
     if (problem := obstacle(algorithm)) is not None:
         raise InputError(f"cannot run: {problem}; see cwb check")
-    events: list[Event] = []
-    run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], events=events)
+    machine = Machine(algorithm, placements(algorithm)[:1] == [True])
+    run = machine.run
     root = check_outcome(run)
     if run.findings.wrong:
         raise InputError(f"fails: {run.findings.wrong[0]}; see cwb check")
@@ -63,7 +63,7 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     rooted = bool(root) and kind in ROOTED  # the root is the first of the group
     ranks = (root or 0, *(rank for rank in range(algorithm.ngpus) if rank != root)) if rooted else None
     instance = Instance(name, topology, Demand(kind, size_bytes, 1, ranks))
-    messages = _messages(run, events)
+    messages = _messages(run, machine.events())
     chunks = _chunks(run, size_bytes, root or 0)
     step = steps_of_sums(messages) if kind in SUMS else steps_of_copies(messages, chunks)
     return instance, schedule_messages(instance, chunks, messages, step)
@@ -97,7 +97,7 @@ def _path(
     return path
 
 
-def _messages(run: Run, events: list[Event]) -> list[Message]:
+def _messages(run: Run, events: Iterable[Event]) -> list[Message]:
     """Return every chunk that is sent, with the time at which it counts at the target.
 
     Data forwarded unchanged through scratch memory is one send over the forwarding GPU, if that GPU has a sum of its
@@ -107,26 +107,26 @@ def _messages(run: Run, events: list[Event]) -> list[Message]:
     messages: list[Message] = []
     apart: dict[tuple[int, int | None], Message] = {}  # what lies in memory as it came, and may be added later
     sums = run.meaning.kind in SUMS
-    for number, event in enumerate(events):
-        order, gpu, target = number * MAX_FUSION, event.gpu, event.target
-        if event.type in RECEIVES:
-            when, before = sends.pop(event.sender)
-            reduces = event.type in REDUCES
-            way = event.block.recv, gpu
-            message = Message(_chunk_of(run, event.value), way, reduces, when, order, max(event.block.chan, 0), before)
+    for number, (kind, gpu, sender, value, sources, target, block) in enumerate(events):
+        order = number * MAX_FUSION
+        if kind in RECEIVES:
+            when, before = sends.pop(sender)
+            reduces = kind in REDUCES
+            way = block.recv, gpu
+            message = Message(_chunk_of(run, value), way, reduces, when, order, max(block.chan, 0), before)
             messages.append(message)
             apart.pop((gpu, target), None)
             if target is not None and not reduces:
                 apart[gpu, target] = message
                 message.passing = sums and target >= SCRATCH
-        if event.type in SENDS:
-            sends[number] = order + 1, apart.get((gpu, event.sources[0] if target is None else target))
-        elif event.type == "re":
-            for place, source in enumerate(event.sources):
+        if kind in SENDS:
+            sends[number] = order + 1, apart.get((gpu, sources[0] if target is None else target))
+        elif kind == "re":
+            for place, source in enumerate(sources):
                 for address in (source, target):
                     if (addend := apart.pop((gpu, address), None)) is not None:  # what was received apart counts now
                         addend.reduce, addend.write, addend.passing = True, order + place, False
-        elif event.type == "cpy" and (copy := apart.pop((gpu, event.sources[0]), None)):
+        elif kind == "cpy" and (copy := apart.pop((gpu, sources[0]), None)):
             apart[gpu, target] = copy
             copy.passing = False
     passed: set[int] = set()

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+
+import numpy as np
 
 from ...core.errors import InputError
 from ...core.files import without_collector
@@ -61,7 +62,10 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
     if chunks > MAX_OFFSET:
         text = f"does not fit: the data is {chunks:,} chunks; there is room for {MAX_OFFSET:,}. {_fewer_chunks(chunks)}"
         raise InputError(text, source=f"--dialect {target.dialect.name}")
-    dialect, groups = target.dialect, _least_groups(flow, target.dialect, shape)
+    dialect, hops = target.dialect, flow.hops
+    pieces = np.array([-(-piece.grains // shape.largest) for piece in flow.chunks])[hops.chunk]
+    _, pair = np.unique(hops.source * flow.ranks + hops.target, return_inverse=True)
+    groups = -(-int(np.bincount(pair, pieces).max(initial=1)) // dialect.steps)  # every sending is a step of its own
     shape = replace(
         shape, instances=target.instances, inplace=target.placement != "out", only_inplace=target.placement == "in"
     )
@@ -73,16 +77,6 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
         if longest <= dialect.steps:
             return algorithm
         groups = max(groups + 1, -(-groups * longest // dialect.steps))
-
-
-def _least_groups(flow: Flow, dialect: Dialect, shape: Shape) -> int:
-    """Channels between two GPUs at the least: every sending is a step of its own."""
-    count: Counter[tuple[int, ...]] = Counter()
-    for transfer in flow.transfers:
-        pieces = -(-flow.chunks[transfer.chunk].grains // shape.largest)
-        for pair in pairwise(transfer.way):
-            count[pair] += pieces
-    return -(-max(count.values(), default=1) // dialect.steps)
 
 
 def _build_algorithm(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
@@ -119,7 +113,7 @@ def _limited_resources(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[
     count = len(gpu.blocks)
     less = _remedy_text(count > larger.blocks, larger, "fewer neighbours of a GPU")
     yield count, dialect.blocks, "thread blocks", less
-    waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
+    waited = sum(bool(block.steps.table[:, -1].any()) for block in gpu.blocks)
     yield waited, MAX_WAITED, "thread blocks that others wait for", "Fewer neighbours of a GPU would fit"
     chunks = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
     yield chunks, MAX_OFFSET, "chunks in a buffer", _fewer_chunks(chunks)

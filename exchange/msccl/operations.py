@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,17 @@ from ...core.collective import Collective
 from ...core.errors import InputError
 from ...core.schedule import Bools, Ints
 from .dialects import BLOCKS_PER_CHANNEL
-from .flow import Flow, Hop
+from .flow import Flow, Hops
 from .outcome import Meaning
-from .program import BUFFERS
+from .program import BUFFERS, NAMES
 
 _LAST = 2**20  #: Order of the last receiving among what belongs to one transfer.
 Place = tuple[str, int]  #: A place: buffer and offset.
-_NO_HOP = Hop(0, -1)
 _INPUT, _OUTPUT, _SCRATCH = range(3)
-KINDS = ("s", "r", "rrc", "cpy", "re", "rcs", "rrs", "rrcs")  #: Kinds of operations; columns have their places here.
-SEND, RECEIVE, REDUCE, COPY, ADD, RCS, RRS, RRCS = range(8)
+#: Kinds of operations: numbers of the types of steps.
+SEND, RECEIVE, REDUCE, COPY, ADD, RCS, RRS, RRCS = map(
+    NAMES.index, ("s", "r", "rrc", "cpy", "re", "rcs", "rrs", "rrcs")
+)
 CHANNEL = 32  #: Bits of the channel in the number of a connection; the other GPU is above them.
 
 
@@ -45,7 +45,9 @@ class Operation:
     into: tuple[int, int] | None = None
     out: tuple[int, int] | None = None
     chunk: int = -1
-    hop: Hop = _NO_HOP
+    #: ``start`` and ``link``: start and first link of its hop (:class:`~.flow.Hops`).
+    start: int = 0
+    link: int = -1
     passed: bool = False  #: Whether it receives data that is only forwarded.
     after: "list[Operation]" = field(default_factory=list)
     place: tuple[int, int] = (0, 0)  #: Thread block and step.
@@ -74,33 +76,21 @@ class _Events:
     """Sends and receives of all hops in order, by the GPU that they are at."""
 
     def __init__(self, flow: Flow, shape: Shape) -> None:
-        ways = [transfer.way for transfer in flow.transfers]
-        chunk, reduce, read, write = (
-            np.fromiter((transfer[column] for transfer in flow.transfers), np.int64, len(ways))
-            for column in (0, 2, 3, 4)
-        )
-        hops = np.fromiter(map(len, ways), np.int64, len(ways)) - 1
-        nodes = np.fromiter(chain.from_iterable(ways), np.int64)
-        index = np.repeat(np.arange(len(ways)), hops)
-        hop = np.arange(len(index)) - np.repeat(np.cumsum(hops) - hops, hops)
-        source, target = (nodes[np.arange(len(index)) + index + end] for end in (0, 1))
-        last = hop == hops[index] - 1
-        time = np.concatenate([read[index], np.where(last, write[index], read[index])])
-        turn = np.concatenate([2 * hop, np.where(last, _LAST, 2 * hop + 1)])
-        order = np.lexsort((np.tile(index, 2), turn, np.tile(chunk[index], 2), time))
-        self.lane = self._find_lanes(flow.ranks, source, target, chunk[index] % shape.groups, order)
-        self.index, self.hop, self.chunk, self.reduce = index, hop, chunk[index], reduce[index] != 0
-        self.ends, self.source, self.target = last, source, target
-        self.grains, self.input, self.output = (
-            np.fromiter((piece[column] for piece in flow.chunks), np.int64, len(flow.chunks)) for column in (1, 2, 3)
-        )
-        rank = np.concatenate([source, target])[order]
+        hops = flow.hops
+        time = np.concatenate([hops.read, np.where(hops.last, hops.write, hops.read)])
+        turn = np.concatenate([2 * hops.number, np.where(hops.last, _LAST, 2 * hops.number + 1)])
+        order = np.lexsort((turn, np.tile(hops.chunk, 2), time))
+        self.lane = self._find_lanes(flow.ranks, hops.source, hops.target, hops.chunk % shape.groups, order)
+        sizes = [piece[1:] for piece in flow.chunks]
+        self.grains, self.input, self.output = np.array(sizes, dtype=np.int64).reshape(-1, 3).T
+        rank = np.concatenate([hops.source, hops.target])[order]
         by_rank = np.argsort(rank, kind="stable")
-        self._events, self._begin = order[by_rank], np.searchsorted(rank[by_rank], np.arange(flow.ranks + 1))
-        sides = ([piece.kind[0] for piece in flow.chunks], [piece.kind[1] for piece in flow.chunks])
-        self._pairs = [  # chunks and the ranks that hold or need them
-            np.sort(np.array([n * flow.ranks + one for n, some in enumerate(side) for one in some], dtype=np.int64))
-            for side in sides
+        self.order, self.begin = order[by_rank], np.searchsorted(rank[by_rank], np.arange(flow.ranks + 1))
+        self.pairs = [  # chunks and the ranks that hold or need them
+            np.sort(
+                [-1, *(n * flow.ranks + one for n, piece in enumerate(flow.chunks) for one in piece.kind[:2][side])]
+            )
+            for side in (0, 1)
         ]
 
     @staticmethod
@@ -112,30 +102,20 @@ class _Events:
         hops = len(source)
         place = np.argsort(order)
         pair = source * ranks + target
-        link = (pair * (group.max(initial=0) + 1) + group).tolist()
-        received = place[hops:].tolist()
-        last: dict[int, list[int]] = defaultdict(list)  # of every lane the last receive, negative: the lanes are sorted
+        link = pair * (group.max(initial=0) + 1) + group
         lane = np.zeros(hops, dtype=np.int64)
-        for send in order[order < hops].tolist():
-            rows, row = last[link[send]], -received[send]
-            number = bisect_right(rows, row)
-            rows[number : number + 1] = [row]
-            if number:
+        by_link = np.lexsort((place[:hops], link))
+        if ((np.diff(place[hops:][by_link]) < 0) & (np.diff(link[by_link]) == 0)).any():
+            last: dict[int, list[int]] = defaultdict(list)  # of lanes the last receive, negative: lanes are sorted
+            for send in order[order < hops].tolist():
+                rows, row = last[int(link[send])], -int(place[hops + send])
+                number = bisect_right(rows, row)
+                rows[number : number + 1] = [row]
                 lane[send] = number
-        neighbours = np.bincount(np.unique(pair) // ranks, minlength=1)
+        neighbours = np.bincount(np.unique(pair, return_counts=True)[0] // ranks, minlength=1)
         if neighbours.max() <= BLOCKS_PER_CHANNEL:
             return lane
         return lane * -(-ranks // BLOCKS_PER_CHANNEL) + (target - source) % ranks // BLOCKS_PER_CHANNEL
-
-    def at(self, rank: int) -> tuple[Ints, Bools]:
-        """Return those of a GPU, in order: hops, and which are sends."""
-        events = self._events[self._begin[rank] : self._begin[rank + 1]]
-        return events % max(len(self.lane), 1), events < len(self.lane)
-
-    def is_at(self, side: int, keys: Ints) -> Bools:
-        """Return whether chunks are held by ranks (side 0), or needed; a key is ``chunk * ranks + rank``."""
-        pairs: Ints = np.append(self._pairs[side], -1)
-        return np.asarray(pairs[np.searchsorted(pairs[:-1], keys)] == keys, dtype=np.bool_)
 
 
 class Operations:
@@ -158,18 +138,21 @@ class Operations:
     def _transfers(self, *, staged: bool) -> Ints:
         """Return the operations of what is sent and received, as rows of columns."""
         shape, events, times, groups = self.shape, self.events, self.shape.instances, self.shape.groups
-        row, sends = events.at(self.rank)
-        chunk, hop, index = events.chunk[row], events.hop[row], np.arange(len(row))
-        grains, ends = events.grains[chunk], events.ends[row] & ~sends
-        relays = np.where(sends, hop > 0, ~ends)
+        found = events.order[events.begin[self.rank] : events.begin[self.rank + 1]]
+        row, sends = found % max(len(events.lane), 1), found < len(events.lane)
+        hops, index = Hops._make(column[row] for column in self.flow.hops), np.arange(len(row))
+        chunk = hops.chunk
+        grains, ends = events.grains[chunk], hops.last & ~sends
+        relays = np.where(sends, hops.number > 0, ~ends)
         _, number = np.unique(chunk, return_inverse=True)
         first = np.full(len(row), len(row))  # receiving of a chunk, after which it is no longer in the input
         np.minimum.at(first, number[ends], index[ends])
         changed = first[number] < index
-        holds, needs = (events.is_at(side, chunk * self.flow.ranks + self.rank) for side in (0, 1))
+        here = chunk * self.flow.ranks + self.rank
+        holds, needs = (some[np.searchsorted(some, here, "right") - 1] == here for some in events.pairs)
         if (sends & ~relays & ~changed & ~holds).any():
             raise InputError(f"rank {self.rank} sends data that it does not have yet", place="sends")
-        adds = ends & events.reduce[row] & (changed | holds)
+        adds = ends & hops.reduce & (changed | holds)
         scratch, parts = self._scratch(chunk, row + ~sends, relays, relays | ((ends | changed) & ~needs), adds, staged)
         collected = np.where(needs, _OUTPUT, _SCRATCH), np.where(needs, events.output[chunk] * times, scratch)
         own = (
@@ -186,7 +169,7 @@ class Operations:
         offset = instance * grains[event] + split * shape.largest
         count = np.minimum(shape.largest, grains[event] - split * shape.largest)
         channel = instance * groups + (chunk % groups + times * groups * events.lane[row])[event]
-        peer = np.where(sends, events.target[row], events.source[row])[event]
+        peer = np.where(sends, hops.target, hops.source)[event]
         link, none = (peer << CHANNEL) + channel, np.full(len(event), -1)
         here, there = (np.stack([some[0][event], some[1][event] + offset]) for some in (source, target))
         kind = np.where(sends, SEND, np.where(adds, REDUCE, RECEIVE))[event]
@@ -285,17 +268,16 @@ class Operations:
 
     def objects(self) -> list[Operation]:
         """Return the operations one by one."""
-        columns = (self.kind, *self.sources, *self.targets, self.count, self.passed)
+        columns, hops = (self.kind, *self.sources, *self.targets, self.count, self.passed), self.flow.hops
         ends = ([connection_end(number) for number in column.tolist()] for column in (self.into, self.out))
         objects = [
-            Operation(KINDS[kind], self.rank, (BUFFERS[a], source), (BUFFERS[b], target), count, passed=passed != 0)
+            Operation(NAMES[kind], self.rank, (BUFFERS[a], source), (BUFFERS[b], target), count, passed=passed != 0)
             for kind, a, source, b, target, count, passed in zip(*(column.tolist() for column in columns), strict=True)
         ]
         work = ([objects[place] for place in self.performer.tolist()],)
         for one, row, one.into, one.out, one.performer in zip(objects, self.row.tolist(), *ends, *work, strict=True):
             if row >= 0:
-                transfer = self.flow.transfers[self.events.index[row]]
-                one.chunk, one.hop = transfer.chunk, transfer.hop(int(self.events.hop[row]))
+                one.chunk, one.start, one.link = int(hops.chunk[row]), int(hops.start[row]), int(hops.link[row])
         for earlier, later in zip(self.after.tolist(), self.later.tolist(), strict=True):
             objects[later].after.append(objects[earlier])
         return objects

@@ -4,11 +4,10 @@ Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +23,9 @@ FUSED = frozenset({"rcs", "rrs", "rrc", "rrcs"})  #: Types that do two things at
 READS = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re", "ra"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re", "ra"})
 BUFFERS = ("i", "o", "s")
-_NAMES = (*BUFFERS, "nop", "re")
+#: Types and buffers by their numbers in tables; a type that is unknown has a further number.
+NAMES = (*BUFFERS, "nop", "re", "r", "cpy", "rcs", "rrs", "rrc", "rrcs", "ra")
+WORDS = [1, 2, 4]  #: Columns of types and buffers.
 
 
 class Step(NamedTuple):
@@ -47,6 +48,46 @@ class Step(NamedTuple):
     hasdep: int  #: 1 if another thread block waits for it.
 
 
+class Steps:  # noqa: PLW1641 (nothing looks them up)
+    """Steps of a thread block, as a table with a row for each; its integers are as short as the numbers allow."""
+
+    def __init__(self, table: Ints, names: Sequence[str] = NAMES) -> None:
+        least = min(table.min(initial=-1), -1 - table.max(initial=0))  # below 0: the type has a sign
+        self.table, self.names = table.astype(np.min_scalar_type(least), copy=False), names
+
+    @classmethod
+    def of(cls, parts: "Iterable[Step | Steps]") -> Self:
+        """Put steps, and steps of tables, one after the other."""
+        numbers = {name: number for number, name in enumerate(NAMES)}
+        tables: list[Any] = [np.zeros((0, len(Step._fields)), dtype=np.int8)]
+        for part in parts:
+            if isinstance(part, Step):
+                row = [numbers.setdefault(value, len(numbers)) if isinstance(value, str) else value for value in part]
+                tables.append(np.array([row]))
+                continue
+            tables.append(part.table)
+            if len(part.names) > len(NAMES):
+                table = tables[-1] = part.table.astype(np.int64)
+                known = np.array([numbers.setdefault(name, len(numbers)) for name in part.names])
+                table[:, WORDS] = known[table[:, WORDS]]
+        return cls(np.concatenate(tables), tuple(numbers))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, place: int) -> Step:
+        return next(iter(type(self)(self.table[place][None], self.names)))
+
+    def __iter__(self) -> Iterator[Step]:
+        columns: list[Iterable[Any]] = self.table.T.tolist()
+        for column in WORDS:
+            columns[column] = map(self.names.__getitem__, columns[column])
+        return map(Step._make, zip(*columns, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Steps) and tuple(self) == tuple(other)
+
+
 @dataclass(frozen=True)
 class Block:
     """A thread block: its channel, and the GPUs that it sends to and receives from, or -1."""
@@ -55,7 +96,7 @@ class Block:
     send: int
     recv: int
     chan: int
-    steps: tuple[Step, ...]
+    steps: Steps
 
 
 @dataclass(frozen=True)
@@ -121,30 +162,23 @@ class Columns:
         self.blocks = [block for gpu in gpus for block in gpu.blocks]
         blocks = np.array([len(gpu.blocks) for gpu in gpus], dtype=np.int64)
         self.gpu = np.repeat(np.arange(len(gpus)), blocks)  #: Place of every thread block's GPU.
-        self.rows = rows = [step for block in self.blocks for step in block.steps]
+        self.rows = Steps.of(block.steps for block in self.blocks)
         lengths = np.array([len(block.steps) for block in self.blocks], dtype=np.int64)
         self.begin = np.concatenate([[0], np.cumsum(lengths)])
         self.block = np.repeat(np.arange(len(lengths)), lengths)
-        self.position = np.arange(len(rows)) - self.begin[self.block]
-        self.names = {name: number for number, name in enumerate(_NAMES)}
-        columns: list[Ints] = []
-        for field in range(len(Step._fields)):
-            values = list(map(itemgetter(field), rows))
-            if Step._fields[field] in ("type", "srcbuf", "dstbuf"):
-                for name in set(values):
-                    self.names.setdefault(name, len(self.names))
-                values = [self.names[name] for name in values]
-            columns.append(np.array(values, dtype=np.int64))
+        self.position = np.arange(len(self.rows)) - self.begin[self.block]
+        self.names = {name: number for number, name in enumerate(self.rows.names)}
+        columns = np.ascontiguousarray(self.rows.table.T, dtype=np.int64)
         self.s, self.type, self.srcbuf, self.srcoff, self.dstbuf, self.dstoff, self.cnt, *waits = columns
         self.depid, self.deps, self.hasdep = waits
         self._find_instructions()
         self._find_waits()
 
     def _find_instructions(self) -> None:
-        live = np.flatnonzero(self.type != _NAMES.index("nop"))
+        live = np.flatnonzero(self.type != NAMES.index("nop"))
         before, block = np.roll(live, 1), self.block[live]
         first = np.searchsorted(live, self.begin)  # of every block, among these
-        adds = self.type == _NAMES.index("re")
+        adds = self.type == NAMES.index("re")
         count = np.concatenate([[0], np.cumsum(adds[live])])
         joins = adds[live] & adds[before] & (self.block[before] == block) & (before < live)
         joins &= (self.depid[live] == -1) & (self.hasdep[before] == 0)

@@ -255,9 +255,9 @@ _VARIANTS = {
 @without_collector()
 def lower(flow: Flow, target: Target) -> Plan:
     """Make a plan of a schedule with as few channels as the limits allow, and run it."""
-    kind = target.kinds(flow)
+    kind, hops = target.kinds(flow), flow.hops
     if target.protocol == "LL" and any(
-        kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
+        kind(*pair) == PORT for pair in zip(hops.source.tolist(), hops.target.tolist(), strict=True)
     ):
         text = "packets that a port puts have to be packets before; expected Simple where there are ports"
         raise InputError(text, source="--protocol")

@@ -17,7 +17,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import Demand, collective_named
 from cwb.core.timing import RankCosts
 from cwb.core.trace import Routing, SimulationMode
-from cwb.exchange.msccl.flow import flow_of
+from cwb.exchange.msccl.flow import Hops, flow_of
 from cwb.exchange.simulators import goal_text
 from cwb.harness import registry
 from cwb.schedules.files import write_schedule
@@ -104,11 +104,10 @@ def test_a_replay_moves_what_the_schedule_moves(model, network, collective):
     _, _, flow = flow_for(model, network, collective)
     known, moved, took = replay(goal_text(flow))
     expected = defaultdict(Fraction)
-    for transfer in flow.transfers:
-        for pair in pairwise(transfer.way):
-            expected[pair] += flow.chunks[transfer.chunk].grains * flow.grain_bytes
+    for hop in map(Hops._make, zip(*(column.tolist() for column in flow.hops), strict=True)):
+        expected[hop.source, hop.target] += flow.chunks[hop.chunk].grains * flow.grain_bytes
     assert set(moved) == set(expected)
-    assert all(0 <= moved[pair] - expected[pair] < len(flow.transfers) for pair in moved)
+    assert all(0 <= moved[pair] - expected[pair] < len(flow.hops.chunk) for pair in moved)
     whole = {0} if collective == "broadcast" else set(range(flow.ranks))
     assert all(whole <= some for some in known)
     assert took == 0
@@ -160,7 +159,7 @@ def test_exports_say_that_they_have_no_routing(name, routing, tmp_path):
 def test_the_text_grows_with_the_schedule():
     """Sums of many parts that go to many ranks are joined once, not for every send."""
     _, _, flow = flow_for("direct", "star(12)", "all_reduce")
-    assert goal_text(flow).count("\n") < 6 * len(flow.transfers)
+    assert goal_text(flow).count("\n") < 6 * len(flow.hops.chunk)
 
 
 def test_the_command(tmp_path):

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from cwb.core.trace import SimulationMode
 from cwb.exchange.chakra import files
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.trace import COMP, RECV, SEND, Node, Trace, problems_of, trace_of
-from cwb.exchange.msccl.flow import Flow, Piece, Transfer, flow_of
+from cwb.exchange.msccl.flow import Flow, Hops, Piece, flow_of
 from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request
 from cwb.harness.run import run
@@ -113,9 +112,8 @@ def test_nodes_are_in_the_order_of_simulated_starts(name):
     instance, answer = FAMILIES[name]()
     flow = flow_of(instance, answer, SimulationMode.CONGESTION_AWARE)
     starts = defaultdict(list)
-    for transfer in flow.transfers:
-        for hop, pair in enumerate(pairwise(transfer.way)):
-            starts[transfer.chunk, *pair].append(transfer.hop(hop).start)
+    for hop in map(Hops._make, zip(*flow.hops, strict=True)):
+        starts[hop.chunk, hop.source, hop.target].append(hop.start)
     for rank, nodes in enumerate(trace_of(flow).ranks):
         assert [node.id for node in nodes] == list(range(len(nodes)))
         assert all(before < node.id for node in nodes for before in node.after)
@@ -174,7 +172,9 @@ def test_a_rank_without_work_has_a_node():
     """A rank that neither sends nor receives has one node all the same, since a rank without any never ends."""
     piece = Piece(((0,), (1,), False), 1, 0, 0)
     sizes = ((1, 0), (0, 1), (0, 0))
-    trace = trace_of(Flow(None, 3, 1, Fraction(64), sizes, (piece,), (Transfer(0, (0, 1), False, 0, 0),)))
+    hops = Hops(*np.array([[0], [0], [True], [False], [0], [0], [0], [1], [0], [-1]]))
+    hops = hops._replace(last=hops.last == 1, reduce=hops.reduce == 1)
+    trace = trace_of(Flow(None, 3, 1, Fraction(64), sizes, (piece,), hops))
     assert trace.transfers == {(0, 1): 64}
     assert [node.type for node in trace.ranks[2]] == [COMP]
 

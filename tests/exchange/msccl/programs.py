@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cwb.exchange.msccl.program import Algorithm, Block, Gpu, Step
+from cwb.exchange.msccl.program import Algorithm, Block, Gpu, Step, Steps
 
 
 def step(kind, src=("i", 0), dst=("o", 0), *, cnt=1, dep=(-1, -1), hasdep=0):
@@ -14,7 +14,7 @@ def step(kind, src=("i", 0), dst=("o", 0), *, cnt=1, dep=(-1, -1), hasdep=0):
 
 def block(number, send, recv, *steps, chan=0):
     """A thread block with its steps numbered."""
-    return Block(number, send, recv, chan, tuple(one._replace(s=s) for s, one in enumerate(steps)))
+    return Block(number, send, recv, chan, Steps.of(one._replace(s=s) for s, one in enumerate(steps)))
 
 
 def algorithm(coll, chunks, *gpus, **changes):
@@ -60,7 +60,7 @@ def change_step(program, gpu, number, place, **fields):
 
 def with_steps(program, gpu, number, change):
     """A program with the steps of a thread block changed."""
-    return with_block(program, gpu, number, lambda one: replace(one, steps=tuple(change(one.steps))))
+    return with_block(program, gpu, number, lambda one: replace(one, steps=Steps.of(change(one.steps))))
 
 
 def with_block(program, gpu, number, change):

@@ -168,8 +168,8 @@ def test_compiled_and_interpreted_runs_are_the_same(monkeypatch):
         forms = []
         for is_compiled in (True, False):
             monkeypatch.setattr(interpreter, "worth_compiling", lambda turns, form=is_compiled: form)
-            events = []
-            run = execute(program, inplace=bool(program.inplace), events=events)
+            machine = interpreter.Machine(program, bool(program.inplace))
+            run, events = machine.run, list(machine.events())
             forms.append((run.findings, run.memory, run.values.left, run.values.right, run.ended, events))
         assert forms[0] == forms[1]
         findings += len(run.findings.first)

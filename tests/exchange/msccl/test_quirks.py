@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.exchange.msccl.files import number, parse_algorithm, quirks, xml_text
+from cwb.exchange.msccl.files import number, parse_algorithm, quirks, shorten, xml_text
 from programs import exchange_all_reduce, ring_all_gather
 
 TEXT = "".join(xml_text(ring_all_gather()))
@@ -50,6 +50,51 @@ def test_what_is_between_plain_steps_is_found():
         ("text", f"line {first + 3}"),
         ("number", f"line {first + 3}"),
     ]
+
+
+def outcome(raw, runs=()):
+    """The program of a text, or the error, and what readers fail on."""
+    try:
+        return parse_algorithm(raw, runs), quirks(raw).first
+    except InputError as error:
+        return str(error), quirks(raw).first
+
+
+def test_a_shortened_text_is_read_as_the_whole_one():
+    """Runs of plain steps in columns give the same program, findings and errors, wherever a text is damaged."""
+    text = "".join(xml_text(ring_all_gather(6)))
+    shorter, runs = shorten(text.encode())
+    assert len(shorter) < len(text)
+    assert sum(map(len, runs)) > 6
+    assert shorter.count(b"\n") == text.count("\n")
+    lines = text.splitlines(keepends=True)
+    begins, ends = ("<!--", "<x>", "<![CDATA[", "<?p", "<!-- -", "</tb>"), ("-->", "</x>", "]]>", "?>", "-", "<tb>")
+    alone = [(piece, "") for piece in (*begins, *ends, "\t", "&a;", '"', "<", '<steps number="0"/>')]
+    for begin, end in (*zip(begins, ends, strict=True), *alone):
+        for place in range(11):
+            changed = [*lines[:place], begin, *lines[place : place + 3], end, *lines[place + 3 :]]
+            raw = "".join(changed).encode()
+            assert outcome(*shorten(raw)) == outcome(raw)
+    for raw in (
+        text.encode("utf-16"),
+        text.encode("utf-16-le"),
+        f'<?xml version="1.0" encoding="cp037"?>{text}'.encode(),
+    ):
+        assert shorten(raw) == (raw, [])
+
+
+def test_numbers_and_names_of_runs_keep_their_values():
+    """Numbers of up to 18 digits are exact in columns; larger ones, other notations and unknown types are not plain."""
+    lines = TEXT.splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if "<step" in line)
+    for change in ('s="999999999999999999"', 's="-999999999999999999"', 's="-0"', 's="9223372036854775808"', 's="010"'):
+        line = lines[first].replace('s="0"', change, 1)
+        raw = "".join([*lines[:first], *[line] * 4, *lines[first:]]).encode()
+        assert parse_algorithm(*shorten(raw)) == parse_algorithm(raw)
+    raw = TEXT.replace('type="rcs"', 'type="long_name"').encode()
+    program = parse_algorithm(*shorten(raw))
+    assert program == parse_algorithm(raw)
+    assert "long_name" in {step.type for gpu in program.gpus for block in gpu.blocks for step in block.steps}
 
 
 @pytest.mark.parametrize("rule", CASES)
