@@ -180,10 +180,10 @@ def gpu_of(sizes: tuple[int, int], drafts: Drafts) -> Gpu:
     ends, scratch = drafts.ends_of_steps(), drafts.scratch()
     inside = np.flatnonzero(ends[0] == BUFFERS.index("s"))
     ends[1, inside] = [scratch.place[offset] for offset in ends[1, inside].tolist()]
-    ((read, written), (source, target)), kind = (np.split(one, 2) for one in ends), ops.kind[active]
+    ((source_buffer, target_buffer), (source, target)), kind = (np.split(one, 2) for one in ends), ops.kind[active]
     steps = np.tile((0, NAMES.index("nop"), 0, -1, 0, -1, 0, -1, -1, 0), (begin[-1], 1))
     steps[:, 0] = np.arange(len(steps)) - np.repeat(begin[:-1], np.diff(begin))
-    steps[end - 1, 1:7] = np.stack([kind, read, source, written, target, ops.count[active]], axis=1)
+    steps[end - 1, 1:7] = np.stack([kind, source_buffer, source, target_buffer, target, ops.count[active]], axis=1)
     for one, others in drafts.waits.items():
         here, ends_of_others = int(end[position[one]]), end[position[others]] - 1
         steps[here - len(others) : here, 7] = [name[block] for block in drafts.block[others].tolist()]

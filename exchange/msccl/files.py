@@ -68,20 +68,20 @@ def shorten(raw: bytes) -> tuple[bytes, list[Steps]]:
     Their line breaks stay. XML allows this element exactly where it allows the first step, so that errors are found at
     the same lines. A text with such an element, too many elements or perhaps another encoding stays as it is.
     """
-    parts, runs, done = list[bytes](), list[Steps](), 0
+    parts, runs, end = list[bytes](), list[Steps](), 0
     plain = re.match(rb"\s*<[a-z!]", raw) and b"<steps" not in raw and raw.count(b"<") <= MAX_STEPS
     for match in _RUN.finditer(raw) if plain else ():
         run = match.group()
         low, high = run.index(b">") + 1, run.rindex(b"\n")
         breaks = b"\n" * run.count(b"\n", low, high)
-        parts += raw[done : match.start() + low], b'<steps number="%d"/>' % len(runs), breaks
+        parts += raw[end : match.start() + low], b'<steps number="%d"/>' % len(runs), breaks
         rows = np.loadtxt(BytesIO(run[low:high]), _ROW, comments=None, delimiter='"', usecols=_VALUE_COLUMNS, ndmin=1)
         columns = [rows[name] for name in Step._fields]
         for place in WORDS:
             columns[place] = _ORDER[np.searchsorted(_BYTES, columns[place], sorter=_ORDER)]
         runs.append(Steps(np.stack(columns, axis=1)))
-        done = match.start() + high
-    return b"".join([*parts, raw[done:]]), runs
+        end = match.start() + high
+    return b"".join([*parts, raw[end:]]), runs
 
 
 class _Reader:
@@ -213,16 +213,16 @@ def quirks(raw: bytes) -> Findings:
     findings = Findings()
     text = _COMMENT.sub(lambda match: b"\n" * match.group().count(b"\n"), raw)
     text = _PLAIN_STEP.sub(b"\n<step/>", text)
-    found = [
+    entries = [
         (rule, problem, match.start(match.lastindex or 0))
         for rule, (pattern, problem) in _PATTERNS.items()
         for match in re.finditer(pattern, text)
     ]
     if (first := re.search(rb"<\s*([^\s>?!/]+)", text)) is not None and first[1] != b"algo":
-        found.append(("first", "does not begin with algo, where the size range is read from", first.start()))
+        entries.append(("first", "does not begin with algo, where the size range is read from", first.start()))
     for match in _ODD_NUMBER.finditer(text):
         name, value = (part.decode("utf-8", "replace") for part in match.groups())
-        found.append(("number", f'{name}="{value[:30]}" is read as {number(value)}', match.start()))
-    for rule, problem, place in found:
+        entries.append(("number", f'{name}="{value[:30]}" is read as {number(value)}', match.start()))
+    for rule, problem, place in entries:
         findings.add(rule, problem, f"line {text.count(bytes([10]), 0, place) + 1}")
     return findings

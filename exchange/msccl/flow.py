@@ -151,8 +151,8 @@ def _hops_of(
     gpu = np.array([rank.get(node, -1) for node in range(len(compute))])
     low, high, links = sends.path_offset[:-1], sends.path_offset[1:], sends.path_links
     nodes = np.insert(np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)[links, 1], low, sends.source)
-    kept = np.flatnonzero(compute[nodes])  # GPUs of every send
-    owner, nodes = np.repeat(np.arange(len(read)), sends.hops + 1)[kept], nodes[kept]
+    places = np.flatnonzero(compute[nodes])  # GPUs of every send
+    owner, nodes = np.repeat(np.arange(len(read)), sends.hops + 1)[places], nodes[places]
     count = np.bincount(owner, minlength=len(read))
     first = np.cumsum(count) - count
     apart = ~(compute[sends.source] & compute[sends.target])
@@ -170,7 +170,7 @@ def _hops_of(
     number, index = (np.arange(len(rows)) - np.searchsorted(index, index))[hop], index[hop]
     start, link = begin[index], np.full(len(hop), -1)
     if starts is not None:
-        start, link = (np.insert(column, high, -1)[kept][rows[hop]] for column in (starts, links))
+        start, link = (np.insert(column, high, -1)[places][rows[hop]] for column in (starts, links))
     times = begin[index], np.maximum(begin, write[finals])[index]
     columns = sends.chunk[finals][index], number, np.diff(index, append=-1) != 0, sends.reduce[finals][index], *times
     return Hops(*columns, gpu[nodes[rows[hop]]], gpu[nodes[rows[hop + 1]]], start, link)

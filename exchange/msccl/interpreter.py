@@ -385,17 +385,16 @@ class Machine:
     def events(self) -> Iterator[Event]:
         """Yield what every thread block did to chunks, in order."""
         columns, (*_, sending, value) = self.columns, self.log
-        names, types = list(columns.names), columns.type[columns.step]
+        names, types = list(columns.names), columns.type[columns.step].tolist()
+        begin, address, writes, owner = (each.tolist() for each in (self.begin, self.address, self.writes, self.owner))
         rows = *self.log[:3], np.where(sending < 0, value, value[sending])
         for here, unit, sender, result in zip(*(each.tolist() for each in rows), strict=True):
-            kind, block = names[types[here]], int(self.owner[here])
-            low, high = (int(each) for each in self.begin[here : here + 2])
-            *addresses, target = (self.address[low:high] + unit).tolist()
+            kind, block, high = names[types[here]], owner[here], begin[here + 1]
+            *addresses, target = (first + unit for first in address[begin[here] : high])
             if kind == "cpy" and addresses[0] == target:
                 kind = "nop"  # in place
-            writes = bool(self.writes[high - 1])
-            sources = addresses[kind == "re" :] if writes else [*addresses, target]
-            where = tuple(sources), target if writes else None
+            sources = addresses[kind == "re" :] if writes[high - 1] else [*addresses, target]
+            where = tuple(sources), target if writes[high - 1] else None
             yield kind, int(self.gpu[block]), sender, result, *where, columns.blocks[block]
 
     def _follow(self, block: int, visits: set[int]) -> None:

@@ -138,8 +138,8 @@ class Operations:
     def _transfers(self, *, staged: bool) -> Ints:
         """Return the operations of what is sent and received, as rows of columns."""
         shape, events, times, groups = self.shape, self.events, self.shape.instances, self.shape.groups
-        found = events.order[events.begin[self.rank] : events.begin[self.rank + 1]]
-        row, sends = found % max(len(events.lane), 1), found < len(events.lane)
+        here = events.order[events.begin[self.rank] : events.begin[self.rank + 1]]
+        row, sends = here % max(len(events.lane), 1), here < len(events.lane)
         hops, index = Hops._make(column[row] for column in self.flow.hops), np.arange(len(row))
         chunk = hops.chunk
         grains, ends = events.grains[chunk], hops.last & ~sends

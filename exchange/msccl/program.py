@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 class Steps:  # noqa: PLW1641 (nothing looks them up)
-    """Steps of a thread block, as a table with a row for each; its integers are as short as the numbers allow."""
+    """Steps of a thread block, as a table of integers that are as short as the numbers allow."""
 
     def __init__(self, table: Ints, names: Sequence[str] = NAMES) -> None:
         least = min(table.min(initial=-1), -1 - table.max(initial=0))  # below 0: the type has a sign
@@ -68,8 +68,8 @@ class Steps:  # noqa: PLW1641 (nothing looks them up)
             tables.append(part.table)
             if len(part.names) > len(NAMES):
                 table = tables[-1] = part.table.astype(np.int64)
-                known = np.array([numbers.setdefault(name, len(numbers)) for name in part.names])
-                table[:, WORDS] = known[table[:, WORDS]]
+                places = np.array([numbers.setdefault(name, len(numbers)) for name in part.names])
+                table[:, WORDS] = places[table[:, WORDS]]
         return cls(np.concatenate(tables), tuple(numbers))
 
     def __len__(self) -> int:
