@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 
 from ...algorithms.schedules.problem import GroupProblem, check_size
-from ...core.answers import is_same
 from ...core.collective import Collective, Demand
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets, ranges
@@ -85,13 +84,6 @@ class Shares:
         columns = number[same.chunk], same.source, same.target, same.reduce, same.path_offset, same.path_links
         of_chunks = [(int(self.part[chunk]), self.begin[chunk], self.end[chunk]) for chunk in chunks]
         return of_chunks, self.step[order], *columns, np.argsort(order)[owner][by_link]
-
-
-def is_served_alike(one: Shares | str, other: Shares | str) -> bool:
-    """Check that two answers differ at most in numbers of chunks, and in the order of sends over different links."""
-    if isinstance(one, str) or isinstance(other, str) or len(one.sends) != len(other.sends):
-        return False
-    return is_same(one.service, other.service)
 
 
 def shares_of(instance: Instance, answer: StepSchedule | TreePacking, parts: Ints | None = None) -> Shares | None:

@@ -12,6 +12,7 @@ from ...algorithms.graphs.translations import Symmetry
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
+from ...core.answers import is_same
 from ...core.budget import Budget, Incumbent, ignore, why_unschedulable
 from ...core.collective import Collective, Demand
 from ...core.errors import InputError, Unsupported
@@ -29,7 +30,7 @@ from ..textbook.exchanges import BINE, BRUCK, DIRECT, RHD
 from ..textbook.rings import RING, SHIFTED_RING
 from ..textbook.trees import DBT, KNOMIAL
 from .levels import Hierarchy, Networks
-from .phase_composition import PhaseAnswers, Shares, Site, compose_phases, is_served_alike, shares_of, site
+from .phase_composition import PhaseAnswers, Shares, Site, compose_phases, shares_of, site
 from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
 
 #: Methods that may run on a level, with the options that they are asked with.
@@ -61,7 +62,9 @@ class AnswerCache:
             except (InputError, Unsupported) as error:
                 result = str(error)
             others = (answer for (_, *rest), answer in self.answers.items() if tuple(rest) == request)
-            self.answers[key] = next((other for other in others if is_served_alike(other, result)), result)
+            service = getattr(result, "service", None)
+            alike = (other for other in others if isinstance(other, Shares) and is_same(other.service, service))
+            self.answers[key] = next(alike, result)
         return self.answers[key]
 
     def _run(self, name: str, instance: Instance, parts: Ints | None) -> Shares:
