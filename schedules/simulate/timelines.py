@@ -49,10 +49,13 @@ def utilization(
     edges = np.linspace(0.0, trace.completion_s, bins + 1)
     if not len(path_links) or trace.completion_s == 0:
         return edges, np.zeros((links, bins))
+    if len(begin) != len(path_links):
+        raise InputError(f"{len(begin):,} hops; expected {len(path_links):,} over the schedule's paths", place="trace")
+    if not (end > begin).all():
+        raise InputError("hops take no time within the precision of floats; expected slower links", place="trace")
     width = trace.completion_s / bins
     density = occupied_s(trace.mode, sends, chunk_bytes, columns, end - begin) / (end - begin)
-    first = np.minimum((begin / width).astype(np.int64), bins - 1)
-    last = np.minimum((end / width).astype(np.int64), bins - 1)
+    first, last = (np.minimum((when / width).astype(np.int64), bins - 1) for when in (begin, end))
     cells, at = links * (bins + 1), path_links * (bins + 1)
     # A hop fills the bins between its first and its last one; at both ends, what is too much is taken away again.
     steps = np.bincount(at + first, density, cells) - np.bincount(at + last + 1, density, cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from cwb.core.answers import BandwidthPlan
 from cwb.core.collective import Collective, Demand
@@ -71,6 +72,11 @@ def test_options_that_do_not_fit_are_refused(case, make):
             simulate(instance, schedule, SimulationMode.SHARES, barrier=barrier)
     with pytest.raises(InputError, match="parts of the time"):
         utilization(instance, schedule, simulate(instance, schedule), 0)
+    with pytest.raises(InputError, match=r"3 hops; expected 2"):
+        trace = simulate(instance, schedule)
+        utilization(instance, schedule, replace(trace, hop_start_s=np.append(trace.hop_start_s, 0.0)))
+    with pytest.raises(InputError, match="take no time"):
+        utilization(instance, schedule, replace(trace, hop_start_s=trace.hop_end_s))
 
 
 @pytest.mark.parametrize("mode", MODES)
