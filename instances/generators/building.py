@@ -168,18 +168,20 @@ def wired_box(box: int, pairs: Wiring, single: Wire) -> list[Link]:
     return [link for (a, b), count in pairs.items() for link in (single * count).link_pair(gpu(box, a), gpu(box, b))]
 
 
-def nvswitches(box: int, planes: int = 1) -> tuple[str, ...]:
-    """Name the NVSwitches of a box."""
-    return (f"box{box}.nvswitch",) if planes == 1 else tuple(f"box{box}.nvswitch{plane}" for plane in range(planes))
+def nvswitches(boxes: int, planes: int = 1) -> list[str]:
+    """Name all NVSwitches, box by box."""
+    planes_of_box = [""] if planes == 1 else [str(plane) for plane in range(planes)]
+    return [f"box{box}.nvswitch{plane}" for box in range(boxes) for plane in planes_of_box]
 
 
-def switched_box(box: int, per_box: int, inside: Wire, planes: int = 1) -> list[Link]:
-    """Join the GPUs of a box by its NVSwitches, each of which has an equal share of a GPU's bandwidth."""
-    share = inside * Fraction(1, planes)
+def switched_boxes(boxes: int, per_box: int, inside: Wire, planes: int = 1) -> list[Link]:
+    """Join the GPUs of every box by its NVSwitches, each of which has an equal share of a GPU's bandwidth."""
+    share, names = inside * Fraction(1, planes), nvswitches(boxes, planes)
     return [
         link
+        for box in range(boxes)
         for index in range(per_box)
-        for name in nvswitches(box, planes)
+        for name in names[box * planes : (box + 1) * planes]
         for link in share.link_pair(gpu(box, index), name)
     ]
 
@@ -215,10 +217,10 @@ def rail_cluster(
     check_size(nodes=boxes * (per_box + planes) + rails, links=2 * (boxes * per_box * planes + cards))
     inside = read_wire(nvlink, latency, place="nvlink")
     outside = read_wire(nic, latency, place="nic")
-    links = [link for box in range(boxes) for link in switched_box(box, per_box, inside, planes)]
+    links = switched_boxes(boxes, per_box, inside, planes)
     if rails:
         links += nics(boxes, per_box, outside, lambda _, index: f"ib{index % rails}", missing=missing_nics)
-    inner = [name for box in range(boxes) for name in nvswitches(box, planes)]
+    inner = nvswitches(boxes, planes)
     nodes = [*map(Node, gpus(boxes, per_box)), *(relay(n, multicast=multicast or nvls, reduces=nvls) for n in inner)]
     return Topology((*nodes, *(relay(f"ib{rail}", multicast=multicast) for rail in range(rails))), tuple(links))
 

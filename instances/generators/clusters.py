@@ -67,13 +67,11 @@ def pods(
     inside, outside = building.read_wire(nvlink, latency, place="nvlink"), building.read_wire(nic, latency, place="nic")
     up = outside * Fraction(boxes * per_box, oversubscription * spines)
     leaves, tops = [f"leaf{pod}" for pod in range(pods)], [f"spine{index}" for index in range(spines)]
-    links = [link for box in range(count) for link in building.switched_box(box, per_box, inside)]
+    links = building.switched_boxes(count, per_box, inside)
     links += building.nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
     links += [link for leaf in leaves for top in tops for link in up.link_pair(leaf, top)]
-    below = [name for box in range(count) for name in building.nvswitches(box)]
-    return building.switched_network(
-        building.gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast
-    )
+    switches = [*building.nvswitches(count), *leaves, *tops]
+    return building.switched_network(building.gpus(count, per_box), switches, links, multicast=multicast)
 
 
 def three_tier(
@@ -114,13 +112,12 @@ def three_tier(
     high = [[f"aggregation{pod}.{index}" for index in range(aggregations)] for pod in range(pods)]
     core = [f"core{index}" for index in range(cores)]
     leaf_names = [name for pod in low for name in pod]
-    links = [link for box in range(count) for link in building.switched_box(box, per_box, inside)]
+    links = building.switched_boxes(count, per_box, inside)
     links += building.nics(count, per_box, outside, lambda box, _: leaf_names[box // boxes], missing=missing_nics)
     for below, above in zip(low, high, strict=True):
         links += [link for one in below for other in above for link in middle.link_pair(one, other)]
         links += [link for one in above for other in core for link in top.link_pair(one, other)]
-    switches = [name for box in range(count) for name in building.nvswitches(box)]
-    switches += [*leaf_names, *(name for pod in high for name in pod), *core]
+    switches = [*building.nvswitches(count), *leaf_names, *(name for pod in high for name in pod), *core]
     return building.switched_network(building.gpus(count, per_box), switches, links, multicast=multicast)
 
 
@@ -138,7 +135,7 @@ def mixed(
     building.check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
     inside, fabric = building.read_wire("300 GB/s", latency), building.read_wire("50 GB/s", latency)
     outside, share = building.read_wire("25 GB/s", latency), building.read_wire("16 GB/s", latency)
-    links = [link for box in range(a100) for link in building.switched_box(box, 8, inside)]
+    links = building.switched_boxes(a100, 8, inside)
     links += building.nics(a100, 8, outside, lambda _box, _index: "ib")
     names = [*building.gpus(a100, 8)]
     for box in range(a100, a100 + mi250):
@@ -146,8 +143,7 @@ def mixed(
         names += mine
         links += building.wired_box(box, INFINITY_FABRIC, fabric)
         links += [link for name in mine for link in share.link_pair(name, "ib")]
-    switches = [name for box in range(a100) for name in building.nvswitches(box)]
-    return building.switched_network(names, [*switches, "ib"], links, multicast=multicast)
+    return building.switched_network(names, [*building.nvswitches(a100), "ib"], links, multicast=multicast)
 
 
 #: TE-CCL, table 2.

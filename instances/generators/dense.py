@@ -91,12 +91,12 @@ def double_binary_tree(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = L
     """
     check_range(n, "n", 2)
     label = [n - 1 - i for i in range(n)] if n % 2 == 0 else [(i + 1) % n for i in range(n)]
-    first = [(node, _parent(node, n)) for node in range(1, n)]
+    first = [(node, in_order_parent(node, n)) for node in range(1, n)]
     edges = [*first, *((label[node], label[up]) for node, up in first)]
     return make_graph(n, 4 * (n - 1), both_ways(edges), bandwidth, latency)
 
 
-def _parent(node: int, n: int) -> int:
+def in_order_parent(node: int, n: int) -> int:
     """Return the parent of a node other than 0 in NCCL's binary tree.
 
     It moves the node's lowest bit up, or clears it where that exceeds the last node.

@@ -81,16 +81,14 @@ def _product(factors: Sequence[NestedNetwork], place: str) -> Topology:
     nodes = prod(count for count, _ in sizes)
     count = sum(links * (nodes // size) for size, links in sizes)
     check_size(nodes=nodes, links=count)
-    with locate_errors(place):
-        graphs = [factor.topology for factor in factors]  # kept by the factor, so that a power makes one
-    return _network(nodes, count, _product_links(graphs, nodes))
+    return _network(nodes, count, _product_links(factors, nodes, place))
 
 
-def _product_links(factors: Iterable[Topology], nodes: int) -> Iterator[tuple[int, int, Link]]:
+def _product_links(factors: Sequence[NestedNetwork], nodes: int, place: str) -> Iterator[tuple[int, int, Link]]:
     stride = 1
-    for base in factors:
-        block = stride * len(base.nodes)
-        for (source, target), link in _each(base):
+    for factor in factors:
+        block = stride * factor.size[0]
+        for (source, target), link in _each(factor, place):
             for first in range(0, nodes, block):
                 for low in range(first, first + stride):
                     yield low + source * stride, low + target * stride, link
@@ -105,11 +103,9 @@ def degree_expansion(network: NestedNetwork, n: int) -> Topology:
     check_range(n, "n", 2)
     nodes, links = network.size
     check_size(nodes=n * nodes, links=n * n * links)
-    with locate_errors("network"):
-        base = network.topology
     ends = (
         (source * n + i, target * n + j, link)
-        for (source, target), link in _each(base)
+        for (source, target), link in _each(network)
         for i in range(n)
         for j in range(n)
     )
@@ -121,23 +117,21 @@ def parallel(network: NestedNetwork, k: int) -> Topology:
     check_range(k, "k", 2)
     nodes, links = network.size
     check_size(nodes=nodes, links=k * links)
-    with locate_errors("network"):
-        base = network.topology
-    return _network(nodes, k * links, ((*ends, link) for ends, link in _each(base) for _ in range(k)))
+    return _network(nodes, k * links, ((*ends, link) for ends, link in _each(network) for _ in range(k)))
 
 
 def both_directions(network: NestedNetwork) -> Topology:
     """Both directions: a network together with its transpose, so that every link has one back (appendix A.6)."""
     nodes, links = network.size
     check_size(nodes=nodes, links=2 * links)
-    with locate_errors("network"):
-        base = network.topology
-    there = ((*ends, link) for ends, link in _each(base))
-    back = ((target, source, link) for (source, target), link in _each(base))
+    there = ((*ends, link) for ends, link in _each(network))
+    back = ((target, source, link) for (source, target), link in _each(network))
     return _network(nodes, 2 * links, (*there, *back))
 
 
-def _each(base: Topology) -> Iterable[tuple[tuple[int, int], Link]]:
+def _each(network: NestedNetwork, place: str = "network") -> Iterable[tuple[tuple[int, int], Link]]:
+    with locate_errors(place):
+        base = network.topology
     return zip(base.link_ends, base.links, strict=True)
 
 

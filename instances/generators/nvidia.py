@@ -12,8 +12,10 @@ from .building import (
     check_size,
     gpu,
     gpus,
+    nvswitches,
     rail_cluster,
     read_wire,
+    switched_boxes,
     switched_network,
     wired_box,
     wiring,
@@ -58,9 +60,8 @@ def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False)
     check_range(chassis, "chassis", 1 if variant == "fixed" else 2)
     check_size(nodes=8 * chassis + 1, links=34 * chassis)
     nodes = [Node(name) for name in gpus(chassis, 8)]
-    links: list[Link] = []
-    for box in range(chassis):
-        links += wired_box(box, HYBRID_CUBE_MESH, read_wire("25 GB/s", "0.7 us"))
+    inside = read_wire("25 GB/s", "0.7 us")
+    links = [link for box in range(chassis) for link in wired_box(box, HYBRID_CUBE_MESH, inside)]
     outside = read_wire("12.5 GB/s", "1.3 us")
     if chassis == 2:
         links += [outside.link(gpu(0, 0), gpu(1, 1)), outside.link(gpu(1, 0), gpu(0, 1))]
@@ -85,14 +86,10 @@ def dgx2(chassis: int = 1) -> Topology:
     check_range(chassis, "chassis", 1, 2)
     inside = read_wire("125 GB/s", "0.35 us")
     outside = read_wire("12.5 GB/s", "2.6 us")
-    links: list[Link] = []
-    for box in range(chassis):
-        for name in gpus(chassis, 16)[16 * box : 16 * (box + 1)]:
-            links += inside.link_pair(name, f"box{box}.nvswitch")
+    links = switched_boxes(chassis, 16, inside)
     if chassis == 2:
         links += [outside.link(gpu(box, i + 1), gpu(1 - box, i)) for box in (0, 1) for i in range(0, 16, 2)]
-    switches = [bufferless(f"box{box}.nvswitch") for box in range(chassis)]
-    return Topology((*map(Node, gpus(chassis, 16)), *switches), tuple(links))
+    return Topology((*map(Node, gpus(chassis, 16)), *map(bufferless, nvswitches(chassis))), tuple(links))
 
 
 def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:

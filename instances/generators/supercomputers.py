@@ -74,9 +74,7 @@ def leonardo(cells: int = 2, leaves: int = 18, *, latency: Time = LATENCY, multi
     for index, leaf in enumerate(low):
         first = index // leaves * spines
         links += [link for spine in top[first : first + spines] for link in cable.link_pair(leaf, spine)]
-    links += [
-        link for one, other in between_groups(cells, spines, spines) for link in cable.link_pair(top[one], top[other])
-    ]
+    links += between_groups(top, cells, cable, spines)
     return switched_network(gpus(nodes, 4), [*low, *top], links, multicast=multicast)
 
 
@@ -108,7 +106,5 @@ def frontier(groups: int = 2, chassis: int = 8, *, latency: Time = LATENCY, mult
     for first in range(0, len(names), routers):
         group = names[first : first + routers]
         links += [cable.link(one, other) for one in group for other in group if one != other]
-    links += [
-        link for one, other in between_groups(groups, routers, 4) for link in cable.link_pair(names[one], names[other])
-    ]
+    links += between_groups(names, groups, cable, 4)
     return switched_network(gpus(nodes, 8), names, links, multicast=multicast)

@@ -12,6 +12,7 @@ from .building import (
     LATENCY,
     Rate,
     Time,
+    Wire,
     check_range,
     check_ranges,
     check_size,
@@ -97,25 +98,25 @@ def dragonfly(
     for first in range(0, count, routers):
         group = names[first : first + routers]
         links += [local.link(one, other) for one in group for other in group if one != other]
-    for one, other in between_groups(groups, routers):
-        links += between.link_pair(names[one], names[other])
+    links += between_groups(names, groups, between)
     for rank in range(count * hosts):
         links += local.link_pair(str(rank), names[rank // hosts])
     computing, switches = (rank_names(count * hosts), names) if hosts else (names, [])
     return switched_network(computing, switches, links, multicast=multicast, stores=True)
 
 
-def between_groups(groups: int, members: int, count: int = 1) -> Iterator[tuple[int, int]]:
-    """Pair members of every two groups, ``count`` times; members of a group, numbered through, take turns.
+def between_groups(names: Sequence[str], groups: int, wire: Wire, count: int = 1) -> Iterator[Link]:
+    """Link members of every two groups in both directions, ``count`` times; members, named group by group, take turns.
 
     Group g counts the others from g + 1 on, and its members take the links to them in this order.
     """
+    members = len(names) // groups
     for low in range(groups):
         for high in range(low + 1, groups):
             up, down = high - low - 1, groups - 1 - (high - low)
             for k in range(count):
                 one, other = (up * count + k) % members, (down * count + k) % members
-                yield low * members + one, high * members + other
+                yield from wire.link_pair(names[low * members + one], names[high * members + other])
 
 
 def dragonfly_plus(
@@ -149,14 +150,11 @@ def dragonfly_plus(
     between = read_wire(global_bandwidth, latency, place="global_bandwidth")
     low = [f"leaf{group}.{index}" for group in range(groups) for index in range(leaves)]
     top = [f"spine{group}.{index}" for group in range(groups) for index in range(spines)]
-    links: list[Link] = []
-    for rank in range(len(low) * hosts):
-        links += local.link_pair(str(rank), low[rank // hosts])
+    links = [link for rank in range(len(low) * hosts) for link in local.link_pair(str(rank), low[rank // hosts])]
     for index, leaf in enumerate(low):
         first = index // leaves * spines
         links += [link for spine in top[first : first + spines] for link in local.link_pair(leaf, spine)]
-    for one, other in between_groups(groups, spines, global_links):
-        links += between.link_pair(top[one], top[other])
+    links += between_groups(top, groups, between, global_links)
     return switched_network(rank_names(len(low) * hosts), [*low, *top], links, multicast=multicast, stores=True)
 
 

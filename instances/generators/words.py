@@ -18,7 +18,6 @@ properties that its tables 7 and 9 state; the tests check these again:
   all-gather that is optimal in bandwidth, of 4, 5, 3 and 3 steps; it is not a breadth-first one.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
 from math import gcd
 
@@ -66,13 +65,13 @@ def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Ti
     """
     check_ranges(d=(d, 2), diameter=(diameter, 1, MAX_LENGTH))
     nodes = d**diameter
-    onward = ((x, (d * x + a) % nodes) for x in range(nodes) for a in range(d))
-    return make_graph(nodes, nodes * d - d, _without_loops(onward), bandwidth, latency)
+    onward = ((x, y) for x in range(nodes) for a in range(d) if (y := (d * x + a) % nodes) != x)
+    return make_graph(nodes, nodes * d - d, onward, bandwidth, latency)
 
 
 def _imase_itoh(d: int, n: int, bandwidth: Rate, latency: Time) -> Topology:
-    onward = ((x, (-d * x - a) % n) for x in range(n) for a in range(1, d + 1))
-    return make_graph(n, n * d - _loops(d, n), _without_loops(onward), bandwidth, latency)
+    onward = ((x, y) for x in range(n) for a in range(1, d + 1) if (y := (-d * x - a) % n) != x)
+    return make_graph(n, n * d - _loops(d, n), onward, bandwidth, latency)
 
 
 def _loops(d: int, n: int) -> int:
@@ -82,10 +81,6 @@ def _loops(d: int, n: int) -> int:
     """
     common = gcd(d + 1, n)
     return d // common * common
-
-
-def _without_loops(edges: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    return ((source, target) for source, target in edges if source != target)
 
 
 #: Where the links of every node of the diamond lead.
