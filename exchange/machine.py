@@ -217,9 +217,9 @@ def _shortest_ways(start: str, ahead: Mapping[str, Sequence[Cable]], ends: set[s
 
 
 def _drop_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
-    beside: dict[str, set[str]] = {}
-    for c in cables:
-        beside.setdefault(c.source, set()).add(c.target)
-        beside.setdefault(c.target, set()).add(c.source)
-    dead_ends = {name for name, others in beside.items() if len(others) < 2 and name not in keep}
-    return _drop_dead_ends([c for c in cables if not {c.source, c.target} & dead_ends], keep) if dead_ends else cables
+    import networkx as nx
+
+    graph = nx.from_edgelist((c.source, c.target) for c in cables)
+    while dead_ends := [name for name, others in graph.degree if others < 2 and name not in keep]:
+        graph.remove_nodes_from(dead_ends)
+    return [c for c in cables if c.source in graph and c.target in graph]

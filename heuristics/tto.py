@@ -5,7 +5,7 @@ so that in every two steps a link has room for all that goes up or down over it.
 choices: docs/methods/tto.md.
 """
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -28,8 +28,6 @@ from .textbook.lattice import find_lattice
 SMALLEST = 3  #: Sides from which on there are three trees.
 PERIOD = 2  #: Steps after which the next piece follows.
 
-Pair = tuple[int, int]
-
 
 def mesh_sides(topology: Topology) -> tuple[int, int] | None:
     """Return rows and columns of a mesh numbered row by row; None for other networks."""
@@ -48,6 +46,8 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
     The mesh is numbered row by row. Roots are at its edge if ``edge_roots``, otherwise anywhere, where they give a tree
     of least height.
     """
+    import networkx as nx
+
     middle = columns // 2
     nodes = range(rows * columns)
     across = {(n, n + 1) for n in nodes if (n + 1) % columns}
@@ -58,31 +58,11 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
     link = {ends: index for index, ends in enumerate(topology.link_ends)}
     trees = []
     for pairs in (across | spine, along | hem, (across | along) - spine - hem):
-        near: list[list[int]] = [[] for _ in nodes]
-        for a, b in sorted(pairs):
-            near[a].append(b)
-            near[b].append(a)
+        tree = nx.from_edgelist(sorted(pairs))
         edge = [n for n in nodes if n // columns in (0, rows - 1) or n % columns in (0, columns - 1)]
-        levels = min((_levels(near, root) for root in (edge if edge_roots else nodes)), key=len)
-        trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for level in levels for n, up in level])
+        root = min(edge if edge_roots else nodes, key=partial(nx.eccentricity, tree))
+        trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for up, n in nx.bfs_edges(tree, root)])
     return trees
-
-
-def _levels(near: Sequence[Sequence[int]], root: int) -> list[list[Pair]]:
-    """List the nodes of a breadth-first tree with their parents, level by level below the root."""
-    nodes, frontier = {root}, [root]
-    levels: list[list[Pair]] = []
-    while frontier:
-        level: list[Pair] = []
-        for up in frontier:
-            for n in near[up]:
-                if n not in nodes:
-                    nodes.add(n)
-                    level.append((n, up))
-        if level:
-            levels.append(level)
-        frontier = [n for n, _ in level]
-    return levels
 
 
 class TtoOptions(Strict):

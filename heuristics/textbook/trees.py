@@ -15,6 +15,7 @@ from ...core.collective import Collective
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
+from ...instances.generators.dense import in_order_parent
 from .algorithm import SPREADS, Algorithm, Moves, concatenate_moves, define
 
 
@@ -46,12 +47,7 @@ def send_down_trees(trees: Sequence[Sequence[int]], slices: int) -> Moves:
 
 def in_order_tree(n: int) -> list[int]:
     """Return the parents, or -1, of a tree with odd leaves, whose root 0 has one child."""
-    parent = [-1] * n
-    for node in range(1, n):
-        bit = node & -node
-        up = (node ^ bit) | (bit << 1)
-        parent[node] = up if up < n else node ^ bit
-    return parent
+    return [-1, *(in_order_parent(node, n) for node in range(1, n))]
 
 
 def relabel(parent: Sequence[int], label: Sequence[int]) -> list[int]:
