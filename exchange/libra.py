@@ -64,7 +64,9 @@ def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name:
         fabric = read_network(files.network)
     with locate_errors(source=str(files.communicator)):
         spans = read_communicators(files.communicator, fabric)
-    groups = name_groups(spans)
+    groups = {phase: phase.replace("_", "-") for phase in spans}
+    if spans["forward"] == spans["input_gradient"]:
+        groups = {"forward": "tp", "input_gradient": "tp", "weight_gradient": "dp"}
     with locate_errors(source=str(files.workload)):
         layers = read_layers(files.workload, groups, spans)
     with locate_errors(source=str(files.cost_model)):
@@ -119,13 +121,6 @@ def read_communicators(path: Path, fabric: Fabric) -> dict[str, Span]:
         with locate_errors(key):
             check_span(spans[phase], fabric)
     return spans
-
-
-def name_groups(spans: Mapping[str, Span]) -> dict[str, str]:
-    """Name the group of every phase: tp and dp if both passes share one, else one for each."""
-    if spans["forward"] == spans["input_gradient"]:
-        return {"forward": "tp", "input_gradient": "tp", "weight_gradient": "dp"}
-    return {phase: phase.replace("_", "-") for phase in spans}
 
 
 def read_layers(path: Path, groups: Mapping[str, str], spans: Mapping[str, Span]) -> list[dict[str, Any]]:

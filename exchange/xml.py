@@ -109,8 +109,5 @@ def outermost_elements(element: Element, *names: str) -> Iterator[Element]:
 
 def texts(element: Element) -> dict[str, str | None]:
     """Text of the first element of every name below one, by the name."""
-    values: dict[str, str | None] = {}
-    for part in element.iter():
-        if part is not element:
-            values.setdefault(local_name(part), part.text)
-    return values
+    _, *below = element.iter()
+    return {local_name(part): part.text for part in reversed(below)}

@@ -14,6 +14,7 @@ from ..algorithms.schedules import problem
 from ..core.budget import Budget, require_schedulable
 from ..core.errors import InputError
 from ..core.fields import Strict
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.outcome import Outcome, Status
 from ..core.schedule import StepSchedule
@@ -33,9 +34,7 @@ def trees(
     chunk: problem.Commodity, edges: Sequence[problem.RankEdge]
 ) -> tuple[dict[int, problem.RankEdge], dict[int, Fraction]]:
     """Shortest paths of a chunk: the last edge to each target and relay, and its distance to its farthest target."""
-    leaving: dict[int, list[problem.RankEdge]] = {}
-    for edge in edges:
-        leaving.setdefault(edge.source, []).append(edge)
+    leaving = group_by_key((edge.source, edge) for edge in edges)
     best: dict[int, Fraction] = {chunk.source: Fraction(0)}
     last: dict[int, problem.RankEdge] = {}
     settled_nodes: set[int] = set()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.grouping import group_by_key
 from ..core.topology import Topology
 from ..core.units import common_unit
 
@@ -131,12 +132,10 @@ class _Cuts:
         self.topology = topology
         self.size = len(topology.nodes)
         self.ranks = np.array(topology.rank_nodes, dtype=np.int64)
-        capacity: dict[tuple[int, int], int] = {}
-        for ends, rate in zip(topology.link_ends, rates, strict=True):
-            capacity[ends] = capacity.get(ends, 0) + int(rate / unit)
-        self.capacity = capacity
-        self.tails, self.heads = np.array(list(capacity), dtype=np.int64).reshape(-1, 2).T
-        self.weights = np.array(list(capacity.values()), dtype=np.float64)
+        by_ends = group_by_key(zip(topology.link_ends, (int(rate / unit) for rate in rates), strict=True))
+        self.capacity = {ends: sum(some) for ends, some in by_ends.items()}
+        self.tails, self.heads = np.array(list(self.capacity), dtype=np.int64).reshape(-1, 2).T
+        self.weights = np.array(list(self.capacity.values()), dtype=np.float64)
 
     def least(self, half: Half) -> float:
         """Bandwidth from a half to the other or back, whichever is less; switches are where they help least."""

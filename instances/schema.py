@@ -53,10 +53,6 @@ def _word_or_number(value: object) -> str:
     return "<word>" if isinstance(value, str) else "<number>"
 
 
-def _size_or_sizes(value: object) -> str:
-    return "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"
-
-
 def _named_collective(*, with_sizes: bool) -> tuple[PlainValidator, WithJsonSchema]:
     """Return validator and schema of the name of a built-in collective of one size, or ``sizes`` if ``with_sizes``."""
     names = [name for name in BUILT_IN if (collective_named(name).sized_by is not None) is with_sizes]
@@ -156,7 +152,8 @@ class SizedDemandFile(_DemandFields):
 
 #: A collective with one size, or with a size per rank or pair.
 AnyDemandFile = Annotated[
-    Annotated[DemandFile, Tag("<size>")] | Annotated[SizedDemandFile, Tag("<sizes>")], Discriminator(_size_or_sizes)
+    Annotated[DemandFile, Tag("<size>")] | Annotated[SizedDemandFile, Tag("<sizes>")],
+    Discriminator(lambda value: "<sizes>" if isinstance(value, dict) and "sizes" in value else "<size>"),
 ]
 
 

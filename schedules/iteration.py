@@ -209,10 +209,8 @@ def unroll_layers(layers: Sequence[Layer]) -> list[Layer]:
     """List layers in forward order, with repetitions; equally repeated neighbours repeat as a block."""
     if (count := sum(layer.repeat for layer in layers)) > MAX_LAYERS:
         raise InputError(f"{count:,} layers; expected at most {MAX_LAYERS:,}", place="layers")
-    sequence: list[Layer] = []
-    for repeat, block in groupby(layers, key=lambda layer: layer.repeat):
-        sequence += list(block) * repeat
-    return sequence
+    blocks = groupby(layers, key=lambda layer: layer.repeat)
+    return [layer for repeat, block in blocks for layer in list(block) * repeat]
 
 
 def divide_layers(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:

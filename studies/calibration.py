@@ -314,9 +314,8 @@ def calibrate_machine(
 
 def below_bound(machine: Instance, measured: Measurements, kind: Collective) -> tuple[tuple[int, float, float], ...]:
     """Find sizes measured below the proved bound of the machine as described: size, measured s, bound in s."""
-    least: dict[int, float] = {}
-    for sample in measured.samples:
-        least[sample.size] = min(sample.seconds, least.get(sample.size, sample.seconds))
+    by_size = group_by_key((sample.size, sample.seconds) for sample in measured.samples)
+    least = {size: min(times) for size, times in by_size.items()}
     choice = Choice(machine.with_changes(demand=None, also=()), kind, min(least), max(least), ())
     flow_s_per_byte = flow_bound(choice)
     bounds = {size: choice.bound(size, flow_s_per_byte) for size in least}

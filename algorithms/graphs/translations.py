@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.equal_steps import translate_ranks
+from ...core.grouping import group_by_key
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ...core.trees import Translation, least_images, link_image, orbit_of, orbits_under, power_of, translation_images
@@ -32,9 +33,7 @@ class _Network:
 
     def __init__(self, nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> None:
         self.nodes = np.array(number_values(nodes), dtype=np.int64)
-        between: dict[Pair, list[Hashable]] = {}
-        for pair, link in zip(ends, links, strict=True):
-            between.setdefault(pair, []).append(link)
+        between = group_by_key(zip(ends, links, strict=True))
         several = [tuple(sorted(Counter(colours).items(), key=repr)) for colours in between.values()]
         self.label = dict(zip(between, number_values(several), strict=True))
         ends_and_labels = [(a, b, label) for (a, b), label in self.label.items()]

@@ -256,10 +256,8 @@ def needed_sends(
     source: int, targets: Iterable[int], sends: Iterable[tuple[int, RankEdge]]
 ) -> list[tuple[int, RankEdge]]:
     """Return the sends of one chunk on paths to its targets, traced back over first arrivals."""
-    first: dict[int, tuple[int, RankEdge]] = {}
-    for step, edge in sorted(sends, key=lambda row: (row[0], row[1].links)):
-        if edge.target != source:
-            first.setdefault(edge.target, (step, edge))
+    ordered = sorted(sends, key=lambda row: (row[0], row[1].links))
+    first = {edge.target: (step, edge) for step, edge in reversed(ordered)}
     useful: dict[int, tuple[int, RankEdge]] = {}
     for target in targets:
         node = target

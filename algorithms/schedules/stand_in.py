@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from ...core.schedule import Bools, Ints, Schedule, StepSchedule
 from ...core.trees import TreeKind, TreePacking
 from .changes import Change, Loads
@@ -222,12 +223,10 @@ class Tree:
 
     def parents_first(self) -> Iterator[tuple[int, Edge]]:
         """Yield nodes with their edges, parents first."""
-        below: dict[int, list[int]] = {}
-        for child, edge in self.up.items():
-            below.setdefault(edge.parent, []).append(child)
+        below = group_by_key((edge.parent, child) for child, edge in self.up.items())
         nodes = [self.root]
         for node in nodes:
-            nodes += below.get(node, [])
+            nodes += below[node]
         return ((child, self.up[child]) for child in nodes[1:])
 
     def without(self, old: int, place: int) -> Tree:

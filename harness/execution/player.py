@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.budget import report_progress
+from ...core.grouping import group_by_key
 from .program import Operation, Program
 from .values import Mismatch, compare, fill
 
@@ -205,11 +206,8 @@ class FirstComePlayer(Player):
             peer: deque(number for number, operation in enumerate(queue) if not operation.writes)
             for peer, queue in sends.items()
         }
-        self.later: dict[int, list[tuple[int, int]]] = {}
-        for peer, queue in sends.items():
-            for number, operation in enumerate(queue):
-                if operation.writes:
-                    self.later.setdefault(operation.cell, []).append((peer, number))
+        every = ((peer, number, one) for peer, queue in sends.items() for number, one in enumerate(queue))
+        self.later = group_by_key((one.cell, (peer, number)) for peer, number, one in every if one.writes)
         self.sending: dict[int, int] = {}
         self.head: dict[int, bytearray] = {}
         self.coming: dict[int, Operation] = {}
@@ -231,7 +229,7 @@ class FirstComePlayer(Player):
                 self.ready[peer].append(number)
                 self._send(peer)
             else:
-                self.later.setdefault(cell, []).append((peer, number))
+                self.later[cell].append((peer, number))
 
     def _receive(self, peer: int) -> None:
         if self.receive_index[peer] < len(self.program.receives[peer]):

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...algorithms.graphs.distances import Paths, route
 from ...core.budget import check_time
+from ...core.grouping import group_by_key
 from ...core.schedule import offsets
 from ...core.topology import NodeKind, Topology
 
@@ -87,9 +88,7 @@ class Boxes:
             self.first_link.setdefault((a, b), link)
         self._ways: dict[int, dict[int, Ways]] = {}
         self._onward: dict[int, list[int]] = {}
-        nodes_of: dict[str, list[int]] = {}
-        for node, name in enumerate(self.of_node):
-            nodes_of.setdefault(name, []).append(node)
+        nodes_of = group_by_key((name, node) for node, name in enumerate(self.of_node))
         names = dict.fromkeys(self.of_node[node] for node in self.nodes)
         self.boxes = self._find_boxes(nodes_of, list(names))
         self.kinds = tuple(box for number, box in enumerate(self.boxes) if box.kind == number)

@@ -37,10 +37,7 @@ class Servers:
     @cached_property
     def link(self) -> dict[tuple[int, int], int]:
         """The first link from node to node."""
-        first: dict[tuple[int, int], int] = {}
-        for index, ends in enumerate(self.topology.link_ends):
-            first.setdefault(ends, index)
-        return first
+        return {ends: index for index, ends in reversed([*enumerate(self.topology.link_ends)])}
 
     @cached_property
     def ways(self) -> dict[int, dict[int, tuple[int, ...]]]:
@@ -215,11 +212,9 @@ def exchange_of(instance: Instance, options: object = None) -> Exchange:
     topology = instance.topology
     servers = servers_of(topology)
     assert servers is not None  # noqa: S101 (it is supported)
-    sizes: dict[tuple[int, int], Fraction] = {}
-    for demand in instance.demands:
-        for (sources, targets, _), size in conditions(demand, instance.npus).bytes_of.items():
-            pair = sources[0], targets[0]
-            sizes[pair] = sizes.get(pair, Fraction(0)) + size
+    of_demands = (conditions(demand, instance.npus).bytes_of.items() for demand in instance.demands)
+    parts = group_by_key(((holders[0], to[0]), size) for one in of_demands for (holders, to, _), size in one)
+    sizes = {pair: sum(some, Fraction(0)) for pair, some in parts.items()}
     return Exchange(instance, servers, sizes, instance.demands[0].chunks)
 
 

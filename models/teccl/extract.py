@@ -150,9 +150,8 @@ def _join_hops(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochS
 
 def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
     """Return the needed sends of a solved model; contributions to sums are added up."""
-    sends: list[EpochSend] = []
-    for q, a, k in sets.sends:
-        sends += [EpochSend(k, q, sets.arcs[a].links)] * round(model.F[q, a, k].value)
+    times = ((send, round(model.F[send].value)) for send in sets.sends)
+    sends = [EpochSend(k, q, sets.arcs[a].links) for (q, a, k), count in times for _ in range(count)]
     return build_sum_trees(sets.problem, needed_sends(sets.problem, sends))
 
 

@@ -14,7 +14,7 @@ from ...core.record import RunRecord
 from ...core.solver import relative_gap
 from ...core.units import size_text
 from ..bounds import Bounds
-from ..gaps import Problem, gap_matrix, problem_name, problem_of
+from ..gaps import gap_matrix, problem_name, problem_of
 from ..numbers import mark_of, natural, number
 from ..objective_types import is_ranked
 from ..runs import LedgerRun, runs_of
@@ -232,11 +232,9 @@ def draw_anytime(records: Sequence[RunRecord]) -> Figure:
     """Draw the gap of every method over its seconds: a panel for each of the problems with the most reports."""
     runs = runs_of(records)
     bounds, solvers = Bounds(runs), look.several_solvers(runs)
-    lines_of: dict[Problem, list[tuple[str, list[tuple[float, float]]]]] = {}
-    for run in runs:
-        if line := gaps_over_time(run, bounds):
-            lines_of.setdefault(problem_of(run), []).append((look.series_name(run, solvers), line))
-    lines_of = {problem: lines for problem, lines in lines_of.items() if any(len(line) > 1 for _, line in lines)}
+    of_runs = ((run, line) for run in runs if (line := gaps_over_time(run, bounds)))
+    every = group_by_key((problem_of(run), (look.series_name(run, solvers), line)) for run, line in of_runs)
+    lines_of = {problem: lines for problem, lines in every.items() if any(len(line) > 1 for _, line in lines)}
     if not lines_of:
         raise look.no_records_error("anytime", records, "runs that reported answers and have a proved bound")
     top = sorted(lines_of, key=lambda problem: (-sum(len(line) for _, line in lines_of[problem]), problem))[:_PANELS]

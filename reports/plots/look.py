@@ -25,6 +25,7 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.record import RunRecord
 from ...core.text import escape_unprintable
 from ..numbers import natural
@@ -123,10 +124,8 @@ def drawable(value: float | None) -> bool:
 
 def several_solvers(runs: Iterable[LedgerRun]) -> bool:
     """Return whether some method was run with more than one solver."""
-    by_method: dict[str, set[str | None]] = {}
-    for run in runs:
-        by_method.setdefault(run.method, set()).add(run.record.solver)
-    return any(len(solvers - {None}) > 1 for solvers in by_method.values())
+    by_method = group_by_key((run.method, run.record.solver) for run in runs)
+    return any(len({*solvers} - {None}) > 1 for solvers in by_method.values())
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Patch, Polygon, Wedge
 
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...core.units import unit_for
@@ -127,9 +128,7 @@ def _style(index: int) -> dict[str, Any]:
 
 def _sites(axes: Axes, topology: Topology, packing: TreePacking, trees: Sequence[int], places: Places) -> None:
     """Draw sites with their names; roots have a ring with sectors in the colours of their trees."""
-    trees_at: dict[int, list[int]] = {}
-    for index, tree in enumerate(trees):
-        trees_at.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
+    trees_at = group_by_key((topology.rank_nodes[int(packing.root[tree])], i) for i, tree in enumerate(trees))
     for node, (x, y) in places.items():
         mine = trees_at.get(node, [])
         for sector, index in enumerate(mine):
