@@ -44,6 +44,10 @@ class Variables(IndexedVar):  # type: ignore[misc]
         self.variable_list += self._data.values()
         return self._data
 
+    def _create_objects_for_deepcopy(self, *arguments: Any) -> Any:
+        _ = self._data  # ends the waiting, since the copies exist at once
+        return IndexedVar._create_objects_for_deepcopy(self, *arguments)
+
     def __len__(self) -> int:
         return len(self.index_set())
 

@@ -173,7 +173,7 @@ class PlainRows:
 
     def _columns_of(self, component: Any) -> tuple[int, list[Any], Any]:
         """Return the first column of a component, after those of earlier components, its variables, and itself."""
-        if component is None:
+        if component is None or (not waits(component) and component.is_reference()):
             raise NotPlain
         if id(component) not in self._components:
             variables = list_variables(component)

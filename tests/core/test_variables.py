@@ -135,3 +135,25 @@ def test_a_model_that_waits_is_cloned_and_pickled():
         assert [v.name for v in matrix.columns] == [v.name for v in compile_matrix(flow(pyo.Var)).columns]
         assert all(v.model() is copy for v in matrix.columns)
         assert str(copy.loads[1, 1].expr) == str(flow(pyo.Var).loads[1, 1].expr)
+
+
+def test_a_change_of_a_copy_counts():
+    """A copy of a model that waits is compiled with its own bounds and domains, as relaxations need them."""
+    compiled = []
+    for kind in (Variables, pyo.Var):
+        m = flow(kind, domain=pyo.Integers, bounds=(0, 9))
+        relaxed = pyo.TransformationFactory("core.relax_integer_vars").create_using(m)
+        relaxed.x[1, 1].setub(4.0)
+        matrices = compile_matrix(m), compile_matrix(relaxed)
+        compiled.append([(matrix.upper.tolist(), matrix.integer.tolist()) for matrix in matrices])
+    assert compiled[0] == compiled[1]
+    assert compiled[0][0] != compiled[0][1]
+
+
+def test_references_have_no_columns():
+    """A reference to variables adds neither columns nor unused variables."""
+    m = flow(Variables)
+    m.other = pyo.Reference(m.x[:, 1])
+    matrix = compile_matrix(m)
+    assert len(matrix.columns) == 13
+    assert {id(v) for v in matrix.unused} == {id(v) for v in m.idle.values()}
