@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Self
 
 from ..core.errors import InputError, show_value
+from ..core.grouping import group_by_key
 from ..core.units import UnitKind, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 
@@ -163,11 +164,8 @@ def join_cpus(cpus: Sequence[str], rate: Fraction | None) -> list[Cable]:
 
 def merge_cables(cables: Iterable[Cable]) -> tuple[Cable, ...]:
     """Merge links with equal ends into one of their summed rate, in order of first occurrence."""
-    rates: dict[tuple[str, str, bool], Fraction] = {}
-    for c in cables:
-        key = (c.source, c.target, c.pcie)
-        rates[key] = rates.get(key, Fraction(0)) + c.rate_Bps
-    return tuple(Cable(source, target, rate, pcie) for (source, target, pcie), rate in rates.items())
+    rates = group_by_key(((c.source, c.target, c.pcie), c.rate_Bps) for c in cables)
+    return tuple(Cable(a, b, sum(some, Fraction(0)), pcie) for (a, b, pcie), some in rates.items())
 
 
 def join_all(gpus: Sequence[str], cables: Iterable[Cable]) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import fsum
 from typing import Any, TypeVar
 
+from ..core.grouping import group_by_key
 from ..core.record import RunRecord
 from .numbers import mark_of, natural, number
 from .objective_types import questions_of
@@ -197,11 +198,9 @@ def _agreed_values(
     records: Sequence[RunRecord], tell: Callable[[RunRecord], float | None]
 ) -> dict[tuple[str, str | None], float]:
     """Return the value on which all records of an instance agree."""
-    by_problem: dict[tuple[str, str | None], set[float]] = {}
-    for record in records:
-        if (value := tell(record)) is not None:
-            by_problem.setdefault(_problem_key(record), set()).add(value)
-    return {problem: values.pop() for problem, values in by_problem.items() if len(values) == 1}
+    pairs = ((_problem_key(record), tell(record)) for record in records)
+    by_problem = group_by_key((problem, value) for problem, value in pairs if value is not None)
+    return {problem: values[0] for problem, values in by_problem.items() if len(set(values)) == 1}
 
 
 def _size_bytes(record: RunRecord) -> float | None:

@@ -444,10 +444,9 @@ class Iteration:
     @cached_property
     def mean_breakdown_s(self) -> dict[str, Fraction]:
         """Mean breakdown over the stages: computations first, then by decreasing time."""
-        means: dict[str, Fraction] = defaultdict(Fraction)
-        for stage in range(self.stages):
-            for what, seconds in time_breakdown(self.tasks, self.starts_s, stage).items():
-                means[what] += seconds / self.stages
+        of_stages = (time_breakdown(self.tasks, self.starts_s, stage) for stage in range(self.stages))
+        times = group_by_key(part for breakdown in of_stages for part in breakdown.items())
+        means = {what: sum(some, Fraction(0)) / self.stages for what, some in times.items()}
         computed = {task.what for task in self.tasks if task.stream == COMPUTE}
         return dict(sorted(means.items(), key=lambda pair: (pair[0] not in computed, -pair[1], pair[0])))
 
@@ -464,11 +463,8 @@ class Iteration:
     @cached_property
     def communication_s(self) -> dict[str, Fraction]:
         """Mean seconds of collectives per stage by kind, exposed or not."""
-        times: dict[str, Fraction] = defaultdict(Fraction)
-        for task in self.tasks:
-            if task.stream != COMPUTE:
-                times[task.what] += task.seconds / self.stages
-        return dict(times)
+        times = group_by_key((task.what, task.seconds) for task in self.tasks if task.stream != COMPUTE)
+        return {what: sum(some, Fraction(0)) / self.stages for what, some in times.items()}
 
 
 def simulate_iteration(workload: Workload, plan: Plan, cost: Cost, slowdowns: Slowdowns | None = None) -> Iteration:

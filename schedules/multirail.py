@@ -23,6 +23,7 @@ from ..core.answers import ChunkOrders
 from ..core.collective import Collective, Demand
 from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.network_views import links_of, rings_of
 from ..core.schedule import Ints, Sends, StepSchedule, offsets
@@ -216,9 +217,7 @@ def _schedule(case: Instance, fabric: WiredFabric, demand: Demand, rows: list[_R
 def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Ints) -> tuple[Ints, Ints]:
     """Return the path between ranks: a link, two through a shared switch, or a mesh row's."""
     between = {ends: link for link, ends in enumerate(topology.link_ends)}
-    onward: dict[int, set[int]] = {}
-    for a, b in topology.link_ends:
-        onward.setdefault(a, set()).add(b)
+    onward = group_by_key(between)
     pairs, which = np.unique(np.stack([source, target]), axis=1, return_inverse=True)
     paths: list[list[int]] = []
     for one, other in pairs.T.tolist():

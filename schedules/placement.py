@@ -15,6 +15,7 @@ from ..core.answers import Placement
 from ..core.bounds import Certificate, LeastLoads, PairPrices, SolverBound
 from ..core.errors import InputError, locate_errors
 from ..core.experts import Experts
+from ..core.grouping import group_by_key
 from ..core.instance import Instance
 from ..core.outcome import Verdict
 from .files import to_lists, write_data
@@ -85,10 +86,8 @@ def _groups_apart(experts: Experts, gpus: Sequence[Sequence[int]]) -> list[str]:
     """Report groups on several nodes, and nodes with too many groups, if groups are bound to nodes."""
     if experts.nodes == 1:
         return []
-    of_group: dict[int, set[int]] = {}
-    for g, slots in enumerate(gpus):
-        for e in slots:
-            of_group.setdefault(experts.group(e), set()).add(experts.node(g))
+    places = ((experts.group(e), experts.node(g)) for g, slots in enumerate(gpus) for e in slots)
+    of_group = group_by_key(dict.fromkeys(places))
     apart = {group: ", ".join(map(str, sorted(nodes))) for group, nodes in of_group.items() if len(nodes) > 1}
     wrong = [f"group {group} is on nodes {nodes}; expected one of them" for group, nodes in apart.items()]
     each = experts.groups // experts.nodes

@@ -246,10 +246,8 @@ class _TraceReader:
     ) -> tuple[Instance, Fraction]:
         unit = self._unit(sum(units))
         if self.kind is Collective.POINT_TO_POINT:
-            sizes: dict[tuple[int, ...], int] = defaultdict(int)
-            for count, (holders, receivers) in zip(units, ends, strict=True):
-                sizes[holders + receivers] += count
-            demands = [Demand(self.kind, count * unit, 1, pair) for pair, count in sizes.items()]
+            counts = group_by_key(zip((holders + receivers for holders, receivers in ends), units, strict=True))
+            demands = [Demand(self.kind, sum(some) * unit, 1, pair) for pair, some in counts.items()]
             return Instance(self.name, self.topology, demands[0], also=tuple(demands[1:])), unit
         ranks = None
         if self.kind in ROOTED:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.grouping import group_by_key
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
 
@@ -174,17 +175,11 @@ def _few(problems: Iterator[str]) -> list[str]:
 
 
 def _match_sends(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
-    ends: dict[int, dict[tuple[int, int, int], list[tuple[Node, int]]]] = {
-        SEND: defaultdict(list),
-        RECV: defaultdict(list),
-    }
-    for rank, nodes in enumerate(trace.ranks):
-        for index, node in enumerate(nodes):
-            if node.type in ends:
-                pair = (rank, node.peer) if node.type == SEND else (node.peer, rank)
-                ends[node.type][*pair, node.tag].append((node, starts[rank] + index))
-    for message in sorted(ends[SEND].keys() | ends[RECV].keys()):
-        sends, receives = ends[SEND].get(message, []), ends[RECV].get(message, [])
+    every = [(rank, node, starts[rank] + i) for rank, nodes in enumerate(trace.ranks) for i, node in enumerate(nodes)]
+    sent = group_by_key(((rank, node.peer, node.tag), (node, at)) for rank, node, at in every if node.type == SEND)
+    received = group_by_key(((node.peer, rank, node.tag), (node, at)) for rank, node, at in every if node.type == RECV)
+    for message in sorted(sent.keys() | received.keys()):
+        sends, receives = sent[message], received[message]
         source, target, tag = message
         what = f"rank {source} to rank {target}, tag {tag}"
         for (send, first), (receive, second) in zip(sends, receives, strict=False):

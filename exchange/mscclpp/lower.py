@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ...core.errors import InputError
 from ...core.files import without_collector
+from ...core.grouping import group_by_key
 from ..msccl.blocks import DraftBlock, Drafts, Scratch
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
@@ -322,12 +323,7 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
 
 def _connections(ranks: list[list[DraftBlock]]) -> dict[Link, list[tuple[Operation, Operation]]]:
     """Return every send with its receive, by connection, on which both are in the same order."""
-    sends: dict[Link, list[Operation]] = defaultdict(list)
-    receives: dict[Link, list[Operation]] = defaultdict(list)
-    for rank, drafts in enumerate(ranks):
-        for one in (one for draft in drafts for one in draft.steps):
-            if one.out is not None:
-                sends[rank, one.out[0], one.out[1]].append(one)
-            if one.into is not None:
-                receives[one.into[0], rank, one.into[1]].append(one)
+    every = [(rank, one) for rank, drafts in enumerate(ranks) for draft in drafts for one in draft.steps]
+    sends = group_by_key(((rank, *one.out), one) for rank, one in every if one.out is not None)
+    receives = group_by_key(((one.into[0], rank, one.into[1]), one) for rank, one in every if one.into is not None)
     return {link: list(zip(some, receives[link], strict=True)) for link, some in sends.items()}

@@ -306,18 +306,14 @@ class _Lowering:
 
 def _kinds(instance: Instance, itemsize: int) -> dict[Condition, _Kind]:
     """Return the data that an instance demands, in whole elements, with all who need it."""
-    size: dict[Condition, Fraction] = {}
-    all_receivers: dict[Condition, set[int]] = {}
-    for demand in instance.demands:
-        for (holders, receivers, reduced), part in conditions(demand, instance.npus).bytes_of.items():
-            key = normalize_condition(holders, receivers, reduced)
-            size[key] = size.get(key, Fraction(0)) + part
-            all_receivers.setdefault(key, set()).update(receivers)
+    of_demands = (conditions(demand, instance.npus).bytes_of.items() for demand in instance.demands)
+    parts = group_by_key((normalize_condition(*kind), (kind[1], size)) for one in of_demands for kind, size in one)
     kinds: dict[Condition, _Kind] = {}
     first = 0
-    for key, part in size.items():
+    for key, some in parts.items():
+        part = sum((size for _, size in some), Fraction(0))
         elements = max(1, round(part / itemsize))
-        kinds[key] = _Kind(part, elements, first, tuple(sorted(all_receivers[key])))
+        kinds[key] = _Kind(part, elements, first, tuple(sorted({rank for ranks, _ in some for rank in ranks})))
         first += elements
     if first > MOST_ELEMENTS:
         raise OutOfTime(f"{first:,} elements; at most {MOST_ELEMENTS:,} are executed; a smaller --size would fit")

@@ -110,11 +110,9 @@ class Boxes:
         """Boxes of so many ranks each; what is joined to one box alone is in it."""
         box_of = {node: f"box{index // per_box}" for node, index in self.position.items()}
         while True:
-            near: dict[int, set[str]] = {}
-            for a, b in self.topology.link_ends:
-                if a in box_of and b not in box_of:
-                    near.setdefault(b, set()).add(box_of[a])
-            new = {node: next(iter(boxes)) for node, boxes in near.items() if len(boxes) == 1}
+            outward = ((a, b) for a, b in self.topology.link_ends if a in box_of and b not in box_of)
+            near = group_by_key((b, box_of[a]) for a, b in outward)
+            new = {node: boxes[0] for node, boxes in near.items() if len(set(boxes)) == 1}
             if not new:
                 return [box_of.get(node, "\0") for node in range(len(self.topology.nodes))]
             box_of |= new
@@ -122,10 +120,8 @@ class Boxes:
     def _find_boxes(self, nodes_of: Mapping[str, Sequence[int]], names: Sequence[str]) -> tuple[Box, ...]:
         """Find the boxes; only the first one of each kind is searched."""
         boxes, first = list[Box](), dict[object, tuple[int, list[int]]]()
-        links_of: dict[str, list[int]] = {name: [] for name in nodes_of}
-        for link, (a, b) in enumerate(self.topology.link_ends):
-            for name in {self.of_node[a], self.of_node[b]}:
-                links_of[name].append(link)
+        ends, of = self.topology.link_ends, self.of_node
+        links_of = group_by_key((name, link) for link, (a, b) in enumerate(ends) for name in {of[a], of[b]})
         for number, name in enumerate(names):
             ranks = tuple(sorted(self.position[node] for node in nodes_of[name] if node in self.position))
             kind, links = first.setdefault(self._shape(nodes_of[name], links_of[name], ranks), (number, links_of[name]))

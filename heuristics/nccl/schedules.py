@@ -13,7 +13,6 @@ inner nodes, with half of the channel's data each; within a box a chain begins a
 NVLS every GPU of a box is the head of a channel, and the switch replaces the chain.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -33,7 +32,7 @@ from ...core.schedule import Chunks, Ints, Sends, StepSchedule, offsets
 from ...core.step_orbits import StepOrbits
 from ...core.trees import TreeKind, TreePacking
 from ..textbook.algorithm import GATHERS, find_common_symmetry, is_shift, positions_of
-from ..textbook.trees import two_trees
+from ..textbook.trees import top_down, two_trees
 from .boxes import Boxes, as_paths
 from .search import Rings
 
@@ -307,15 +306,11 @@ def _over_boxes(heads: Sequence[int], boxes: Boxes, channel: int, nic: int) -> l
         return [Tree(heads[0])]
     trees: list[Tree] = []
     for parent in two_trees(len(heads)):
-        order = [parent.index(-1)]
-        tree, below = Tree(heads[order[0]]), defaultdict[int, list[int]](list)
-        for box, up in enumerate(parent):
-            below[up].append(box)
-        for above in order:  # grows
-            for box in below[above]:
-                a, b = heads[above], heads[box]
-                tree.edges.append((a, b, boxes.links(a, b, channel, nic), boxes.links(b, a, channel, nic)))
-            order += below[above]
+        root, *others = top_down(parent)
+        tree = Tree(heads[root])
+        for box in others:
+            a, b = heads[parent[box]], heads[box]
+            tree.edges.append((a, b, boxes.links(a, b, channel, nic), boxes.links(b, a, channel, nic)))
         trees.append(tree)
     return trees
 

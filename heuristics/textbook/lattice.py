@@ -11,6 +11,7 @@ import numpy as np
 from ...algorithms.graphs.distances import route
 from ...algorithms.graphs.translations import ColouredNetwork, find_translations, products_of
 from ...algorithms.schedules.problem import GroupProblem
+from ...core.grouping import group_by_key
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
 from ...core.trees import orbit_of, orbits_under, power_of
@@ -125,9 +126,7 @@ class Neighbours:
 
     def __init__(self, problem: GroupProblem) -> None:
         nodes = problem.topology.nodes
-        self._node, self._onward = problem.nodes.tolist(), [list[int]() for _ in nodes]
-        for source, target in problem.topology.link_ends:
-            self._onward[source].append(target)
+        self._node, self._onward = problem.nodes.tolist(), group_by_key(problem.topology.link_ends)
         self._position: dict[int, int] = {node: index for index, node in enumerate(self._node)}
         self._switches = {index for index, node in enumerate(nodes) if node.kind is NodeKind.SWITCH}
         self._beyond = cache(self._find_beyond)  # once for a switch, which joins n^2 pairs of ranks

@@ -14,6 +14,7 @@ from ...algorithms.schedules.problem import GroupProblem
 from ...core.collective import Collective
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
+from ...core.grouping import group_by_key
 from ...core.schedule import Ints
 from ...instances.generators.dense import in_order_parent
 from .algorithm import SPREADS, Algorithm, Moves, concatenate_moves, define
@@ -112,11 +113,9 @@ def two_colours(edges: Sequence[tuple[int, int]]) -> list[int]:
 
 def top_down(parent: Sequence[int]) -> list[int]:
     """List the nodes such that each comes after its parent."""
-    children: list[list[int]] = [[] for _ in parent]
-    order: list[int] = []
-    for node, up in enumerate(parent):
-        (order if up < 0 else children[up]).append(node)
-    for node in order:
+    children = group_by_key((up, node) for node, up in enumerate(parent))
+    order = children[-1]
+    for node in order:  # grows
         order.extend(children[node])
     return order
 

@@ -1,6 +1,5 @@
 """Networks of the broadcasts, and the index sets of the models: links that can carry each shard."""
 
-from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -59,17 +58,14 @@ def choices_of(topology: Topology, **extent: Any) -> Choices:
     ``extent`` is the size and pieces of a shard, for models that have them.
     """
     graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
-    over: dict[tuple[int, int], list[int]] = defaultdict(list)
-    carries: dict[tuple[int, int], list[int]] = defaultdict(list)
     steps = graph.distance.T  # to every node (columns) from every shard's (rows)
     v, u, slot = np.nonzero(steps[:, graph.source] < steps[:, :, None])
     require_buildable(len(v), f"{graph.steps} steps of {graph.nodes:,} nodes", COLUMN_S)
     links, when = graph.link[u, slot], steps[v, u]
     order = np.lexsort((slot, v, u, when))
-    rows = np.stack([when, u, v, links])[:, order].T
-    for t, receiver, shard, e in rows.tolist():
-        over[shard, receiver].append(e)
-        carries[e, t].append(shard)
+    rows = np.stack([when, u, v, links])[:, order].T.tolist()
+    over = group_by_key(((shard, receiver), e) for _, receiver, shard, e in rows)
+    carries = group_by_key(((e, t), shard) for t, _, shard, e in rows)
     return Choices(topology, graph, dict(over), dict(carries), **extent)
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ...core.errors import InputError, Unsupported
+from ...core.grouping import group_by_key
 from .problem import EpochProblem
 
 MAX_HOPS = 4  #: Links of the longest way through switches.
@@ -167,10 +168,8 @@ class IndexSets:
     @cached_property
     def members(self) -> dict[int, frozenset[int]]:
         """Nodes that have or need something of each chunk."""
-        members: dict[int, set[int]] = defaultdict(set)
-        for c in self.problem.commodities:
-            members[c.chunk].update((c.source, *c.targets))
-        return {chunk: frozenset(nodes) for chunk, nodes in members.items()}
+        nodes_of = group_by_key((c.chunk, node) for c in self.problem.commodities for node in (c.source, *c.targets))
+        return {chunk: frozenset(nodes) for chunk, nodes in nodes_of.items()}
 
     def windows(self, link: int) -> range:
         """Return the first epochs of the windows of a link that need a constraint.

@@ -181,12 +181,8 @@ def _link_in_epochs(link: Link, hands_over: bool, timing: Timing, chunk: Fractio
     latency = link.latency_s / timing.epoch_s
     physical = timing.semantics is Semantics.STORE_AND_FORWARD
     waits = ceil(latency) if physical or latency > FREE_LATENCY else 0
-    if timing.fluid:
-        delay = 1 + waits
-    elif timing.semantics is Semantics.TE_CCL and hands_over:
-        delay = waits
-    else:
-        delay = window + waits
+    is_free = timing.semantics is Semantics.TE_CCL and hands_over
+    delay = waits + (1 if timing.fluid else 0 if is_free else window)
     if max(delay, window) > MAX_DELAY:
         takes = f"{link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
         text = f"an epoch of {float(timing.epoch_s):.4g} s is too short: {takes}"

@@ -177,14 +177,9 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:
     """Return the bandwidth of each pair of neighbours: parallel links summed, the larger of both directions."""
-    each: dict[Pair, Fraction] = {}
-    for link, ends in zip(topology.links, topology.link_ends, strict=True):
-        each[ends] = each.get(ends, Fraction(0)) + link.bandwidth_Bps
-    widths: dict[Pair, Fraction] = {}
-    for (a, b), bandwidth in each.items():
-        pair = (min(a, b), max(a, b))
-        widths[pair] = max(widths.get(pair, Fraction(0)), bandwidth)
-    return widths
+    rates = group_by_key(zip(topology.link_ends, (link.bandwidth_Bps for link in topology.links), strict=True))
+    ways = group_by_key(((min(ends), max(ends)), sum(some, Fraction(0))) for ends, some in rates.items())
+    return {pair: max(some) for pair, some in ways.items()}
 
 
 def lanes(

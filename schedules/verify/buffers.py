@@ -11,12 +11,12 @@ needs.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 
+from ...core.grouping import group_by_key
 from ...core.schedule import Chunks, Ints, Schedule
 from ...core.topology import NodeKind
 from .answers import SendFindings
@@ -64,11 +64,9 @@ def _events_by_chunk(
 ) -> dict[ChunkAtRank, list[Event]]:
     sends = schedule.sends
     ends = (sends.target if arriving else sends.source).tolist()
-    events: dict[ChunkAtRank, list[Event]] = defaultdict(list)
-    rows = zip(ends, sends.chunk.tolist(), sends.reduce.tolist(), index.tolist(), strict=True)
-    for send, (node, chunk, reduced, at) in enumerate(rows):
-        if node in limits:
-            events[node, chunk, reduced].append((at, send))
+    keys = zip(ends, sends.chunk.tolist(), sends.reduce.tolist(), strict=True)
+    rows = enumerate(zip(keys, index.tolist(), strict=True))
+    events = group_by_key((key, (at, send)) for send, (key, at) in rows if key[0] in limits)
     return {key: sorted(times) for key, times in events.items()}
 
 
