@@ -58,11 +58,8 @@ def network_of(graph: Graph, defaults: Defaults) -> dict[str, Any]:
 def site_names(graph: Graph) -> dict[str, str]:
     """Assign every site a name of its own: its label, with its key where several have the same."""
     count = Counter(site.name for site in graph.sites)
-
-    def name(site: Site) -> str:
-        return (site.name if count[site.name] == 1 else f"{site.name} ({site.key})")[:200]
-
-    return {site.key: name(site) for site in graph.sites}
+    names = {site.key: site.name if count[site.name] == 1 else f"{site.name} ({site.key})" for site in graph.sites}
+    return {key: name[:200] for key, name in names.items()}
 
 
 def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:

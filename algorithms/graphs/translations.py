@@ -285,11 +285,8 @@ def _translate_stretches(network: ColouredNetwork, stretch: int) -> list[Motion]
     motions: list[Motion] = []
     group = np.arange(stretch)[None, :]
     for period, order in usable:
-        powers = [np.arange(stretch)]
-        for _ in range(period - 1):
-            powers.append(order[powers[-1]])
         commutes = all(np.array_equal(order[each], each[order]) for each in group)
-        larger = np.concatenate([power[group] for power in powers])
+        larger = orbit_of(group, [period], [order]).reshape(-1, stretch)
         if not commutes or not np.diff(np.sort(larger, axis=0), axis=0).all():  # two products move a rank to the same
             continue
         within = np.arange(len(network.ranks))

@@ -154,9 +154,7 @@ def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:
 
 def _place_in_order(timed: TimedSends, order: Sequence[int], precedences: Sequence[Precedence]) -> list[int]:
     """Place the sends in order, each as early as possible, also into gaps."""
-    predecessors: list[list[tuple[int, int]]] = [[] for _ in timed.begin]
-    for i, j, lag in precedences:
-        predecessors[j].append((i, lag))
+    predecessors = group_by_key((j, (i, lag)) for i, j, lag in precedences)
     busy, begin = BusyIntervals(), [0] * len(timed.begin)
     for j in order:
         ready = max((begin[i] + lag for i, lag in predecessors[j]), default=0)

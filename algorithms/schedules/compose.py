@@ -12,7 +12,7 @@ partner of one of its sends alone would break this rule; a send from rank to ran
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -182,11 +182,9 @@ def _units(packing: TreePacking, unit: Fraction, order: Ints) -> list[int]:
     return [units * times for units in packing.units[order].tolist()]
 
 
-def _data_of_roots(packing: TreePacking, unit: Fraction) -> Counter[int]:
-    total: Counter[int] = Counter()
-    for root, units in zip(packing.root.tolist(), _units(packing, unit, np.arange(len(packing))), strict=True):
-        total[root] += units
-    return total
+def _data_of_roots(packing: TreePacking, unit: Fraction) -> dict[int, int]:
+    units = group_by_key(zip(packing.root.tolist(), _units(packing, unit, np.arange(len(packing))), strict=True))
+    return {root: sum(some) for root, some in units.items()}
 
 
 def _select_trees(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:

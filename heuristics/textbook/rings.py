@@ -127,16 +127,13 @@ def ring_algorithm(cycle: Ints, *, both: bool) -> Algorithm:
     """Return the collectives on a cycle that begins with position 0."""
     n, place, gather = len(cycle), np.argsort(cycle), two_way if both else one_way
 
-    def is_invariant_under(image: Ints) -> bool:
-        return is_shift(place[image[cycle]])
-
     return Algorithm(
         all_gather=lambda parts: gather(place[parts], n).relabel_positions(cycle),
         broadcast=lambda: chain(n, both=both).relabel_positions(cycle),
         all_to_all=lambda parts: all_to_all(n, both=both).rename_pairs(cycle),
         shares=2 if both else 1,
         by_parts=GATHERS,
-        is_invariant_under=is_invariant_under,
+        is_invariant_under=lambda image: is_shift(place[image[cycle]]),
     )
 
 
@@ -251,15 +248,12 @@ def torus_rings(problem: GroupProblem, options: TorusRingsOptions) -> Algorithm:
             return run_side_by_side([gather_along(*each, everywhere) for each in several])
         return run_side_by_side([gather_parts(*each, parts) for each in several])
 
-    def is_invariant_under(image: Ints) -> bool:
-        return np.array_equal(image, translate_ranks(torus.sizes, everywhere, image[:1]))
-
     return Algorithm(
         all_gather=partial(gather, direction=1),
         mirror=Algorithm(all_gather=partial(gather, direction=-1)),
         shares=shares,
         by_parts=GATHERS,
-        is_invariant_under=is_invariant_under,
+        is_invariant_under=lambda image: np.array_equal(image, translate_ranks(torus.sizes, everywhere, image[:1])),
     )
 
 
