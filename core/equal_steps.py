@@ -143,9 +143,10 @@ def send_images(motions: Sequence[tuple[Translation, Ints]], head: Ints, ranks: 
     orders = [translation.order for translation, _ in motions]
     nodes, links = [translation.image for translation, _ in motions], [link for _, link in motions]
     links_into_first = np.flatnonzero(least_images(orders, nodes, ranks)[head] == head)
-    chunks = orbit_of(np.arange(ranks), orders, nodes).T[:, None, :] * copies + np.arange(copies)[:, None]
-    columns = orbit_of(links_into_first, orders, links).T, chunks.reshape(ranks * copies, -1)
-    return SendImages(*(column.astype(np.int32, order="C") for column in columns))
+    columns = orbit_of(links_into_first, orders, links).T, orbit_of(np.arange(ranks), orders, nodes).T
+    link, rank = (column.astype(np.int32, order="C") for column in columns)
+    chunk = rank[:, None] * np.int32(copies) + np.arange(copies, dtype=np.int32)[:, None]
+    return SendImages(link, chunk.reshape(ranks * copies, -1))
 
 
 class Digest:

@@ -22,6 +22,7 @@ _LOWEST = 2.0**40  #: price of depth at which trees are lowest
 _DEPTHS = (_LOWEST, 6.5, 4.5, 2.5, 1.5, 0.5)
 #: Prices of links that are tried for each; nodes of all single trees, with four for every use that is counted.
 _PRICES, _SINGLE_WORK = 8, 100_000_000
+_ROWS = 1024  #: orbits whose paths of two links are counted at once: some hundred MiB if ranks have 1,000 links
 
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)  #: price of depth, over that of the dearest link, from cheap trees to low ones
 
@@ -85,7 +86,8 @@ class OrbitNetwork:
         tail, head = self.tail[first], self.head[first]
         ones = np.ones(len(self.tail), dtype=np.int64)
         links = csr_array((ones, (self.tail, self.head)), shape=(nodes, nodes))
-        around: Ints = (links[tail] * links.T.tocsr()[head]).sum(axis=1)
+        back, blocks = links.T.tocsr(), np.split(np.arange(len(first)), range(_ROWS, len(first), _ROWS))
+        around = np.concatenate([(links[tail[some]] * back[head[some]]).sum(axis=1) for some in blocks])
         columns = np.column_stack([self.scarcity, self.ends[tail], self.ends[head], around])
         return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 
@@ -141,7 +143,7 @@ def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[
     """
     roots, work = np.arange(len(network.roots)), 0
     for rise in _DEPTHS:
-        price, totals = np.ones(network.kind.max() + 1), set[bytes]()
+        price, totals = np.ones(len(network.room)), set[bytes]()  # of kinds, no more than orbits
         for _ in range(_PRICES):
             work += len(roots) * (len(network.ends) + 4 * len(network.room))
             if stop() or work > _SINGLE_WORK:

@@ -216,9 +216,9 @@ def find_reflections(network: ColouredNetwork) -> list[Motion]:
     """
     place = np.arange(len(network.ranks))
     motions, group = list[Motion](), place[None]
-    for stretch in range(2, len(place) + 1):
+    for stretch in (each for each in range(2, len(place) + 1) if len(place) % each == 0):
         image = place + stretch - 1 - 2 * (place % stretch)
-        if len(place) % stretch or 2 * len(group) > _MOST_MOTIONS or (image[group] == place).any():
+        if 2 * len(group) > _MOST_MOTIONS or (image[group] == place).any():
             continue
         motion = _extend_permutation(network, network.ranks[image], 2)
         if motion is not None and all(np.array_equal(image[each], each[image]) for each in group):

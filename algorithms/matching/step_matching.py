@@ -4,8 +4,9 @@ Destinations are independent within a step (docs/methods/tacos.md). The stream s
 link that found nothing looks only at what its tail has received since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ import numpy as np
 from ...core.equal_steps import SendImages
 from ...core.kernel import kernel
 from ...core.schedule import offsets
+from ...core.trees import Translation, least_images
 from ..graphs.bits import ZERO, choose, draw, drop, has, low_bit, put, seed_state, shuffle
 from ..graphs.network import mask_of
-from .network import IncomingArcs
+from .network import IncomingArcs, RankNetwork
 
 
 class TransferRows(NamedTuple):
@@ -251,12 +253,6 @@ class GatherStream:
             if steps:
                 yield block[:steps]
 
-    @property
-    def state_bytes(self) -> int:
-        """Memory in bytes of the sets of chunks and of a block."""
-        chunks, count = self.images.chunk.shape
-        return int(chunks // self.copies * -(-chunks // 64) * 8 // count + 8 * _BLOCK)
-
     def _start(self) -> tuple[FoldedArcs, StreamState]:
         """Return the arcs into roots, and the state in which ranks have only their own chunks, where arcs search."""
         image, copies = self.images.chunk, self.copies
@@ -277,6 +273,14 @@ class GatherStream:
         lacking, word = np.full(len(roots), len(image) - copies), tail * copies >> 6
         nothing, dry = np.full(len(arc), -1, dtype=np.int64), np.zeros(len(arc), np.bool_)
         return arcs, StreamState(have, lacking, word, dry, nothing, nothing.copy(), seed_state(self.seed))
+
+
+def stream_bytes(arcs: RankNetwork, copies: int, translations: Sequence[Translation]) -> int:
+    """Return the memory in bytes of a stream: sets of chunks of roots and ghosts, images of chunks, and a block."""
+    orders, images = [each.order for each in translations], [each.image for each in translations]
+    inward = least_images(orders, images, arcs.ranks)[arcs.head] == arcs.head
+    members, chunks = len(np.union1d(arcs.head[inward], arcs.tail[inward])), arcs.ranks * copies
+    return members * -(-chunks // 64) * 8 + 4 * chunks * prod(orders) + 8 * _BLOCK
 
 
 @kernel

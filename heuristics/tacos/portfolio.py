@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, product
+from math import prod
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
 from ...algorithms.graphs.translations import ColouredNetwork, Motion, find_reflections
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, reaches_all, restrict_to_members, reversed_arcs
-from ...algorithms.matching.step_matching import GatherStream, TransferRows, gather_in_steps, room_for
+from ...algorithms.matching.step_matching import GatherStream, TransferRows, gather_in_steps, room_for, stream_bytes
 from ...core.budget import Budget, require_streamable
 from ...core.collective import Collective
 from ...core.equal_steps import Digest, StreamedSteps, send_images
@@ -55,9 +56,10 @@ def run_stream(
     sha256: str, arcs: RankNetwork, copies: int, trees: TreeKind, motions: Sequence[Motion], budget: Budget
 ) -> StreamedSteps | None:
     """Count and hash all steps of a stream; None if a rank lacks a chunk or the budget runs out."""
-    stream = make_stream(reversed_arcs(arcs) if trees is TreeKind.IN else arcs, copies, motions, budget.seed)
-    sends, images = arcs.ranks * copies * (arcs.ranks - 1), stream.images.chunk.shape[1]
-    require_streamable(sends, images, 2 * stream.state_bytes)
+    arcs, translations = reversed_arcs(arcs) if trees is TreeKind.IN else arcs, tuple(each for each, _ in motions)
+    sends, images = arcs.ranks * copies * (arcs.ranks - 1), prod(each.order for each in translations)
+    require_streamable(sends, images, 2 * stream_bytes(arcs, copies, translations))
+    stream = make_stream(arcs, copies, motions, budget.seed)
     digest, steps, count = Digest(), 0, 0
     for number, block in enumerate(stream()):
         digest.add(block)
@@ -66,7 +68,6 @@ def run_stream(
             budget.progress(f"{steps:,} steps, {count:,} of {sends:,} sends")
         if budget.is_exhausted:
             return None
-    translations = tuple(translation for translation, _ in motions)
     return StreamedSteps(sha256, trees, steps, count, digest.hex(), stream, translations) if count == sends else None
 
 
