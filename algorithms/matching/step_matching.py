@@ -276,7 +276,7 @@ class GatherStream:
 
 
 def stream_bytes(arcs: RankNetwork, copies: int, translations: Sequence[Translation]) -> int:
-    """Return the memory in bytes of a stream: sets of chunks of roots and ghosts, images of chunks, and a block."""
+    """Return the memory of a stream in bytes: sets and images of chunks, and a block."""
     orders, images = [each.order for each in translations], [each.image for each in translations]
     inward = least_images(orders, images, arcs.ranks)[arcs.head] == arcs.head
     members, chunks = len(np.union1d(arcs.head[inward], arcs.tail[inward])), arcs.ranks * copies

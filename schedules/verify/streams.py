@@ -69,8 +69,8 @@ def _play(network: Network, answer: StreamedSteps, copies: int, motions: Motions
     by[images[:, roots]], root[images[:, roots]] = np.arange(len(images))[:, None], np.arange(len(roots))
     links = np.flatnonzero(by[head] == 0)
     ends = root[tail[links]], by[tail[links]], root[head[links]]
-    moved = np.argsort(images, axis=1).astype(np.int32)  # the rank that each motion moves to each one
-    own = (moved[..., None] * np.int32(copies) + np.arange(copies, dtype=np.int32)).reshape(-1, chunks)
+    origin = np.argsort(images, axis=1).astype(np.int32)  # the rank that each motion moves to each one
+    own = (origin[..., None] * np.int32(copies) + np.arange(copies, dtype=np.int32)).reshape(-1, chunks)
     stock = np.zeros(((chunks + 63) // 64, len(roots)), dtype=np.uint64)
     data = roots[:, None] * copies + np.arange(copies)
     np.bitwise_or.at(stock, (data >> 6, root[roots, None]), np.uint64(1) << (data & 63).astype(np.uint64))
