@@ -176,10 +176,12 @@ def _few(problems: Iterator[str]) -> list[str]:
 
 def _match_sends(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
     every = [(rank, node, starts[rank] + i) for rank, nodes in enumerate(trace.ranks) for i, node in enumerate(nodes)]
-    sent = group_by_key(((rank, node.peer, node.tag), (node, at)) for rank, node, at in every if node.type == SEND)
-    received = group_by_key(((node.peer, rank, node.tag), (node, at)) for rank, node, at in every if node.type == RECV)
-    for message in sorted(sent.keys() | received.keys()):
-        sends, receives = sent[message], received[message]
+    sends_of = group_by_key(((rank, node.peer, node.tag), (node, at)) for rank, node, at in every if node.type == SEND)
+    receives_of = group_by_key(
+        ((node.peer, rank, node.tag), (node, at)) for rank, node, at in every if node.type == RECV
+    )
+    for message in sorted(sends_of.keys() | receives_of.keys()):
+        sends, receives = sends_of[message], receives_of[message]
         source, target, tag = message
         what = f"rank {source} to rank {target}, tag {tag}"
         for (send, first), (receive, second) in zip(sends, receives, strict=False):
