@@ -10,13 +10,13 @@ import numpy as np
 from ..core.bounds import Certificate, CutCertificate, EpochBound, FlowBound, LengthCertificate, SolverBound
 from ..core.collective import Demand, collective_named
 from ..core.equal_steps import TranslatedTrees
-from ..core.errors import InputError, locate_errors
+from ..core.errors import InputError, locate_errors, show_value
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule, offsets
 from ..core.step_orbits import StepOrbits
 from ..core.timing import BandwidthChange, RankCosts, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
-from ..core.trace import Routing, routing_named
+from ..core.trace import Routing
 from ..core.trees import Translation, TreeKind, TreeOrbits, TreePacking
 from .strict import Fields, fraction, integers, is_list, reject_if
 from .verify.answers import Findings
@@ -35,11 +35,12 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     count = len(names)
     for index, name in enumerate(names):
         if not isinstance(name, str) or not 0 < len(name) <= 200:
-            raise InputError("expected a name", place=f"{nodes.at('name')}[{index}]")
+            raise InputError(f"{show_value(name)} is wrong; expected a name", place=f"{nodes.at('name')}[{index}]")
     node_kinds = nodes.list_("kind", count)
     for index, kind in enumerate(node_kinds):
         if kind not in kinds:
-            raise InputError(f"expected one of {', '.join(kinds)}", place=f"{nodes.at('kind')}[{index}]")
+            place = f"{nodes.at('kind')}[{index}]"
+            raise InputError(f"{show_value(kind)} is wrong; expected one of {', '.join(kinds)}", place=place)
     rows, place = enumerate(nodes.list_("buffer_bytes", count)), nodes.at("buffer_bytes")
     limits = [None if limit is None else fraction(limit, f"{place}[{index}]") for index, limit in rows]
     multicast = nodes.flags("multicast", count).tolist()
@@ -57,8 +58,7 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
     also = tuple(_read_demand(each, len(topology.ranks)) for each in places)
     timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
     costs = _read_costs(file.fields("rank_costs")) if file.has("rank_costs") else None
-    with locate_errors(file.place):
-        routing = routing_named(file.word("routing")) if file.has("routing") else Routing.FIXED
+    routing = Routing(file.word("routing", [each.value for each in Routing])) if file.has("routing") else Routing.FIXED
     name = file.word("name")
     for part in (file, network, nodes, links):
         part.reject_unread()
@@ -116,10 +116,11 @@ def _read_demand(file: Fields, count: int) -> Demand:
     if file.has("ranks"):
         ranks = tuple(file.integers("ranks", 0, count).tolist())
         reject_if(len(set(ranks)) < len(ranks), "a rank is given twice", place=file.at("ranks"))
+    kind, whole = file.word("kind"), file.word("part_of") if file.has("part_of") else None
     with locate_errors(file.at("kind")):
-        collective = collective_named(file.word("kind"))
+        collective = collective_named(kind)
     with locate_errors(file.at("part_of")):
-        part_of = collective_named(file.word("part_of")) if file.has("part_of") else None
+        part_of = None if whole is None else collective_named(whole)
     demand = Demand(collective, file.fraction("size_bytes"), file.integer("chunks", 1, _MAX_INTEGER), ranks, part_of)
     file.reject_unread()
     if part_of is not None and not part_of.is_message(demand):
@@ -265,9 +266,9 @@ def read_certificate(file: Fields) -> Certificate:
 def _read_costs(file: Fields) -> RankCosts:
     keys = "reduce_rate_Bps", "switch_reduce_rate_Bps"
     rate, of_switches = (file.fraction(key) if file.has(key) else None for key in keys)
-    receiving = bool(file.integer("while_receiving", 0, 2))
+    overhead_s, receiving = file.fraction("overhead_s"), bool(file.integer("while_receiving", 0, 2))
     with locate_errors(file.place):
-        costs = RankCosts(file.fraction("overhead_s"), rate, of_switches, receiving)
+        costs = RankCosts(overhead_s, rate, of_switches, receiving)
     file.reject_unread()
     return costs
 
@@ -278,13 +279,14 @@ def read_timing(file: Fields, links: int) -> Timing:
     changes: list[BandwidthChange] = []
     for index, data in enumerate(file.list_("changes")):
         change = Fields(data, f"{file.at('changes')}[{index}]")
+        link, factor = change.integer("link", 0, links), change.fraction("factor")
         stretch = change.integer("first", 0, _MAX_INTEGER), change.integer("last", 0, _MAX_INTEGER)
         with locate_errors(change.place):
-            changes.append(BandwidthChange(change.integer("link", 0, links), *stretch, change.fraction("factor")))
+            changes.append(BandwidthChange(link, *stretch, factor))
         change.reject_unread()
-    fluid = bool(file.integer("fluid", 0, 2))
+    fluid, epoch_s = bool(file.integer("fluid", 0, 2)), file.fraction("epoch_s")
     with locate_errors(file.place):
-        timing = Timing(semantics, file.fraction("epoch_s"), fluid, tuple(changes))
+        timing = Timing(semantics, epoch_s, fluid, tuple(changes))
     file.reject_unread()
     return timing
 

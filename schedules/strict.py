@@ -251,11 +251,13 @@ def read_columns(path: Path) -> Any:
         with archive.open(members.pop(_OBJECT)) as stream:
             data = read_stream(cast(BinaryIO, stream), _MAX_OBJECT, _MAX_OBJECT, "reading a schedule")
         for name, member in members.items():
-            inner, keys = data, name.removesuffix(".npy").split("/")
+            inner, place = data, name.removesuffix(".npy").replace("/", ".")
+            keys = place.split(".")
             for key in keys[:-1]:
                 inner = inner.get(key) if isinstance(inner, dict) else None
-            if not isinstance(inner, dict) or keys[-1] in inner:
-                raise InputError("a column that the format does not define", place=".".join(keys))
+            if not isinstance(inner, dict):
+                raise InputError(f"has no object in {_OBJECT}; expected no {name}", place=place)
+            reject_if(keys[-1] in inner, f"is in {_OBJECT} too; expected it in {name} alone", place=place)
             inner[keys[-1]] = Column(path, member, *_header(archive, member))
         return data
 
@@ -319,7 +321,10 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype
         text = stream.read(int.from_bytes(start[-2:], "little"))
     header = _HEADER.match(text)
     if not start.startswith(_MAGIC) or header is None or np.dtype(header[1].decode()) not in _TYPES:
-        raise InputError("expected a column of numbers as numpy writes it, version 1.0", place=member.filename)
+        given = show_value(text.decode("latin-1").strip() if start.startswith(_MAGIC) else start)
+        raise InputError(
+            f"{given} is wrong; expected one axis of numbers as numpy.save writes them", place=member.filename
+        )
     kind, length, begin = np.dtype(header[1].decode()), int(header[2]), len(start) + len(text)
     if member.file_size != begin + length * kind.itemsize:
         problem = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"

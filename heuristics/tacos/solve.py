@@ -70,9 +70,9 @@ def _needed_transfers(arcs: RankNetwork, rows: TransferRows, members: Bools) -> 
 
 def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransfers]) -> Schedule:
     """Return a schedule of transfers for an instance with a timing. Chunk ``i c + j`` is chunk j of the i-th rank."""
-    demand, timing, topology = instance.demand, instance.timing, instance.network
+    demand, timing = instance.demand, instance.timing
     assert demand is not None and timing is not None  # noqa: S101 (posed)
-    node = np.array(getattr(topology, "rank_nodes", ()), dtype=np.int64)
+    node = np.array(instance.topology.rank_nodes, dtype=np.int64)
     columns: list[tuple[Ints, Ints, Ints, Bools, Ints, Ints, Ints, Ints]] = []
     for part in parts:
         hops, links = _paths(part.arcs, part.arc)

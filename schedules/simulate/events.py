@@ -85,19 +85,20 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sizes = len(wires), len(sends), len(sends), hops, hops
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
-    earlier = transfers.service.get(how) if compiled else None
-    for order in (None,) if earlier is None else (earlier, None):
+    while True:
+        again = compiled and how in transfers.service
         gates = gates_of(transfers, compiled=compiled)
         state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
-        again = order is not None
-        queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order if again else np.zeros(hops, np.int64)
+        order = transfers.service.pop(how) if again else np.zeros(hops, np.int64)
+        queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order
         if hops and compiled:
-            if _play(columns, how, in_order, gates, state, queues, None, again):
-                transfers.service[how] = queues[2]
-                break
+            if not _play(columns, how, in_order, gates, state, queues, None, again):
+                continue
+            transfers.service[how] = order
         elif hops:
             lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))
             interpreted_form(_play)(lists, how, in_order, gates, state, links, wires.varying or None, False)
+        break
     gates.require_all_open()
     return Timeline(*map(np.array, state[2:]))
 

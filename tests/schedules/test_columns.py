@@ -43,17 +43,31 @@ def npy(descr: str, shape: str, content: bytes) -> bytes:
 
 
 WRONG = {
-    "a column of objects": ({"sends/chunk.npy": npy("|O", "(1,)", b"")}, "sends/chunk.npy: expected a column"),
-    "a type that is none": ({"sends/chunk.npy": npy("|f1", "(1,)", b"1")}, "sends/chunk.npy: expected a column"),
-    "a header that is code": ({"sends/chunk.npy": npy("<i8", "(exit(),)", b"")}, "sends/chunk.npy: expected a column"),
-    "a table": ({"sends/chunk.npy": npy("<i8", "(2, 2)", bytes(32))}, "sends/chunk.npy: expected a column"),
+    "a column of objects": ({"sends/chunk.npy": npy("|O", "(1,)", b"")}, "sends/chunk.npy: \"{'descr': '|O', 'fortran"),
+    "a type that is none": ({"sends/chunk.npy": npy("|f1", "(1,)", b"1")}, "expected one axis of numbers"),
+    "a header that is code": (
+        {"sends/chunk.npy": npy("<i8", "(exit(),)", b"")},
+        "is wrong; expected one axis of numbers",
+    ),
+    "a table": (
+        {"sends/chunk.npy": npy("<i8", "(2, 2)", bytes(32))},
+        "'shape': (2, 2), }\" is wrong; expected one axis",
+    ),
+    "a list of text": (
+        {"sends/chunk.npy": b"[0, 1]"},
+        "sends/chunk.npy: b'[0, 1]' is wrong; expected one axis of numbers",
+    ),
+    "a list and a column": (
+        {"file.json": b'{"instance": {"network": {"links": {"source": [0, 1]}}}}'},
+        "links.source: is in file.json too; expected it in instance/network/links/source.npy alone",
+    ),
     "too few numbers": ({"sends/chunk.npy": npy("<i8", "(3,)", bytes(16))}, "16 bytes of numbers; expected 24"),
     "a column that is missing": ({"sends/chunk.npy": None}, "sends.chunk: missing, but required"),
     "a column of nobody": ({"sends/color.npy": npy("|u1", "(1,)", b"1")}, "sends.color: unknown field"),
-    "a column without a place": ({"color/red.npy": npy("|u1", "(1,)", b"1")}, "color.red: a column that the format"),
+    "a column without a place": ({"color/red.npy": npy("|u1", "(1,)", b"1")}, "color.red: has no object in file.json"),
     "a path that leaves": ({"../../x.npy": npy("|u1", "(1,)", b"1")}, "is wrong; expected a column such as"),
     "no object": ({"file.json": None}, "expected file.json and at most 64 columns"),
-    "an object that is none": ({"file.json": b"[1]"}, "a column that the format does not define"),
+    "an object that is none": ({"file.json": b"[1]"}, "has no object in file.json; expected no "),
     "a number out of range": ({"sends/source.npy": npy("<i8", "(20,)", bytes([9]) + bytes(159))}, "sends.source[0]: 9"),
 }
 

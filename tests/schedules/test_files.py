@@ -82,8 +82,13 @@ CHANGES = [
     ("ring_all_gather", "instance.network.links.source.2", 5, "instance.network.links.source[2]: 5 is wrong"),
     ("ring_all_gather", "instance.network.links.bandwidth_Bps.2", "0", "instance.network.links[2]: bandwidth"),
     ("ring_all_gather", "instance.network.links.latency_s.1", "-1", "links.latency_s[1]: '-1' is wrong"),
-    ("ring_all_gather", "instance.network.nodes.kind.1", "router", "instance.network.nodes.kind[1]: expected one"),
-    ("ring_all_gather", "instance.network.nodes.name.1", 7, "instance.network.nodes.name[1]: expected a name"),
+    ("ring_all_gather", "instance.network.nodes.kind.1", "router", "instance.network.nodes.kind[1]: 'router' is wrong"),
+    (
+        "ring_all_gather",
+        "instance.network.nodes.name.1",
+        7,
+        "instance.network.nodes.name[1]: 7 is wrong; expected a name",
+    ),
     (
         "ring_all_gather",
         "chunks.units.1",
@@ -95,6 +100,7 @@ CHANGES = [
     ("ring_all_gather", "chunks.units.1", True, "chunks.units[1]: True is wrong"),
     ("ring_all_gather", "chunks.unit_bytes", "999", "chunks.units: the data of rank 0"),
     ("ring_all_gather", "chunks.unit_bytes", "0", "chunks.unit_bytes: must be greater than zero"),
+    ("ring_all_gather", "instance.collective.kind", 7, ": instance.collective.kind: 7 is wrong; expected a text"),
     ("ring_all_gather", "chunks.unit_bytes", 1000, "chunks.unit_bytes: 1000 is wrong; expected an exact number"),
     ("ring_all_gather", "chunks.groups.0", [], "chunks.groups[0]: expected a list of ranks"),
     ("ring_all_gather", "chunks.groups.0", [9], "chunks.groups[0][0]: 9 is wrong"),
