@@ -296,10 +296,7 @@ def _build_plan(flow: Flow, target: Target, variant: PlanVariant, shape: Shape) 
         some.ops.kind[some.ops.kind == RRS] = RRCS
     ranks = [some.objects() for some in drafts]
     connections = _connections(ranks)
-    links: list[list[Link]] = [[] for _ in ranks]
-    for link in sorted(connections):
-        links[link[0]].append(link)
-        links[link[1]].append(link)
+    links = group_by_key((end, link) for link in sorted(connections) for end in link[:2])
     makers = [
         _GpuBuilder(rank, some, links[rank], drafts[rank].scratch(), packets=packets) for rank, some in enumerate(ranks)
     ]

@@ -81,11 +81,8 @@ class Boxes:
         self.topology, self.nodes = topology, tuple(map(int, nodes))
         self.position = {node: index for index, node in enumerate(self.nodes)}
         self.of_node = self._box_of_nodes(per_box)
-        self.leaving: list[list[int]] = [[] for _ in topology.nodes]
-        self.first_link: dict[tuple[int, int], int] = {}
-        for link, (a, b) in enumerate(topology.link_ends):
-            self.leaving[a].append(link)
-            self.first_link.setdefault((a, b), link)
+        self.leaving = group_by_key((a, link) for link, (a, _) in enumerate(topology.link_ends))
+        self.first_link = {ends: link for link, ends in reversed([*enumerate(topology.link_ends)])}
         self._ways: dict[int, dict[int, Ways]] = {}
         self._onward: dict[int, list[int]] = {}
         nodes_of = group_by_key((name, node) for node, name in enumerate(self.of_node))

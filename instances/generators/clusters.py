@@ -13,7 +13,7 @@ rates, so the defaults are this library's.
 
 from fractions import Fraction
 
-from ...core.topology import Link, Node, Topology
+from ...core.topology import Node, Topology
 from . import building
 from .amd import INFINITY_FABRIC
 
@@ -178,10 +178,8 @@ def _chassis(chassis: int, per_chassis: int, bandwidth: building.Rate, uplink: b
         nodes=chassis * per_chassis + (chassis > 1), links=chassis * (ring + 2 * per_chassis * (chassis > 1))
     )
     inside, outside = building.read_wire(bandwidth, INSIDE), building.read_wire(uplink, OUTSIDE, place="uplink")
-    links: list[Link] = []
-    for box in range(chassis):
-        for index in range(ring // 2):
-            links += inside.link_pair(building.gpu(box, index), building.gpu(box, (index + 1) % per_chassis))
+    cycle = {(index, (index + 1) % per_chassis): 1 for index in range(ring // 2)}
+    links = [link for box in range(chassis) for link in building.wired_box(box, cycle, inside)]
     names = building.gpus(chassis, per_chassis)
     if chassis == 1:
         return Topology(tuple(map(Node, names)), tuple(links))

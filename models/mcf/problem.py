@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from ...algorithms.bounds.schedule_bounds import group_of, pairs_of
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, refine
 from ...algorithms.graphs.distances import distances
+from ...algorithms.graphs.network import number_values
 from ...core.collective import Collective
 from ...core.errors import InputError
+from ...core.grouping import group_by_key
 from ...core.instance import Instance
 from ...core.schedule import Floats, Ints
 from ...core.topology import Topology
@@ -141,17 +143,15 @@ def line_graph_base(exchange: Exchange) -> Exchange | None:
     None where no two points have the same successors, or the network is no line graph.
     """
     points = exchange.points
-    after: list[list[int]] = [[] for _ in range(points)]
-    for tail, head in zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True):
-        after[tail].append(head)
-    numbers: dict[tuple[int, ...], int] = {}
-    end = np.array([numbers.setdefault(tuple(sorted(heads)), len(numbers)) for heads in after], dtype=np.int64)
+    after = group_by_key(zip(exchange.tails.tolist(), exchange.heads.tolist(), strict=True))
+    end = np.array(number_values(tuple(sorted(after[point])) for point in range(points)), dtype=np.int64)
+    count = int(end.max()) + 1
     begin = np.full(points, -1, dtype=np.int64)
     begin[exchange.heads] = end[exchange.tails]
-    if len(numbers) == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
+    if count == points or begin.min() < 0 or (begin[exchange.heads] != end[exchange.tails]).any():
         return None
-    weights = np.zeros((len(numbers), len(numbers)))
-    by_begin = np.zeros((len(numbers), len(exchange.sources)))
+    weights = np.zeros((count, count))
+    by_begin = np.zeros((count, len(exchange.sources)))
     np.add.at(by_begin, begin, exchange.weights.T)
     np.add.at(weights, end[exchange.sources], by_begin.T)
     np.fill_diagonal(weights, 0.0)
