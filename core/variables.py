@@ -55,15 +55,15 @@ class Variables(IndexedVar):  # type: ignore[misc]
         return index in self.index_set()
 
 
-def waits(component: Any) -> bool:
-    """Check if a component is :class:`Variables` without objects."""
+def is_lazy(component: Any) -> bool:
+    """Check if a component is :class:`Variables` whose objects do not exist yet."""
     return component.__class__ is Variables
 
 
 @contextmanager
 def create_singly(m: Any) -> Iterator[None]:
-    """Let Pyomo create the variables that are accessed in this block one by one, without an end of their waiting."""
-    waiting = [component for component in m.component_objects(Var) if waits(component)]
+    """Let Pyomo create the variables that are accessed in this block one by one; the others are still created later."""
+    waiting = [component for component in m.component_objects(Var) if is_lazy(component)]
     for component in waiting:
         component._data = {}
     try:
@@ -76,6 +76,6 @@ def create_singly(m: Any) -> Iterator[None]:
 def list_variables(component: Any) -> list[Any]:
     """Return ``list(component.values())``, at once if it still is ``variable_list``, which is empty while they wait."""
     variables = getattr(component, "variable_list", [])
-    if waits(component) or (len(variables) == len(component) and all(map(is_, variables, component._data.values()))):
+    if is_lazy(component) or (len(variables) == len(component) and all(map(is_, variables, component._data.values()))):
         return variables
     return list(component.values())

@@ -321,10 +321,8 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[np.dtype
         text = stream.read(int.from_bytes(start[-2:], "little"))
     header = _HEADER.match(text)
     if not start.startswith(_MAGIC) or header is None or np.dtype(header[1].decode()) not in _TYPES:
-        given = show_value(text.decode("latin-1").strip() if start.startswith(_MAGIC) else start)
-        raise InputError(
-            f"{given} is wrong; expected one axis of numbers as numpy.save writes them", place=member.filename
-        )
+        value = show_value(text.decode("latin-1").strip() if start.startswith(_MAGIC) else start)
+        raise InputError(f"{value} is wrong; expected one axis of numbers as of numpy.save", place=member.filename)
     kind, length, begin = np.dtype(header[1].decode()), int(header[2]), len(start) + len(text)
     if member.file_size != begin + length * kind.itemsize:
         problem = f"{member.file_size - begin:,} bytes of numbers; expected {length * kind.itemsize:,}"

@@ -22,7 +22,7 @@ from pyomo.core.base import Constraint, Var
 from pyomo.core.base.constraint import ConstraintData, ScalarConstraint
 
 from ..core.rows import ArrayRows, array_rows
-from ..core.variables import list_variables, waits
+from ..core.variables import is_lazy, list_variables
 
 _SUMS = (expr.LinearExpression, expr.SumExpression)
 _IS_FIXED = attrgetter("_fixed")
@@ -54,7 +54,7 @@ class Columns(Sequence[Any]):
         """Concatenate the arrays that a function returns for variables, along the last axis."""
         arrays = [
             np.repeat(read([component.pattern]), np.count_nonzero(mask), axis=-1)
-            if waits(component)
+            if is_lazy(component)
             else read(list(compress(every, mask.tolist())))
             for component, every, mask in self._parts
         ]
@@ -173,7 +173,7 @@ class PlainRows:
 
     def _columns_of(self, component: Any) -> tuple[int, list[Any], Any]:
         """Return the first column of a component, after those of earlier components, its variables, and itself."""
-        if component is None or (not waits(component) and component.is_reference()):
+        if component is None or (not is_lazy(component) and component.is_reference()):
             raise NotPlain
         if id(component) not in self._components:
             variables = list_variables(component)

@@ -10,7 +10,7 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.rows import Variables, array_rows, rows
-from cwb.core.variables import waits
+from cwb.core.variables import is_lazy
 from cwb.solvers import get
 from cwb.solvers.matrix import compile_matrix
 from pyomo.core.base.var import IndexedVar
@@ -50,10 +50,10 @@ def objects(component):
 def test_the_objects_are_those_of_pyomo(keywords):
     """All variables have the contents and the order that Pyomo gives them, once one is accessed."""
     late, plain = flow(Variables, **keywords), flow(pyo.Var, **keywords)
-    assert waits(late.x) is ("dense" not in keywords)
+    assert is_lazy(late.x) is ("dense" not in keywords)
     assert len(late.x) == len(plain.x)
     assert ((0, 1) in late.x, (9, 9) in late.x) == ((0, 1) in plain.x, (9, 9) in plain.x)
-    assert waits(late.x) is ("dense" not in keywords)
+    assert is_lazy(late.x) is ("dense" not in keywords)
     assert objects(late.x) == objects(plain.x)
     assert type(late.x) is IndexedVar
 
@@ -73,12 +73,12 @@ def test_declaring_and_compiling_create_no_objects():
     """The arrays are those of a model whose variables exist, names included, which ends the waiting."""
     late, plain = flow(Variables), flow(pyo.Var)
     fast, slow = compile_matrix(late), compile_matrix(plain)
-    assert waits(late.x) and waits(late.idle)
+    assert is_lazy(late.x) and is_lazy(late.idle)
     for part in ("c", "row_lower", "row_upper", "lower", "upper", "integer"):
         np.testing.assert_array_equal(getattr(fast, part), getattr(slow, part))
     assert (fast.A != slow.A).nnz == 0
     assert len(fast.columns) == 13 and len(fast.unused) == 4
-    assert waits(late.x)
+    assert is_lazy(late.x)
     assert [v.name for v in fast.columns] == [v.name for v in slow.columns]
     assert [v.name for v in fast.unused] == [v.name for v in slow.unused]
 
