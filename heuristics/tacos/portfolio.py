@@ -145,7 +145,7 @@ def _attempts(
             motions = find_reflections(ColouredNetwork(np.zeros_like(ranks), arcs.tail, arcs.head, same, ranks))
             for attempt, group in enumerate([motions] * (_SYMMETRIC_ATTEMPTS if motions else 0) + [[]]):
                 label = "steps, by symmetry" if group else "steps, as they come"
-                yield arcs, label, _stream_engine(arcs, len(owner) // len(ranks), group, _mix_seed(seed, attempt))
+                yield arcs, label, _stream_engine(arcs, owner, group, _mix_seed(seed, attempt))
         for attempt in count():
             name, arcs = forms[attempt // (2 * _RANDOM_ATTEMPTS) % len(forms)]
             rarest = RAREST if len(owner) <= _MAX_CHUNKS_FOR_RAREST else RARE_OF_64
@@ -179,19 +179,19 @@ def _step_engine(arcs: RankNetwork, owner: Ints, members: Bools, choice: int, se
     return run
 
 
-def _stream_engine(arcs: RankNetwork, copies: int, motions: Sequence[Motion], seed: int) -> Engine:
-    """Return an engine that writes down the transfers of a stream."""
-    tick = int(arcs.ticks[0])
+def _stream_engine(arcs: RankNetwork, owner: Ints, motions: Sequence[Motion], seed: int) -> Engine:
+    """Return an engine that writes down the transfers of a stream, whose chunks are numbered rank by rank."""
+    tick, numbers = int(arcs.ticks[0]), np.argsort(owner, kind="stable")
 
     def run(limit: int, rows: TransferRows) -> tuple[int, int]:
-        steps, size, stream = 0, 0, make_stream(arcs, copies, motions, seed)
+        steps, size, stream = 0, 0, make_stream(arcs, len(owner) // arcs.ranks, motions, seed)
         for block in stream():
             step, arc, chunk = stream.images.expand(block)
             here = slice(size, size + len(arc))
-            rows.arc[here], rows.chunk[here], rows.head[here] = arc, chunk, arcs.head[arc]
+            rows.arc[here], rows.chunk[here], rows.head[here] = arc, numbers[chunk], arcs.head[arc]
             rows.start[here] = (steps + step) * tick
             steps, size = steps + len(block), here.stop
-        complete = size == (arcs.ranks - 1) * arcs.ranks * copies and steps * tick < limit
+        complete = size == (arcs.ranks - 1) * len(owner) and steps * tick < limit
         return (steps * tick if complete else 0), size
 
     return run

