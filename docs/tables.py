@@ -28,9 +28,10 @@ def tables(text: str) -> Iterator[list[list[str]]]:
 
 
 def plain(cell: str) -> str:
-    """A cell without marks of Markdown, and without commas in numbers."""
-    words = re.sub(r"[`$*]|\\(?=\W)", "", cell.strip())
-    return re.sub(r"(?<=\d),(?=\d{3}\b)", "", words)
+    """A cell without marks of Markdown, and without commas in numbers; those of arguments in code stay."""
+    parts = cell.strip().split("`")
+    parts[::2] = [re.sub(r"(?<=\d),(?=\d{3}\b)", "", part) for part in parts[::2]]
+    return re.sub(r"[$*]|\\(?=\W)", "", "".join(parts))
 
 
 def write(text: str, path: Path) -> None:

@@ -32,12 +32,15 @@ DETERMINANTS: tuple[Sequence[int], ...] = (
 
 
 def common_link(wan: Wan, widest: int) -> int:
-    """Bound the rate of two trees that share a link."""
+    """Bound the sum of the rates of two trees that share a link, in the unit of ``wan.room``."""
     return min(int(wan.room.max()), 2 * widest)
 
 
 def vertex_rate(wan: Wan, trees: int, least: Fraction, bound: Fraction) -> Fraction:
-    """Round a bound on K trees of at least a rate down to the total of a possible optimal vertex."""
+    """Lower a bound on the sum of the rates of K trees, each of at least a rate, to one that a vertex can have.
+
+    All rates are in the unit of ``wan.room``; with more than eight trees the bound stays (docs/schedules/bounds.md).
+    """
     if trees > len(DETERMINANTS):
         return bound
     values, rooms = DETERMINANTS[trees - 1], wan.room.tolist()
@@ -51,10 +54,11 @@ def vertex_rate(wan: Wan, trees: int, least: Fraction, bound: Fraction) -> Fract
 def whole_rate(
     wan: Wan, trees: int, widest: int, least: Fraction, bound: Fraction, disjoint: Sequence[int] | None = None
 ) -> Fraction:
-    """Tighten a bound on K trees by their vertices, and by cases with and without a common link.
+    """Return a bound on the sum of the rates of K trees, lowered by their vertices and by cases of common links.
 
-    ``widest`` is the largest rate of one tree, ``least`` the smallest; ``disjoint`` are those of k trees or fewer
-    without a common link, k from 1 to K, by default k times ``widest`` (docs/schedules/bounds.md).
+    All are in the unit of ``wan.room``: ``widest`` is the largest rate of one tree, ``least`` the smallest one, and
+    ``disjoint`` are the largest sums of k trees or fewer without a common link, k from 1 to K, by default k times
+    ``widest`` (docs/schedules/bounds.md).
     """
     pair, most = common_link(wan, widest), trees * widest if disjoint is None else disjoint[-1]
     two_fewer, one_fewer = (trees - 2) * widest, 0
