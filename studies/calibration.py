@@ -43,7 +43,7 @@ MOST_OUTLIERS = 100  #: Of more, something else is wrong.
 #: Times up to so many times the least one are those of small sizes; times for a byte likewise those of large ones.
 _SMALL = _LARGE = 1.25
 
-_LEAST_PART = 0.01  #: A latency, or a bandwidth, that makes up a smaller part of the times is none.
+_LEAST_PART = 0.01  #: A latency, a bandwidth or a range of sizes that makes up a smaller part of the whole is none.
 _DIGITS = 4  #: Digits of the factors of rates and latencies.
 
 
@@ -97,7 +97,7 @@ def fit(samples: Sequence[Sample]) -> Fit:
         without = f" without {len(outliers)} outliers" if outliers else ""
         raise InputError(f"{len(rest)} samples{without}; expected at least four, of two sizes or more")
     ends = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
-    if len(set(sizes[ends].tolist())) < 2:
+    if np.ptp(sizes[ends]) <= _LEAST_PART * sizes[ends].max():
         raise InputError("times do not grow with the size")
     (alpha, beta), spread = _least_squares(sizes[ends], times[ends])
     if beta * sizes.max() < _LEAST_PART * alpha:
