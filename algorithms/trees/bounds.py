@@ -37,9 +37,10 @@ def common_link(wan: Wan, widest: int) -> int:
 
 
 def vertex_rate(wan: Wan, trees: int, least: Fraction, bound: Fraction) -> Fraction:
-    """Lower a bound on the sum of the rates of K trees, each of at least a rate, to one that a vertex can have.
+    """Lower a bound on the sum of the rates of K trees to one that a vertex can have.
 
-    All rates are in the unit of ``wan.room``; with more than eight trees the bound stays (docs/schedules/bounds.md).
+    All are in the unit of ``wan.room``; each tree has at least the rate ``least``. With more than eight trees the bound
+    stays (docs/schedules/bounds.md).
     """
     if trees > len(DETERMINANTS):
         return bound
@@ -54,7 +55,7 @@ def vertex_rate(wan: Wan, trees: int, least: Fraction, bound: Fraction) -> Fract
 def whole_rate(
     wan: Wan, trees: int, widest: int, least: Fraction, bound: Fraction, disjoint: Sequence[int] | None = None
 ) -> Fraction:
-    """Return a bound on the sum of the rates of K trees, lowered by their vertices and by cases of common links.
+    """Tighten a bound on the sum of the rates of K trees by their vertices and by common links.
 
     All are in the unit of ``wan.room``: ``widest`` is the largest rate of one tree, ``least`` the smallest one, and
     ``disjoint`` are the largest sums of k trees or fewer without a common link, k from 1 to K, by default k times
