@@ -171,7 +171,7 @@ class ArrayRows:
     def _terms_by_row(self) -> list[tuple[Terms, Array, Array]]:
         parts = []
         for each in self.terms:
-            each.component.items()  # ends their waiting
+            each.component.items()  # creates the objects of lazy variables, which fills their list
             entries = each.entries
             ends = np.append(0, np.cumsum(np.bincount(entries, minlength=len(self.keys))))
             parts.append((each, np.argsort(entries, kind="stable"), ends))

@@ -74,7 +74,7 @@ def create_singly(m: Any) -> Iterator[None]:
 
 
 def list_variables(component: Any) -> list[Any]:
-    """Return ``list(component.values())``, at once if it still is ``variable_list``, which is empty while they wait."""
+    """Return ``list(component.values())``, or ``variable_list`` if it is the same or the component is still lazy."""
     variables = getattr(component, "variable_list", [])
     if is_lazy(component) or (len(variables) == len(component) and all(map(is_, variables, component._data.values()))):
         return variables

@@ -47,7 +47,7 @@ class Columns(Sequence[Any]):
     @cached_property
     def _variables(self) -> list[Any]:
         for component, _, _ in self._parts:
-            component.items()
+            component.items()  # creates the objects of lazy variables, which fills their list
         return [variable for _, every, mask in self._parts for variable in compress(every, mask.tolist())]
 
     def collect(self, read: Callable[[Sequence[Any]], NDArray[Any]]) -> NDArray[Any]:

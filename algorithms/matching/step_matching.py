@@ -238,7 +238,7 @@ class GatherStream:
 
     into: IncomingArcs
     images: SendImages  #: images of sends and chunks under all motions, the identity first
-    copies: int  #: chunks of each rank: at the start, rank r has those from ``r copies`` on
+    copies: int  #: chunks of each rank: at the start, rank r has those from ``r * copies`` on
     exclusive: int  #: nonempty words searched for a chunk that no other neighbour has
     seed: int
 
