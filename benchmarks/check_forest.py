@@ -202,8 +202,8 @@ def forest_time(
 ) -> Fraction:
     """Return the exact seconds of the busiest link (condition 5)."""
     first, where, members = np.unique(orbit, return_inverse=True, return_counts=True)
-    insist(int(units.max()) * len(links) < 2**63, "the sums of units do not fit into 64 bits")
-    load = np.zeros(len(first), dtype=np.int64)
+    exact = np.int64 if int(units.max()) * len(links) < 2**63 else object
+    load = np.zeros(len(first), dtype=exact)
     np.add.at(load, where[links], units)
     kinds = file.link_kind[first].tolist()
     loads = zip(load.tolist(), kinds, members.tolist(), strict=True)
