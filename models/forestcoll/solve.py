@@ -234,7 +234,7 @@ def _forest(
         numbers.remove(best.k)
     fastest = float("inf") if forest is None or not numbers else latency_of(problem, forest)
     for k in numbers:
-        if forest is not None and budget.is_exhausted:
+        if budget.is_exhausted:
             break
         try:
             solved = solve_forest(problem, best, k, instance.sha256, budget, options)

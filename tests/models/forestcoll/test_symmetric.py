@@ -9,14 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.algorithms.forests import orbit_packing
+from cwb.core.budget import Budget
 from cwb.core.collective import Collective, Demand
 from cwb.core.instance import Instance
+from cwb.core.outcome import Status
 from cwb.core.pipelining import PIECES
 from cwb.core.topology import Topology
 from cwb.core.trees import Translation, TreeOrbits, expand_orbits
 from cwb.harness.request import Request
 from cwb.harness.run import FinishedRun, run
 from cwb.instances import load
+from cwb.models.forestcoll import solve
+from cwb.models.forestcoll.method import FORESTCOLL
 from cwb.schedules import verdict_of
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import SimulationMode, simulate
@@ -51,6 +55,17 @@ def test_written_out_it_is_the_same(network, kind):
     for metric in ("mean_height", "completion_time_s"):
         assert orbits.metrics[metric] == pytest.approx(trees.metrics[metric])
     assert done.record.status == "optimal" or kind is Collective.ALL_REDUCE
+
+
+def test_no_other_forest_is_begun_when_stopped(monkeypatch):
+    """A run that is stopped while it seeks trees by symmetry ends with its bound, and packs no trees of all roots."""
+    monkeypatch.setattr(solve, "solve_forest", None)
+    instance = load("dragonfly(5,2,2)").with_changes(demand=Demand(Collective.ALL_GATHER, Fraction(2**20)))
+    budget = Budget()
+    budget.stop.set()
+    outcome = FORESTCOLL.run(instance, None, budget, FORESTCOLL.options())
+    assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
+    assert outcome.bound == pytest.approx(1.9922944e-05)
 
 
 @pytest.mark.parametrize("network", ["mi250(boxes=1)", "torus(3,4)", "dgx_a100(boxes=3)", "pods(2,2,4,4,2)"])
