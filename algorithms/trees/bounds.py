@@ -57,9 +57,8 @@ def whole_rate(
 ) -> Fraction:
     """Tighten a bound on the sum of the rates of K trees by their vertices and by common links.
 
-    All are in the unit of ``wan.room``: ``widest`` is the largest rate of one tree, ``least`` the smallest one, and
-    ``disjoint`` are the largest sums of k trees or fewer without a common link, k from 1 to K, by default k times
-    ``widest`` (docs/schedules/bounds.md).
+    All are in the unit of ``wan.room``: the largest rate of one tree, the smallest one, and the largest sums of at most
+    k trees without a common link, k from 1 to K, by default k times ``widest`` (docs/schedules/bounds.md).
     """
     pair, most = common_link(wan, widest), trees * widest if disjoint is None else disjoint[-1]
     two_fewer, one_fewer = (trees - 2) * widest, 0

@@ -75,12 +75,15 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     node = np.array(instance.topology.rank_nodes, dtype=np.int64)
     columns: list[tuple[Ints, Ints, Ints, Bools, Ints, Ints, Ints, Ints]] = []
     for part in parts:
-        hops, links = _paths(part.arcs, part.arc)
+        lengths = np.array([len(path) for path in part.arcs.paths], dtype=np.int64)
+        flat = np.array([link for path in part.arcs.paths for link in path], dtype=np.int64)
+        hops = lengths[part.arc]
+        links = flat[part.arc if len(flat) == len(lengths) else ranges(offsets(lengths)[part.arc], hops)]
         tail, head = (node[ends][part.arc] for ends in (part.arcs.tail, part.arcs.head))
         end = part.start + part.arcs.ticks[part.arc]
         columns.append((part.chunk, tail, head, part.adds, hops, links, part.start, end))
     chunk, source, target, adds, hops, links, start, end = (
-        np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*columns, strict=True)
+        column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*columns, strict=True)
     )
     sends = Sends(chunk, source, target, adds, offsets(hops), links)
     start_s, end_s = (np.asarray(ticks * float(timing.epoch_s), dtype=np.float64) for ticks in (start, end))
@@ -90,14 +93,6 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     holder, receiver = everyone if kind.sums else own, everyone if kind.copies else own
     chunks = equal_chunks(ranks, size, holder, receiver, reduced=kind.sums)
     return Schedule(instance.sha256, chunks, sends, start_s, end_s)
-
-
-def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
-    """Return the number of links of every transfer, and all links concatenated."""
-    hops = np.array([len(path) for path in arcs.paths], dtype=np.int64)
-    flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
-    mine = hops[arc]
-    return mine, flat[arc if len(flat) == len(hops) else ranges(offsets(hops)[arc], mine)]
 
 
 SENDS_UNASKED = 2**20  #: A schedule of more sends is given as trees where the network allows it.
