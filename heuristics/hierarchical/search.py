@@ -234,12 +234,17 @@ class Search:
     def _rate(self) -> Floats:
         return np.array([float(link.bandwidth_Bps) for link in self._topology.links])
 
-    def seconds(self, schedule: StepSchedule, times: Fraction = Fraction(1)) -> Fraction:
-        """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`."""
+    def seconds(
+        self, schedule: StepSchedule, times: Fraction = Fraction(1), limit_s: Fraction | None = None
+    ) -> Fraction:
+        """Return the completion time of a schedule that stands for one ``times`` as large, see :class:`Part`.
+
+        If it is beyond the limit, return some time beyond it.
+        """
         hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:
-            return first_come(self._topology, self._on_orbits(schedule))
+            return first_come(self._topology, self._on_orbits(schedule), limit_s)
         latency_s = int(schedule.sends.hops.max()) * max(float(link.latency_s) for link in self._topology.links)
         return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * latency_s)
 
@@ -324,10 +329,10 @@ class Search:
         block_bytes = self.problem.demand.size_bytes * share / block_share(kind, hierarchy, order, roots)
         blocks = blocks_of(kind, hierarchy, order, roots)
 
-        def make_part(filled: Sequence[tuple[str, PhaseAnswers]]) -> Part:
+        def make_part(filled: Sequence[tuple[str, PhaseAnswers]], limit_s: Fraction | None = None) -> Part:
             answers = [each for _, each in filled]
             schedule = compose_phases(self.problem, kind, hierarchy, blocks, block_bytes, answers, pieces)
-            return Part(tuple(filled), schedule, self.seconds(schedule))
+            return Part(tuple(filled), schedule, self.seconds(schedule, limit_s=limit_s))
 
         parts = phases(kind, hierarchy, order, roots)
         ranked = [self._rank_algorithms(levels, phase, block_bytes, pieces) for phase in parts]
@@ -340,7 +345,7 @@ class Search:
             if self.over or (key := _identity(filled)) in identities:
                 continue
             identities.add(key)
-            best = min(best, make_part(filled), key=lambda part: part.seconds)
+            best = min(best, make_part(filled, best.seconds), key=lambda part: part.seconds)
         return best
 
     def _rank_algorithms(
@@ -360,8 +365,9 @@ class Search:
         least = {key: float(self.loads_s(schedule).max()) for key, schedule in alone.items()}
         seconds_of = dict[tuple[int, ...], Fraction]()
         for key in sorted(least, key=least.__getitem__):
-            if not seconds_of or (least[key] <= _NEAR * min(seconds_of.values()) and not self.budget.is_exhausted):
-                seconds_of[key] = self.seconds(alone[key], times)
+            most = _NEAR * min(seconds_of.values()) if seconds_of else None
+            if most is None or (least[key] <= most and not self.budget.is_exhausted):
+                seconds_of[key] = self.seconds(alone[key], times, most)
         ranked = sorted((seconds_of[key], index) for index, key in enumerate(keys) if key in seconds_of)
         return [fillings[index] for seconds, index in ranked if seconds <= _NEAR * ranked[0][0]]
 

@@ -85,16 +85,16 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sizes = len(wires), len(sends), len(sends), hops, hops
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
-    while True:
-        again = compiled and how in transfers.service
+    orders = [*(transfers.service.get(how, ()) if compiled else ()), np.zeros(hops, np.int64)]
+    for number, order in enumerate(orders, start=1):
+        again = number < len(orders)
         gates = gates_of(transfers, compiled=compiled)
         state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
-        order = transfers.service.pop(how) if again else np.zeros(hops, np.int64)
         queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order
         if hops and compiled:
             if not _play(columns, how, in_order, gates, state, queues, None, again):
                 continue
-            transfers.service[how] = order
+            transfers.service[how] = (order, *(each for each in orders[:-1] if each is not order))[:2]
         elif hops:
             lists, links = (tuple(column.tolist() for column in each) for each in (columns, queues))
             interpreted_form(_play)(lists, how, in_order, gates, state, links, wires.varying or None, False)

@@ -181,8 +181,8 @@ class Transfers:
         return np.where(inside, fed_by, -1), following, missing, members, offset
 
     @cached_property
-    def service(self) -> dict[Any, Ints]:
-        """Order of all hops in the last simulation of events at any size, by its rules."""
+    def service(self) -> dict[Any, tuple[Ints, ...]]:
+        """Orders of all hops in the last simulations of events at any size, up to two, the last first, by rules."""
         return {}
 
     def scale(self, factor: Fraction) -> "Transfers":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from cwb.algorithms.graphs.distances import Paths
@@ -50,3 +52,15 @@ def test_first_come_is_the_simulators_time(size):
     done = run_method(with_demand(load("dgx_h100(boxes=2)"), "all_reduce", size, None), Request("multitree"))
     seconds = float(first_come(done.instance.topology, done.answer))
     assert seconds == pytest.approx(completion_of(done.instance, done.answer).seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize("exact", [2**53, 2])  # the latter: in integers of any size
+@pytest.mark.parametrize("part", [Fraction(1, 9), Fraction(1, 2), Fraction(10**9 - 1, 10**9), Fraction(1), Fraction(2)])
+def test_a_simulation_with_a_limit_ends_beyond_it_only_if_the_last_arrival_is(part, exact, monkeypatch):
+    """A time up to the limit is returned as it is, and a later one as some time between the limit and itself."""
+    monkeypatch.setattr("cwb.algorithms.schedules.replay._EXACT", exact)
+    instance = with_demand(load("ring(6)"), "all_gather", "6 KiB", None)
+    schedule = run_method(instance, Request("direct")).answer
+    seconds = first_come(instance.topology, schedule)
+    limited = first_come(instance.topology, schedule, seconds * part)
+    assert limited == seconds if part >= 1 else seconds * part < limited <= seconds
