@@ -182,7 +182,7 @@ class Transfers:
 
     @cached_property
     def service(self) -> dict[Any, tuple[Ints, ...]]:
-        """Orders of all hops in the last simulations of events at any size, up to two, the last first, by rules."""
+        """Orders of all hops in the last two simulations of events at any sizes, by their rules."""
         return {}
 
     def scale(self, factor: Fraction) -> "Transfers":
