@@ -20,8 +20,9 @@ from .orbit_program import EXACT, Column, OrbitProgram, Solution, exact_weights,
 _LOWEST = 2.0**40  #: price of depth at which trees are lowest
 #: Prices of depth of single trees. Those of links are integers, so that halves never equal what depth saves.
 _DEPTHS = (_LOWEST, 6.5, 4.5, 2.5, 1.5, 0.5)
-#: Prices of links that are tried for each; nodes of all single trees, with four for every use that is counted.
-_PRICES, _SINGLE_WORK = 8, 100_000_000
+#: Prices of links that are tried for each; nodes of all single trees, with four for every use that is counted, and
+#: fewer if a linear program follows.
+_PRICES, _SINGLE_WORK, _SHORT_WORK = 8, 100_000_000, 1_000_000
 _ROWS = 1024  #: orbits whose paths of two links are counted at once: some hundred MiB if ranks have 1,000 links
 
 _RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)  #: price of depth, over that of the dearest link, from cheap trees to low ones
@@ -118,9 +119,10 @@ class OrbitForest:
 
 def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lambda: False) -> OrbitForest | None:
     """Pack trees of the roots into the room of the orbits; None if none fit, or if stopped."""
-    single = _find_single_trees(network, stop)
+    has_program = len(network.room) + len(network.roots) <= _MOST_ROWS
+    single = _find_single_trees(network, _SHORT_WORK if has_program else _SINGLE_WORK, stop)
     best = OrbitForest(tuple(single), (Fraction(1),) * len(single)) if single else None
-    if (single and single[0].rise == _LOWEST) or len(network.room) + len(network.roots) > _MOST_ROWS:
+    if (single and single[0].rise == _LOWEST) or not has_program:
         return best
     work = 0
     while work < _AGAIN and not stop():
@@ -136,8 +138,8 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
     return best
 
 
-def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[Column]:
-    """Find one tree from each root, all of which fit with weight 1; empty if none, or if stopped.
+def _find_single_trees(network: OrbitNetwork, most_work: int, stop: Callable[[], bool]) -> list[Column]:
+    """Find one tree from each root, all of which fit with weight 1; empty if none, after most work, or if stopped.
 
     As long as an orbit is overloaded, the price of the most overloaded one's kind is more than doubled.
     """
@@ -145,9 +147,9 @@ def _find_single_trees(network: OrbitNetwork, stop: Callable[[], bool]) -> list[
     for rise in _DEPTHS:
         price, totals = np.ones(len(network.room)), set[bytes]()  # of kinds, no more than orbits
         for _ in range(_PRICES):
-            work += len(roots) * (len(network.ends) + 4 * len(network.room))
-            if stop() or work > _SINGLE_WORK:
+            if stop() or work > most_work:
                 return []
+            work += len(roots) * (len(network.ends) + 4 * len(network.room))
             prices = np.tile(price[network.kind], (len(roots), 1))
             limits = np.full(len(roots), rise), np.full(len(roots), _ANY)
             uses, heights = priced_uses(network.roots, *limits, prices, network.orbit, network.net)
