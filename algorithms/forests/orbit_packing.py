@@ -139,7 +139,7 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
 
 
 def _find_single_trees(network: OrbitNetwork, most_work: int, stop: Callable[[], bool]) -> list[Column]:
-    """Find one tree from each root, all of which fit with weight 1; empty if none, after most work, or if stopped.
+    """Find one tree from each root, all of which fit with weight 1; empty if stopped, or if none in ``most_work``.
 
     As long as an orbit is overloaded, the price of the most overloaded one's kind is more than doubled.
     """
