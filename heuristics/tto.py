@@ -5,8 +5,7 @@ so that in every two steps a link has room for all that goes up or down over it.
 choices: docs/methods/tto.md.
 """
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -60,7 +59,8 @@ def three_trees(topology: Topology, rows: int, columns: int, *, edge_roots: bool
     for pairs in (across | spine, along | hem, (across | along) - spine - hem):
         tree = nx.from_edgelist(sorted(pairs))
         edge = [n for n in nodes if n // columns in (0, rows - 1) or n % columns in (0, columns - 1)]
-        root = min(edge if edge_roots else nodes, key=partial(nx.eccentricity, tree))
+        heights: Any = nx.eccentricity(tree, edge if edge_roots else nodes)
+        root = min(heights, key=heights.get)
         trees.append([TreeEdge(n, up, (link[n, up],), (link[up, n],)) for up, n in nx.bfs_edges(tree, root)])
     return trees
 

@@ -85,14 +85,14 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sizes = len(wires), len(sends), len(sends), hops, hops
     how = rules.streaming, rules.contended, rules.hold_latency, ranks.while_receiving, ranks.adders, ranks.senders
     in_order = transfers.fixed_order or not rules.contended
-    orders = [*(transfers.service.get(how, ()) if compiled else ()), np.zeros(hops, np.int64)]
-    for number, order in enumerate(orders, start=1):
-        again = number < len(orders)
+    orders, number = [*(transfers.service.get(how, ()) if compiled else ()), np.zeros(hops, np.int64)], 0
+    while True:
+        order, number = orders[number], number + 1
         gates = gates_of(transfers, compiled=compiled)
         state: Any = tuple(np.zeros(size) if compiled else [0] * size for size in sizes)  # integers stay integers
         queues = np.full(hops + 1, _SERVED), np.full(len(wires) + 1, -1), order
         if hops and compiled:
-            if not _play(columns, how, in_order, gates, state, queues, None, again):
+            if not _play(columns, how, in_order, gates, state, queues, None, number < len(orders)):
                 continue
             transfers.service[how] = (order, *(each for each in orders[:-1] if each is not order))[:2]
         elif hops:
