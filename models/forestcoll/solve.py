@@ -176,8 +176,13 @@ def ways_of(instance: Instance) -> tuple[list[ForestDirection], bool]:
 
 def prove_bound(instance: Instance, options: ForestOptions) -> Fraction:
     """Return the bound by the bottleneck cuts (``Method.proved``)."""
+    return cut_bound_of(instance)[0]
+
+
+def cut_bound_of(instance: Instance, *_: object) -> tuple[Fraction, Certificate]:
+    """Return the bound by the bottleneck cuts and its certificate."""
     ways, mirrored = ways_of(instance)
-    return bound_of(instance, ways, both=mirrored or len(ways) == 2)[0]
+    return bound_of(instance, ways, both=mirrored or len(ways) == 2)
 
 
 def busiest_s(instance: Instance, answer: Forest, symmetry: Symmetry | None = None) -> Fraction:

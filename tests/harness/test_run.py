@@ -17,6 +17,7 @@ from cwb.core.answers import BoundOnly
 from cwb.core.bounds import Certificate, CutCertificate, SolverBound
 from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import Collective, Demand
+from cwb.core.formulation import resolve_function
 from cwb.core.instance import Instance
 from cwb.core.method import Method
 from cwb.core.outcome import Outcome, Status
@@ -24,7 +25,7 @@ from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run, run_one
 from cwb.harness.clock import WallClock
 from cwb.harness.request import MOST_REPORTS, Listener, extend_history, report_of
-from cwb.harness.run import _has_frozen_objects, _limits_after_stop, spare_older_objects
+from cwb.harness.run import BOUNDING, _has_frozen_objects, _limits_after_stop, spare_older_objects
 from cwb.instances import load
 from cwb.instances.demand import with_demand
 
@@ -34,6 +35,12 @@ def gathering() -> Instance:
     second."""
     demand = Demand(Collective.ALL_GATHER, Fraction(3 * 10**9))
     return load("ring(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand)
+
+
+@pytest.mark.parametrize("place", [place for place, _ in BOUNDING.values()])
+def test_functions_that_bound_after_the_answer_exist(place: str) -> None:
+    """The places of the functions that prove bounds for other methods lead to functions."""
+    assert callable(resolve_function(place))
 
 
 def test_a_history_is_bounded() -> None:
