@@ -35,15 +35,22 @@ def demand_of_all(instance: Instance, kind: TreeKind) -> Demand | None:
     return demand if _KINDS.get(demand.collective) is kind else None
 
 
+def demand_in_steps(answer: TranslatedTrees | StreamedSteps, instance: Instance, findings: Findings) -> Demand | None:
+    """Return the demand that steps of equal length satisfy; None and a violation where they cannot."""
+    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
+        findings.add(Violation("size", "steps of equal length need a timing of circuits"))
+        return None
+    demand = demand_of_all(instance, answer.kind)
+    if demand is None:
+        findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
+    return demand
+
+
 @check_answer.register
 def verify_translated(answer: TranslatedTrees, instance: Instance, network: Network, findings: Findings) -> None:
     """Check the edges of rank 0: trees over links that all ranks have, no generator twice in a step."""
-    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
-        findings.add(Violation("tree", "steps of equal length need a timing of circuits"))
-        return
-    demand = demand_of_all(instance, answer.kind)
+    demand = demand_in_steps(answer, instance, findings)
     if demand is None:
-        findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if answer.ranks != network.nodes or answer.ranks != instance.npus:
         findings.add(Violation("tree", f"sizes make {answer.ranks} ranks; expected {instance.npus} and no switches"))

@@ -12,10 +12,9 @@ from ...core.equal_steps import Digest, StreamedSteps
 from ...core.instance import Instance
 from ...core.kernel import kernel
 from ...core.schedule import Ints
-from ...core.timing import Semantics
 from ...core.trees import TreeKind, least_images, orbit_of
 from .answers import Findings, Violation, check_answer
-from .equal_steps import demand_of_all
+from .equal_steps import demand_in_steps
 from .grid import TOO_LONG, grid_of
 from .network import Network
 from .orbits import Motions, checked_motions, roots_reach_ranks
@@ -31,12 +30,8 @@ _FAULTS = {
 @check_answer.register
 def verify_streamed(answer: StreamedSteps, instance: Instance, network: Network, findings: Findings) -> None:
     """Generate all steps again, and check each of them."""
-    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
-        findings.add(Violation("size", "steps of equal length need a timing of circuits"))
-        return
-    demand = demand_of_all(instance, answer.kind)
+    demand = demand_in_steps(answer, instance, findings)
     if demand is None:
-        findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
         return
     if network.nodes != instance.npus:
         findings.add(Violation("path", "steps of links lead from rank to rank; expected no switches"))
